@@ -1,0 +1,8 @@
+# bench/*.cpp -> syno_bench. Build it as Release; numbers from a debug build mean nothing.
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
+if(sources)
+  find_package(benchmark REQUIRED)
+  add_executable(syno_bench ${sources})
+  target_link_libraries(syno_bench PRIVATE syno::syno syno_flags benchmark::benchmark_main)
+  target_compile_definitions(syno_bench PRIVATE SYNO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endif()

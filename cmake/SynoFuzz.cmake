@@ -1,0 +1,12 @@
+# fuzz/NAME.cpp -> fuzz_NAME, a libFuzzer binary with address and undefined-behaviour checks.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "SYNO_BUILD_FUZZ needs Clang: configure with -DCMAKE_CXX_COMPILER=clang++")
+endif()
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/fuzz/*.cpp")
+foreach(source IN LISTS sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_executable(fuzz_${name} "${source}")
+  target_link_libraries(fuzz_${name} PRIVATE syno::syno syno_flags)
+  target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+endforeach()
