@@ -1,0 +1,46 @@
+# Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help demo test venv build check check-all bench stub format clean distclean
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+demo: ## From nothing to a report: a small search on real images (about 5 minutes after set-up)
+	@tools/demo.sh
+
+test: ## Set up, build, run the C++ and the Python tests
+	@tools/test.sh
+
+venv: ## The environment alone: .venv with .venv/bin/syno
+	@tools/venv.sh
+	@tools/build.sh release _core
+
+build: venv ## The C++ library, its tests and the Python extension
+	@tools/build.sh release
+
+check: ## Formatting, lint, types, layers, words (under a minute)
+	@tools/venv.sh
+	@tools/check.sh
+
+check-all: ## check, clang-tidy, sanitizers, slow tests, install and wheel
+	@tools/venv.sh
+	@tools/check_all.sh
+
+bench: ## The C++ benchmarks
+	@tools/venv.sh
+	@tools/bench.sh
+
+stub: ## Regenerate python/syno/_core.pyi after a change of the bindings
+	@tools/venv.sh
+	@tools/build.sh release syno_stub
+
+format: ## Format C++ and Python in place
+	@tools/venv.sh
+	@tools/format.sh
+
+clean: ## Remove what was built (the environment stays)
+	rm -rf build dist
+	rm -f python/syno/_core.*.so
+
+distclean: clean ## Remove the environment, too
+	rm -rf .venv

@@ -1,0 +1,62 @@
+"""tools/check_words.py and tools/check_length.py: what they find; that this project is clean."""
+
+from pathlib import Path
+
+import pytest
+
+import check_length
+import check_words
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("see .." + "/shared/design", "a folder beside the checkout"),
+        ("cd /wor" + "k/main", "a path of one machine"),
+        ("/roo" + "t/.cache", "a path of one account"),
+        ("--index https://pyp" + "i.org/simple", "a registry's host"),
+        ("written in this ses" + "sion", "talk about how the text was made"),
+        ("as the C" + "EO wants", "talk about who made the text"),
+    ],
+)
+def test_a_forbidden_word_is_found_with_its_file_and_line(tmp_path, text, why):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/page.md").write_text(f"# A page\n\nText, then {text}.\n")
+    (found,) = check_words.violations(tmp_path)
+    assert found.startswith(f"docs/page.md:3: {why} found: ")
+
+
+def test_ordinary_text_passes(tmp_path):
+    text = "A session of SQLAlchemy; framework/rules; https://docs.python.org; shared/ weights\n"
+    (tmp_path / "page.md").write_text(text)
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\xff\xfe")
+    assert check_words.violations(tmp_path) == []
+
+
+def test_only_the_ci_script_may_look_beside_the_checkout(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    for name in [".ci/run", ".ci/other"]:
+        (tmp_path / name).write_text("ls .." + "/shared\n")
+    (found,) = check_words.violations(tmp_path)
+    assert found.startswith(".ci/other:1:")
+
+
+def test_this_project_names_nothing_its_readers_do_not_have():
+    assert check_words.violations(ROOT) == []
+
+
+def test_a_long_file_needs_a_reason_in_its_head(tmp_path):
+    lines = ["x = 1"] * 600
+    (tmp_path / "fits.py").write_text("\n".join(lines))
+    (tmp_path / "long.py").write_text("\n".join([*lines, "y = 2"]))
+    (tmp_path / "table.py").write_text("\n".join(["# Over 600 lines: one table.", *lines]))
+    (tmp_path / "late.py").write_text("\n".join([*lines, "# Over 600 lines: too late."]))
+    found = check_length.violations(tmp_path)
+    assert [line.split(":")[0] for line in found] == ["late.py", "long.py"]
+    assert "601 lines, more than 600" in found[0]
+
+
+def test_no_file_of_this_project_is_too_long():
+    assert check_length.violations(ROOT) == []

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Everything: the quick checks, clang-tidy, the sanitizers, the slow tests and the installed packages.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+use_venv
+tools/check.sh
+say "building (release)"
+tools/build.sh release
+say "clang-tidy (some minutes)"
+tools/clang_tidy.sh
+say "address and undefined-behaviour checks: build and C++ tests (some minutes)"
+tools/build.sh asan-ubsan
+ctest --preset asan-ubsan --parallel "$JOBS" --progress
+tools/install_check.sh
+say "Python tests, the slow ones too"
+exec python -m pytest -m "slow or not slow" "$@"

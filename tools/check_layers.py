@@ -1,0 +1,182 @@
+"""Checks every #include and every import against layers.toml.
+
+Usage: check_layers.py [ROOT]    prints file:line: what is not allowed; exit code 1 if any
+
+A layer may use the layers it names and what those may use. Imports inside functions and under
+TYPE_CHECKING count as well: the order of the layers is about what code knows, not about when it is
+loaded.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from project_files import ROOT, project_files
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def closure(uses: dict[str, list[str]]) -> dict[str, set[str]]:
+    """All layers each layer may use, itself included. Exits on an unknown name or a cycle."""
+    result: dict[str, set[str]] = {}
+
+    def visit(layer: str, path: list[str]) -> set[str]:
+        if layer in path:
+            raise SystemExit(f"layers.toml: a cycle: {' -> '.join([*path, layer])}")
+        if layer not in uses:
+            raise SystemExit(f"layers.toml: '{path[-1]}' uses '{layer}', which is not a layer")
+        if layer not in result:
+            if "*" in uses[layer]:
+                result[layer] = set(uses)
+            else:
+                below = [visit(used, [*path, layer]) for used in uses[layer]]
+                result[layer] = {layer}.union(*below)
+        return result[layer]
+
+    for name in uses:
+        visit(name, [])
+    return result
+
+
+def refusal(place: str, layer: str, target: str, allowed: set[str]) -> str:
+    """The message for a use that the layers do not allow."""
+    others = ", ".join(sorted(allowed - {layer})) or "nothing else"
+    return f"{place}: layer '{layer}' may not use layer '{target}'; it may use: {others}"
+
+
+class CppLayers:
+    """The C++ half of layers.toml."""
+
+    def __init__(self, root: Path, table: dict[str, Any]) -> None:
+        self.root = root
+        self.paths = {name: Path(entry["path"]) for name, entry in table["layers"].items()}
+        self.may_use = closure({name: entry["uses"] for name, entry in table["layers"].items()})
+        self.third_party: dict[str, list[str]] = table.get("third_party", {})
+        self.test_headers: list[str] = table.get("test_headers", {}).get("allowed", [])
+
+    def layer_of(self, path: Path) -> str | None:
+        """The layer whose folder holds `path`."""
+        return next((n for n, folder in self.paths.items() if path.is_relative_to(folder)), None)
+
+    def check(self, name: Path) -> Iterator[str]:
+        """The violations of one file below src/."""
+        layer = self.layer_of(name)
+        if layer is None:
+            yield f"{name}:1: belongs to no layer of layers.toml"
+            return
+        text = (self.root / name).read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), start=1):
+            match = INCLUDE.match(line)
+            if match is None:
+                continue
+            place = f"{name}:{number}"
+            if match[1] is not None:
+                yield from self.check_quoted(place, name, layer, match[1])
+            else:
+                yield from self.check_angled(place, name, layer, match[2])
+
+    def check_quoted(self, place: str, name: Path, layer: str, header: str) -> Iterator[str]:
+        """A header of the project: named from src/, or from the including file's folder."""
+        candidates = [Path("src") / header, name.parent / header]
+        target = next((c for c in candidates if (self.root / c).is_file()), candidates[0])
+        used = self.layer_of(target)
+        if used is None:
+            yield f'{place}: #include "{header}" is in no layer of layers.toml'
+        elif used not in self.may_use[layer]:
+            yield refusal(place, layer, used, self.may_use[layer])
+
+    def check_angled(self, place: str, name: Path, layer: str, header: str) -> Iterator[str]:
+        """A header of the standard library, or one of the few others that layers.toml names."""
+        if "/" not in header and not header.endswith(".h"):
+            return
+        if name.stem.endswith("_test") and any(map(header.startswith, self.test_headers)):
+            return
+        for prefix, layers in self.third_party.items():
+            if header.startswith(prefix):
+                if layer not in layers:
+                    yield f"{place}: layer '{layer}' may not include <{header}>; only {layers} may"
+                return
+        yield f"{place}: <{header}> is not the standard library's (see layers.toml)"
+
+
+class PythonLayers:
+    """The Python half of layers.toml."""
+
+    def __init__(self, root: Path, table: dict[str, Any]) -> None:
+        self.root = root
+        self.package: str = table["package"]
+        self.path = Path(table["path"])
+        self.may_use = closure(table["layers"])
+        self.third_party: dict[str, list[str]] = table.get("third_party", {})
+
+    def check(self, name: Path) -> Iterator[str]:
+        """The violations of one file of the package."""
+        inside = name.relative_to(self.path)
+        layer = inside.parts[0].removesuffix(".py").removesuffix(".pyi")
+        if layer not in self.may_use:
+            yield f"{name}:1: '{layer}' is no layer of layers.toml"
+            return
+        tree = ast.parse((self.root / name).read_text(encoding="utf-8"), str(name))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules = self.modules_of(inside, node)
+            else:
+                continue
+            for module in dict.fromkeys(modules):
+                yield from self.check_module(f"{name}:{node.lineno}", inside, layer, module)
+
+    def modules_of(self, inside: Path, node: ast.ImportFrom) -> list[str]:
+        """What `from ... import a, b` names: `a` is a module only below the package itself."""
+        base = node.module or ""
+        if node.level:
+            package = [self.package, *inside.parts[:-1]]
+            parts = package[: len(package) - node.level + 1]
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+        if base == self.package:
+            return [f"{base}.{alias.name}" for alias in node.names]
+        return [base]
+
+    def check_module(self, place: str, inside: Path, layer: str, module: str) -> Iterator[str]:
+        """One module: a layer of the package, or another package that few files may import."""
+        first, _, rest = module.partition(".")
+        if first == self.package:
+            used = rest.partition(".")[0]
+            if used not in self.may_use:  # the package's own namespace, or a public name of it
+                used = "__init__"
+            if used not in self.may_use[layer]:
+                yield refusal(place, layer, used, self.may_use[layer])
+        elif first in self.third_party:
+            allowed = self.third_party[first]
+            if layer not in allowed and not any(fnmatch(inside.as_posix(), p) for p in allowed):
+                yield f"{place}: '{first}' may not be imported here; only in {', '.join(allowed)}"
+
+
+def violations(root: Path) -> list[str]:
+    """One line `file:line: ...` for each use below `root` that its layers.toml does not allow."""
+    table = tomllib.loads((root / "layers.toml").read_text(encoding="utf-8"))
+    cpp, python = CppLayers(root, table["cpp"]), PythonLayers(root, table["python"])
+    found: list[str] = []
+    for name in project_files(root):
+        if name.parts[0] == "src" and name.suffix in {".h", ".cpp"}:
+            found += cpp.check(name)
+        elif name.is_relative_to(python.path) and name.suffix == ".py":
+            found += python.check(name)
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Prints every violation; 1 when there is one."""
+    found = violations(Path(arguments[0]) if arguments else ROOT)
+    print("\n".join(found) or "layers: every include and import is allowed")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,16 @@
+# Sourced by the scripts beside it: where things are, and how they speak.
+set -euo pipefail
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+VENV="$ROOT/.venv"
+JOBS="${JOBS:-$(nproc)}"
+cd "$ROOT"
+
+say() { printf '== %s\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# The C++ tools of the environment come first: cmake, ninja, clang-format, clang-tidy.
+use_venv() {
+  [ -x "$VENV/bin/python" ] || die "there is no environment in .venv
+  what to do: run \`make venv\`"
+  export PATH="$VENV/bin:$PATH"
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# What users of an installed Syno get: the C++ package with examples/cpp on it, and the wheel.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+use_venv
+scratch="$ROOT/build/install-check"
+rm -rf "$scratch"
+mkdir -p "$scratch"
+
+say "C++: install, then build and run examples/cpp against the installed package"
+tools/build.sh release syno
+cmake --install build/release --prefix "$scratch/prefix" >"$scratch/install.log"
+cmake -S examples/cpp -B "$scratch/example" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$scratch/prefix" >"$scratch/configure.log"
+cmake --build "$scratch/example"
+"$scratch/example/conv_in_nine_lines" | tee "$scratch/example.log"
+
+say "Python: build the wheel, unpack it beside the environment, and use it"
+python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$scratch/dist" .
+python -m pip install --quiet --no-deps --target "$scratch/wheel" "$scratch"/dist/*.whl
+cd "$scratch"
+PYTHONPATH="$scratch/wheel" python "$ROOT/tools/use_wheel.py" "$scratch/wheel"
