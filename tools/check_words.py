@@ -1,7 +1,7 @@
 """Checks that the project names nothing that its readers do not have.
 
-Its readers see only the repository: folders beside the checkout, paths of the machine it was written
-on, hosts of package registries and talk about how the text came to be mean nothing to them.
+Its readers see only the repository: folders beside the checkout, paths of the machine it was
+written on, hosts of package registries and talk about how the text came to be mean nothing to them.
 
 Usage: check_words.py [ROOT]    prints file:line: what was found; exit code 1 if any
 """

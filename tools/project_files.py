@@ -13,7 +13,7 @@ SKIPPED = {".git", ".venv", "build", "dist", "__pycache__"}  # outside a git che
 
 
 def project_files(root: Path) -> list[Path]:
-    """The project's files as sorted paths relative to `root`; new ones count, ignored ones do not."""
+    """The project's files, sorted, relative to `root`; new ones count, ignored ones do not."""
     git = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     found = (
         subprocess.run(git, capture_output=True, text=True) if (root / ".git").exists() else None
