@@ -16,7 +16,7 @@ endif()
 # Flags of the project's own code; they do not reach users of the installed library.
 add_library(syno_flags INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options(syno_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+  target_compile_options(syno_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wnon-virtual-dtor
                                               -Woverloaded-virtual -Wundef)
   if(SYNO_WERROR)
     target_compile_options(syno_flags INTERFACE -Werror)
