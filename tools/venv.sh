@@ -21,11 +21,11 @@ pip() { "$VENV/bin/python" -m pip --disable-pip-version-check "$@"; }
 
 torch="$(grep '^torch==' constraints.txt)"
 say "installing $torch into .venv (a download of 200 MB or more the first time; 1 to 5 minutes)"
-pip install --quiet --progress-bar off -c constraints.txt "$torch"
+pip install -qq -c constraints.txt "$torch"
 say "installing the other packages of constraints.txt (about a minute)"
 "$VENV/bin/python" tools/requirements.py dev \
-  | pip install --quiet --progress-bar off -c constraints.txt -r /dev/stdin
+  | pip install -qq -c constraints.txt -r /dev/stdin
 say "linking Syno into .venv"
-pip install --quiet --no-build-isolation --no-deps --editable . \
+pip install -qq --no-build-isolation --no-deps --editable . \
   -C wheel.cmake=false -C editable.mode=inplace
 echo "$content" >"$stamp"
