@@ -1,0 +1,36 @@
+"""Where studies are kept: SQLite by default, PostgreSQL by URL. Only this folder uses SQLAlchemy."""
+
+from syno.store.environment import capture_environment
+from syno.store.errors import AlreadyAnsweredError, AskTakenError
+from syno.store.lease import HEARTBEAT_S, Worker
+from syno.store.records import (
+    BaselineLatency,
+    Environment,
+    EventRecord,
+    MeasurementResult,
+    Outcome,
+    ProposalRecord,
+    StudyRecord,
+    VerificationResult,
+)
+from syno.store.store import Store
+from syno.store.summary import Evaluation, StudySummary
+
+__all__ = [
+    "HEARTBEAT_S",
+    "AlreadyAnsweredError",
+    "AskTakenError",
+    "BaselineLatency",
+    "Environment",
+    "EventRecord",
+    "Evaluation",
+    "MeasurementResult",
+    "Outcome",
+    "ProposalRecord",
+    "Store",
+    "StudyRecord",
+    "StudySummary",
+    "VerificationResult",
+    "Worker",
+    "capture_environment",
+]

@@ -1,0 +1,164 @@
+"""Writing the answer to a proposal: the evaluation and the evidence behind its numbers."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select, update
+
+from syno._errors import InternalError, UserError
+from syno.store import log, schema
+from syno.store.errors import AlreadyAnsweredError
+from syno.store.records import (
+    TOLD,
+    BaselineLatency,
+    Environment,
+    MeasurementResult,
+    Outcome,
+    VerificationResult,
+    canonical_json,
+    digest,
+    plain,
+    utc_now,
+)
+from syno.store.rows import add, find_or_add
+
+_proposal = schema.proposal.c
+
+
+def tell(
+    connection: Connection, identity: int, outcome: Outcome, environment: Environment
+) -> None:
+    """Stores the answer to a proposal: all of it or nothing.
+
+    AlreadyAnsweredError when it has one; UserError for a proposal that does not exist.
+    """
+    row = connection.execute(
+        select(_proposal.study_id, _proposal.ask, _proposal.state, _proposal.operator_id)
+        .where(_proposal.id == identity)
+        .with_for_update()
+    ).one_or_none()
+    if row is None:
+        raise UserError(
+            f"no proposal has the id {identity}\n  expected: an id that `ask` gave"
+        )
+    if row.state == TOLD:
+        raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
+    log.lock_study(connection, row.study_id)
+    found = _environment_id(connection, environment)
+    evaluation = _add_evaluation(connection, identity, outcome, found)
+    verification = None
+    if outcome.verification is not None and row.operator_id is not None:
+        verification = _add_verification(connection, row.operator_id, outcome.verification, found)
+    if outcome.latency is not None:
+        _add_baseline(connection, evaluation, outcome.latency, found)
+    if outcome.measurement is not None:
+        if verification is None or outcome.verification is None:
+            raise InternalError("a measurement without a verification cannot be stored")
+        source = (verification, outcome.verification)
+        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
+    connection.execute(
+        update(schema.proposal)
+        .where(_proposal.id == identity)
+        .values(state=TOLD, lease=None, heartbeat=None)
+    )
+    data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
+    log.append(connection, row.study_id, "told", data)
+
+
+def _environment_id(connection: Connection, environment: Environment) -> int:
+    return find_or_add(
+        connection,
+        schema.environment,
+        {"digest": environment.digest},
+        device=environment.device,
+        platform=environment.platform,
+        libraries=environment.libraries,
+        commit_hash=environment.commit,
+        threads=environment.threads,
+        rules=environment.rules,
+    )
+
+
+def _add_evaluation(
+    connection: Connection, proposal: int, outcome: Outcome, environment: int
+) -> int:
+    return add(
+        connection,
+        schema.evaluation,
+        proposal_id=proposal,
+        recipe_digest=digest(canonical_json(outcome.recipe)),
+        recipe=outcome.recipe,
+        split=outcome.split,
+        rung=outcome.rung,
+        seed=outcome.seed,
+        status=outcome.status,
+        reason=outcome.reason,
+        accuracy=plain(outcome.accuracy),
+        macs=outcome.macs,
+        params=outcome.params,
+        primitives=outcome.primitives,
+        seconds=outcome.seconds,
+        details=outcome.details,
+        environment_id=environment,
+        finished=utc_now(),
+    )
+
+
+def _add_verification(
+    connection: Connection, operator: int, result: VerificationResult, environment: int
+) -> int:
+    return add(
+        connection,
+        schema.verification,
+        operator_id=operator,
+        source_hash=result.source_hash,
+        bindings=result.bindings,
+        emitter=result.emitter,
+        seed=result.seed,
+        passed=result.passed,
+        max_error=plain(result.max_error),
+        environment_id=environment,
+        created=utc_now(),
+    )
+
+
+def _add_baseline(
+    connection: Connection, evaluation: int, latency: BaselineLatency, environment: int
+) -> int:
+    return add(
+        connection,
+        schema.baseline,
+        evaluation_id=evaluation,
+        environment_id=environment,
+        median_ms=latency.median_ms,
+        spread_ms=latency.spread_ms,
+        created=utc_now(),
+    )
+
+
+def _add_measurement(
+    connection: Connection,
+    evaluation: int,
+    source: tuple[int, VerificationResult],
+    result: MeasurementResult,
+    found: int,
+    environment: Environment,
+) -> None:
+    verification, verified = source
+    add(
+        connection,
+        schema.measurement,
+        evaluation_id=evaluation,
+        verification_id=verification,
+        source_hash=verified.source_hash,
+        passed=verified.passed,
+        baseline_id=_add_baseline(connection, evaluation, result.baseline, found),
+        environment_id=found,
+        device=environment.device,
+        median_ms=result.median_ms,
+        spread_ms=result.spread_ms,
+        ratio=result.ratio,
+        threads=result.threads,
+        repeats=result.repeats,
+        batch=result.batch,
+        created=utc_now(),
+    )

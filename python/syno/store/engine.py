@@ -1,0 +1,151 @@
+"""From a URL to an engine: what differs between SQLite and PostgreSQL stands here only.
+
+SQLite runs with write-ahead logging (readers do not wait for the writer), foreign keys on, and
+`synchronous=FULL`, so that an answer that was told survives a power cut too. Transactions that
+write begin with BEGIN IMMEDIATE: a second writer waits at the door, instead of failing half way.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from syno._errors import UserError
+
+WRITES = "syno_writes"
+
+_EXPECTED = (
+    "  expected: a file such as runs.db or sqlite:///runs.db, or a server such as "
+    "postgresql://user@host/database"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a store is: `path` for a SQLite file, None in memory or on a server."""
+
+    name: str
+    dialect: str
+    path: Path | None
+
+    @property
+    def in_memory(self) -> bool:
+        return self.dialect == "sqlite" and self.path is None
+
+
+def parse_address(url: str) -> Address:
+    """Reads a store's address; a bare path means a SQLite file. UserError when it is neither."""
+    if "://" not in url:
+        if not url:
+            raise UserError(f"the address of the store is empty\n{_EXPECTED}")
+        return Address(url, "sqlite", Path(url))
+    try:
+        parsed = make_url(url)
+        dialect = parsed.get_backend_name()
+    except ArgumentError:
+        raise UserError(f"'{url}' is not the address of a store\n{_EXPECTED}") from None
+    if dialect == "sqlite":
+        file = parsed.database
+        path = None if file in (None, "", ":memory:") else Path(str(file))
+        return Address(str(path) if path else url, dialect, path)
+    if dialect == "postgresql":
+        return Address(parsed.render_as_string(hide_password=True), dialect, None)
+    raise UserError(f"a store cannot be kept in '{dialect}'\n{_EXPECTED}")
+
+
+def make_engine(
+    url: str, address: Address, *, create: bool, read_only: bool, timeout: float
+) -> Engine:
+    """An engine for `address`; nothing is opened yet."""
+    if address.dialect == "sqlite":
+        return _sqlite_engine(address, create=create, read_only=read_only, timeout=timeout)
+    parsed = make_url(url)
+    if parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    try:
+        return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise UserError(
+            f"the store '{address.name}' needs the PostgreSQL driver psycopg\n"
+            "  what to do: pip install 'syno[postgresql]'"
+        ) from None
+
+
+def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
+    path = address.path
+    if path is not None:
+        _check_path(path, create=create)
+
+    def connect() -> sqlite3.Connection:
+        # Without an isolation level Python begins no transactions behind our back; see `_begin`.
+        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+        if path is None:
+            return sqlite3.connect(":memory:", timeout=timeout, **options)
+        uri = path.absolute().as_uri()
+        if read_only:
+            return _connect_read_only(path, uri, timeout, options)
+        mode = "rwc" if create else "rw"
+        return sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=timeout, **options)
+
+    pool = StaticPool if path is None else QueuePool
+    engine = create_engine("sqlite://", creator=connect, poolclass=pool)
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        if path is not None and not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _connect_read_only(
+    path: Path, uri: str, timeout: float, options: dict[str, Any]
+) -> sqlite3.Connection:
+    """Opens a store for reading, also in a folder where nothing can be written.
+
+    Write-ahead logging wants an index file beside the store, even for reading. Where that cannot be
+    made and no log is left to read, nobody can be writing, and the file alone is the store.
+    """
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=timeout, **options)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size > 0:
+            raise
+        connection.close()
+        return sqlite3.connect(f"{uri}?immutable=1", uri=True, timeout=timeout, **options)
+    return connection
+
+
+def _check_path(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise UserError(
+            f"the store '{path}' is a folder\n  expected: a file, such as {path / 'runs.db'}"
+        )
+    if path.exists():
+        return
+    if not create:
+        raise UserError(
+            f"there is no store '{path}'\n"
+            "  what to do: check the path; `syno search --store FILE` makes a new one"
+        )
+    if not path.absolute().parent.is_dir():
+        raise UserError(
+            f"the store '{path}' cannot be created: there is no folder '{path.absolute().parent}'\n"
+            "  what to do: make the folder first, or choose another one"
+        )

@@ -1,0 +1,98 @@
+"""Database exceptions told as mistakes or circumstances a user can act on."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from syno._errors import UserError
+
+# Less room than this explains an I/O error: SQLite reports some failed writes by that name.
+_FULL_BELOW_BYTES = 1 << 16
+
+
+class AlreadyAnsweredError(UserError):
+    """The proposal was told before, by this worker or by the one that took over its lease."""
+
+
+class AskTakenError(UserError):
+    """Another process of the same study stored this ask number first; the search asks again."""
+
+
+def not_a_store(where: str, found: str) -> UserError:
+    """The file or database exists and is something else."""
+    return UserError(
+        f"'{where}' is not a Syno store: {found}\n"
+        "  expected: a store written by `syno search`, or a file that does not exist yet\n"
+        "  what to do: check the path, or choose another file for the new store"
+    )
+
+
+def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: float) -> UserError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    full = (
+        f"the disk is full while writing the store '{where}'\n"
+        "  what was stored before is safe; the answer that was being written is not stored\n"
+        "  what to do: free some space, then continue with `syno resume`"
+    )
+    if name == "SQLITE_FULL" or (_is_full(path) and name.startswith(("SQLITE_IOERR", "SQLITE_CANT"))):
+        return UserError(full)
+    if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
+        return UserError(
+            f"the store '{where}' is locked: another process has been writing to it for more than "
+            f"{timeout:g} s\n"
+            "  what to do: wait for it or stop it, then continue with `syno resume`"
+        )
+    if name.startswith("SQLITE_READONLY"):
+        return UserError(
+            f"the store '{where}' cannot be written: the file or its folder is read-only\n"
+            "  what to do: change the permissions of both, or copy the store to a folder of yours"
+        )
+    if name.startswith("SQLITE_CANTOPEN"):
+        return UserError(
+            f"the store '{where}' cannot be opened or created\n"
+            "  what to do: check that its folder exists and that you may read and write there"
+        )
+    if name.startswith("SQLITE_NOTADB"):
+        return not_a_store(where, "the file is not a SQLite database")
+    if name.startswith("SQLITE_CORRUPT"):
+        return UserError(
+            f"the store '{where}' is damaged: {error}\n"
+            "  what to do: restore a copy, or save what can be read with `sqlite3 FILE .recover`"
+        )
+    return UserError(f"the store '{where}' failed: {error}")
+
+
+def _is_full(path: Path | None) -> bool:
+    if path is None or not path.parent.is_dir():
+        return False
+    return shutil.disk_usage(path.parent).free < _FULL_BELOW_BYTES
+
+
+@contextlib.contextmanager
+def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
+    """Turns operational failures of the database into `UserError`; bugs pass through as they are.
+
+    A broken constraint or bad SQL is a bug of Syno, not a circumstance, and keeps its traceback.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        original = error.orig
+        if isinstance(original, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+            raise
+        if isinstance(original, sqlite3.Error):
+            raise _sqlite_error(where, path, original, timeout) from error
+        if isinstance(error, OperationalError):
+            raise UserError(
+                f"the database '{where}' failed: {str(original).strip()}\n"
+                "  what to do: check that the server runs, the address, the user and its rights"
+            ) from error
+        raise
+    except sqlite3.Error as error:  # from a PRAGMA on connecting, before SQLAlchemy wraps it
+        raise _sqlite_error(where, path, error, timeout) from error

@@ -1,0 +1,168 @@
+"""The log of a study: events, asking and leasing, each within the caller's transaction.
+
+Every function here takes the row of the study (or proposal) for itself first, so that two processes
+driving one study on PostgreSQL queue up as they do on SQLite, and a sequence number is never taken
+twice. A transaction holds a few statements and no work of the search.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from syno._errors import InternalError
+from syno.store import lease as leases
+from syno.store import schema
+from syno.store.errors import AskTakenError
+from syno.store.records import (
+    ASKED,
+    BASELINE,
+    OPERATOR,
+    EventRecord,
+    ProposalRecord,
+    digest,
+    utc_now,
+)
+from syno.store.rows import add, find_or_add
+
+_proposal = schema.proposal.c
+_evaluation = schema.evaluation.c
+
+
+def lock_study(connection: Connection, study: int) -> None:
+    """Holds the study's row until the transaction ends (PostgreSQL; SQLite has one writer)."""
+    row = schema.study.c.id
+    if connection.scalar(select(row).where(row == study).with_for_update()) is None:
+        raise InternalError(f"no study has the id {study}")
+
+
+def append(connection: Connection, study: int, kind: str, data: dict[str, Any]) -> int:
+    """Adds a line to the log and gives its sequence number. The study must be locked."""
+    column = schema.event.c
+    last = connection.scalar(select(func.max(column.sequence)).where(column.study_id == study))
+    sequence = (last or 0) + 1
+    connection.execute(
+        insert(schema.event).values(
+            study_id=study, sequence=sequence, kind=kind, data=data, created=utc_now()
+        )
+    )
+    return sequence
+
+
+def events(connection: Connection, study: int) -> list[EventRecord]:
+    """The whole log, in order."""
+    column = schema.event.c
+    rows = connection.execute(
+        select(column.sequence, column.kind, column.data, column.created)
+        .where(column.study_id == study)
+        .order_by(column.sequence)
+    )
+    return [EventRecord(*row) for row in rows]
+
+
+def proposals(
+    connection: Connection, study: int, identity: int | None = None
+) -> list[ProposalRecord]:
+    """All proposals of the study in the order of asking, or the one with the id `identity`."""
+    query = (
+        select(
+            _proposal.id,
+            _proposal.ask,
+            _proposal.kind,
+            _proposal.state,
+            schema.operator.c.text,
+            schema.operator.c.key,
+            _proposal.attempts,
+            _evaluation.status,
+        )
+        .select_from(schema.proposal)
+        .outerjoin(schema.operator)
+        .outerjoin(schema.evaluation, _evaluation.proposal_id == _proposal.id)
+        .where(_proposal.study_id == study)
+        .order_by(_proposal.ask, _evaluation.id)
+    )
+    if identity is not None:
+        query = query.where(_proposal.id == identity)
+    first: dict[int, ProposalRecord] = {}
+    for row in connection.execute(query):
+        first.setdefault(row.id, ProposalRecord(*row))
+    return list(first.values())
+
+
+def ask(
+    connection: Connection, study: int, number: int, operator: tuple[str, str] | None, worker: str
+) -> ProposalRecord:
+    """Stores proposal `number` with its operator (text, key), or the baseline for None, and leases
+    it to `worker`. Numbers rise by one, from 0 or 1; AskTakenError when `number` is not the next.
+    """
+    lock_study(connection, study)
+    last = connection.scalar(select(func.max(_proposal.ask)).where(_proposal.study_id == study))
+    expected = (0, 1) if last is None else (last + 1,)
+    if number not in expected:
+        raise AskTakenError(f"ask {number} of the study is taken, {expected[-1]} is the next")
+    kind = BASELINE if operator is None else OPERATOR
+    now = utc_now()
+    identity = add(
+        connection,
+        schema.proposal,
+        study_id=study,
+        ask=number,
+        kind=kind,
+        operator_id=None if operator is None else _operator_id(connection, study, *operator),
+        state=ASKED,
+        lease=worker,
+        heartbeat=now,
+        created=now,
+        attempts=1,
+    )
+    append(connection, study, "asked", {"proposal": identity, "ask": number})
+    text, key = operator or (None, None)
+    return ProposalRecord(identity, number, kind, ASKED, text, key, 1, None)
+
+
+def _operator_id(connection: Connection, study: int, text: str, key: str) -> int:
+    row = schema.study.c
+    specification = connection.scalar(select(row.specification_id).where(row.id == study))
+    same = {"specification_id": specification, "digest": digest(text)}
+    return find_or_add(connection, schema.operator, same, text=text, key=key)
+
+
+def lease_open(connection: Connection, study: int, worker: str) -> ProposalRecord | None:
+    """Takes over the first proposal that was asked, not told, and that nobody works on."""
+    lock_study(connection, study)
+    rows = connection.execute(
+        select(_proposal.id, _proposal.lease, _proposal.heartbeat)
+        .where(_proposal.study_id == study, _proposal.state == ASKED)
+        .order_by(_proposal.ask)
+    )
+    for identity, holder, heartbeat in rows.all():
+        if leases.is_held(holder, heartbeat):
+            continue
+        connection.execute(
+            update(schema.proposal)
+            .where(_proposal.id == identity)
+            .values(lease=worker, heartbeat=utc_now(), attempts=_proposal.attempts + 1)
+        )
+        append(connection, study, "leased", {"proposal": identity})
+        return proposals(connection, study, identity)[0]
+    return None
+
+
+def renew(connection: Connection, identity: int, worker: str) -> bool:
+    """Writes a heartbeat; False when the lease went to somebody else."""
+    changed = connection.execute(
+        update(schema.proposal)
+        .where(_proposal.id == identity, _proposal.lease == worker)
+        .values(heartbeat=utc_now())
+    )
+    return changed.rowcount == 1
+
+
+def release(connection: Connection, identity: int, worker: str) -> None:
+    """Gives an unanswered proposal back; the attempt does not count, it was ended on purpose."""
+    connection.execute(
+        update(schema.proposal)
+        .where(_proposal.id == identity, _proposal.lease == worker, _proposal.state == ASKED)
+        .values(lease=None, heartbeat=None, attempts=_proposal.attempts - 1)
+    )

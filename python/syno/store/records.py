@@ -1,0 +1,182 @@
+"""What the store takes and gives: plain values, no database types.
+
+Times are ISO-8601 text in UTC, durations are seconds, latencies are milliseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+OK = "ok"
+ERROR = "error"
+TIMEOUT = "timeout"
+REJECTED = "rejected"
+STATUSES = (OK, ERROR, TIMEOUT, REJECTED)
+
+BASELINE = "baseline"
+OPERATOR = "operator"
+
+ASKED = "asked"
+TOLD = "told"
+
+
+def utc_now() -> str:
+    """The present moment as ISO-8601 text with microseconds, in UTC: it sorts as it reads."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def plain(value: Any) -> Any:
+    """`value` with dataclasses as dicts, tuples as lists and non-finite numbers as None.
+
+    JSON has no NaN, and PostgreSQL refuses the one Python writes.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one content: sorted keys, no spaces."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """The first 32 hexadecimal digits of the SHA-256 of `text`: a name for a content."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a result came from; two results with equal environments are comparable.
+
+    device: the processor or accelerator as it names itself; libraries: name -> version;
+    commit: of Syno's sources, empty when it runs from an installed package; threads: used for
+    training and measuring; rules: version of the rule set.
+    """
+
+    device: str
+    platform: str
+    libraries: dict[str, str]
+    commit: str
+    threads: int
+    rules: str
+
+    @property
+    def digest(self) -> str:
+        return digest(canonical_json(self))
+
+
+@dataclass(frozen=True)
+class VerificationResult:
+    """One comparison of emitted source with the reference interpreter.
+
+    bindings: the bindings the source was emitted and compared under; source_hash names all of
+    that source.
+    """
+
+    source_hash: str
+    bindings: list[dict[str, int]]
+    emitter: str
+    seed: int
+    passed: bool
+    max_error: float
+
+
+@dataclass(frozen=True)
+class BaselineLatency:
+    """Latency of the original network, taken in the same run as the measurement it belongs to."""
+
+    median_ms: float
+    spread_ms: float
+
+
+@dataclass(frozen=True)
+class MeasurementResult:
+    """Latency of a whole network with the operator in it; ratio = median / baseline's median."""
+
+    median_ms: float
+    spread_ms: float
+    ratio: float
+    baseline: BaselineLatency
+    threads: int
+    repeats: int
+    batch: int = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to a proposal. Failure is a value: `status` with a `reason`.
+
+    accuracy: share of right answers in [0, 1] on `split`; macs and params: of the layers that
+    operators replace, all of them together, for one sample; rung: name of the fidelity; recipe: everything else that training depends on;
+    details: what has no column (losses, slots that kept their layer, ...).
+    A measurement needs a passed verification beside it; `latency` is the baseline's own.
+    """
+
+    status: str
+    reason: str = ""
+    accuracy: float | None = None
+    split: str = "holdout"
+    rung: str = ""
+    recipe: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    seconds: float = 0.0
+    macs: int | None = None
+    params: int | None = None
+    primitives: dict[str, int] = field(default_factory=dict)
+    verification: VerificationResult | None = None
+    measurement: MeasurementResult | None = None
+    latency: BaselineLatency | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as it stands in the store."""
+
+    id: int
+    name: str
+    specification: Any
+    settings: dict[str, Any]
+    seed: int
+    created: str
+
+
+@dataclass(frozen=True)
+class ProposalRecord:
+    """A proposal as it stands in the store: the operator is its text.
+
+    ask: 0 for the baseline, then 1, 2, ... in the order in which operators were asked for;
+    attempts: how often it was handed out; status: None until it is told.
+    """
+
+    id: int
+    ask: int
+    kind: str
+    state: str
+    text: str | None
+    key: str | None
+    attempts: int
+    status: str | None
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """One line of a study's log; `sequence` counts 1, 2, ... within the study."""
+
+    sequence: int
+    kind: str
+    data: dict[str, Any]
+    created: str

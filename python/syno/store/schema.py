@@ -1,0 +1,233 @@
+"""The tables, as they are at `VERSION`. Older stores come here by `migrations.py`.
+
+    specification <- operator <- proposal -> study -> specification
+                                    ^
+                               evaluation <- measurement -> verification -> operator
+                                                   |
+                                                   +------> baseline -> evaluation
+    study <- event (the ordered log)      environment (of every result)      artifact (by content)
+
+A baseline is the latency of the original network, taken in the run of the evaluation it names.
+A measurement refers to a verification by (id, source hash, passed), and `passed` is checked to
+be true: no number about a source can be stored unless that source passed.
+Content that may be long (operator text, recipe) is unique by its digest, because PostgreSQL
+limits the length of an index entry.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Dialect,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+from syno.store.records import canonical_json
+
+VERSION = 2
+
+metadata = MetaData()
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value as canonical text: the same bytes on every database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else canonical_json(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)
+
+
+def _reference(name: str, target: str, *, null: bool = False) -> Column[int]:
+    return Column(name, ForeignKey(target), nullable=null)
+
+
+def _text(name: str, **options: Any) -> Column[str]:
+    return Column(name, Text, nullable=False, **options)
+
+
+# One row for each version this store has had: the greatest is the present one.
+schema_version = Table(
+    "syno_schema",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    _text("written_by"),
+    _text("applied"),
+)
+
+specification = Table(
+    "specification",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _text("key", unique=True),
+    Column("content", Json, nullable=False),
+)
+
+operator = Table(
+    "operator",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("specification_id", "specification.id"),
+    _text("key"),
+    _text("text"),
+    _text("digest"),
+    UniqueConstraint("specification_id", "digest"),
+    Index("operator_by_key", "key"),
+)
+
+environment = Table(
+    "environment",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _text("digest", unique=True),
+    _text("device"),
+    _text("platform"),
+    Column("libraries", Json, nullable=False),
+    _text("commit_hash"),
+    Column("threads", Integer, nullable=False),
+    _text("rules"),
+)
+
+study = Table(
+    "study",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _text("name", unique=True),
+    _reference("specification_id", "specification.id"),
+    Column("settings", Json, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    _text("created"),
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    _text("kind"),
+    Column("data", Json, nullable=False),
+    _text("created"),
+)
+
+proposal = Table(
+    "proposal",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("study_id", "study.id"),
+    Column("ask", Integer, nullable=False),
+    _text("kind"),
+    _reference("operator_id", "operator.id", null=True),
+    _text("state"),
+    Column("lease", Text),  # who works on it
+    Column("heartbeat", Text),  # when that worker was last heard of
+    _text("created"),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    UniqueConstraint("study_id", "ask"),
+    CheckConstraint("(kind = 'baseline') = (operator_id IS NULL)"),
+    Index("proposal_by_state", "study_id", "state"),
+)
+
+evaluation = Table(
+    "evaluation",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("proposal_id", "proposal.id"),
+    _text("recipe_digest"),
+    Column("recipe", Json, nullable=False),
+    _text("split"),
+    _text("rung"),
+    Column("seed", BigInteger, nullable=False),
+    _text("status"),
+    _text("reason"),
+    Column("accuracy", Float),
+    Column("macs", BigInteger),
+    Column("params", BigInteger),
+    Column("primitives", Json, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("details", Json, nullable=False),
+    _reference("environment_id", "environment.id"),
+    _text("finished"),
+    UniqueConstraint("proposal_id", "recipe_digest", "split", "rung", "seed"),
+    CheckConstraint("status IN ('ok', 'error', 'timeout', 'rejected')"),
+)
+
+verification = Table(
+    "verification",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("operator_id", "operator.id"),
+    _text("source_hash"),
+    Column("bindings", Json, nullable=False),
+    _text("emitter"),
+    Column("seed", BigInteger, nullable=False),
+    Column("passed", Boolean, nullable=False),
+    Column("max_error", Float),
+    _reference("environment_id", "environment.id"),
+    _text("created"),
+    UniqueConstraint("id", "source_hash", "passed"),
+)
+
+baseline = Table(
+    "baseline",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("evaluation_id", "evaluation.id"),
+    _reference("environment_id", "environment.id"),
+    Column("median_ms", Float, nullable=False),
+    Column("spread_ms", Float, nullable=False),
+    _text("created"),
+)
+
+measurement = Table(
+    "measurement",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("evaluation_id", "evaluation.id"),
+    Column("verification_id", Integer, nullable=False),
+    _text("source_hash"),
+    Column("passed", Boolean, nullable=False),
+    _reference("baseline_id", "baseline.id"),
+    _reference("environment_id", "environment.id"),
+    _text("device"),
+    Column("median_ms", Float, nullable=False),
+    Column("spread_ms", Float, nullable=False),
+    Column("ratio", Float, nullable=False),
+    Column("threads", Integer, nullable=False),
+    Column("repeats", Integer, nullable=False),
+    Column("batch", Integer, nullable=False),
+    _text("created"),
+    ForeignKeyConstraint(
+        ["verification_id", "source_hash", "passed"],
+        ["verification.id", "verification.source_hash", "verification.passed"],
+    ),
+    CheckConstraint("passed"),
+)
+
+artifact = Table(
+    "artifact",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    _text("kind"),
+    Column("content", LargeBinary, nullable=False),
+    _text("created"),
+)

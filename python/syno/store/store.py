@@ -1,0 +1,262 @@
+"""The store: one database with studies, their logs, answers and evidence.
+
+    store = Store.open("runs.db")                  # or sqlite:///runs.db, postgresql://...
+    for study in store.studies(): ...
+    summary = store.summary(store.study("resnet-small-digits"))
+
+Each method is one short transaction. Nothing of the search or the evaluation runs inside one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, insert, select
+
+from syno._errors import UserError
+from syno.store import answers, log, schema
+from syno.store.engine import WRITES, Address, make_engine, parse_address
+from syno.store.errors import not_a_store, translated
+from syno.store.migrations import check_version, migrate, stored_version
+from syno.store.records import (
+    Environment,
+    EventRecord,
+    Outcome,
+    ProposalRecord,
+    StudyRecord,
+    utc_now,
+)
+from syno.store.rows import add, find_or_add
+from syno.store.summary import StudySummary, summarize
+
+TIMEOUT_S = 10.0
+
+
+class Store:
+    """An open store. Safe to use from several threads; every process opens its own."""
+
+    def __init__(self, engine: Engine, address: Address, timeout: float) -> None:
+        self._engine = engine
+        self._address = address
+        self._timeout = timeout
+
+    @classmethod
+    def open(
+        cls, url: str, *, create: bool = True, read_only: bool = False, timeout: float = TIMEOUT_S
+    ) -> Store:
+        """Opens the store at `url` (a file or a database URL), made new when there is none.
+
+        create: whether to make it; read_only: reads without writing a byte, so it works on a
+        write-protected file; timeout: seconds to wait for another process that is writing.
+        An older store is brought up to date, unless it is opened for reading only.
+
+        UserError: not a store, written by a newer Syno, locked, read-only, missing, disk full.
+        """
+        address = parse_address(url)
+        create = create and not read_only
+        engine = make_engine(url, address, create=create, read_only=read_only, timeout=timeout)
+        store = cls(engine, address, timeout)
+        try:
+            if read_only or not create:
+                store._check_existing(writable=not read_only)
+            if not read_only:
+                with store._writing() as connection:
+                    migrate(connection, address.name)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _check_existing(self, *, writable: bool) -> None:
+        with self._reading() as connection:
+            version = stored_version(connection, self.name)
+        check_version(version, self.name)
+        if version == 0:
+            raise not_a_store(self.name, "it is empty")
+        if version < schema.VERSION and not writable:
+            raise UserError(
+                f"the store '{self.name}' has version {version} and this Syno needs version "
+                f"{schema.VERSION}\n"
+                "  what to do: make the file writable and run `syno resume` or `syno search` on it "
+                "once: that brings it up to date"
+            )
+
+    @property
+    def name(self) -> str:
+        """The address as it may be shown: without a password."""
+        return self._address.name
+
+    def close(self) -> None:
+        """Closes all connections; SQLite folds its log into the file."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+        with (
+            translated(self.name, self._address.path, self._timeout),
+            self._engine.connect().execution_options(**{WRITES: writes}) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def _reading(self) -> contextlib.AbstractContextManager[Connection]:
+        return self._transaction(writes=False)
+
+    def _writing(self) -> contextlib.AbstractContextManager[Connection]:
+        return self._transaction(writes=True)
+
+    def version(self) -> int:
+        """The schema version of the store."""
+        with self._reading() as connection:
+            return stored_version(connection, self.name)
+
+    def create_study(
+        self, name: str, *, specification: tuple[str, Any], settings: dict[str, Any], seed: int
+    ) -> StudyRecord:
+        """Makes a study; `specification` is (key, JSON content). UserError when the name is taken.
+
+        An empty last part ("digits-") is completed with the first free number ("digits-1").
+        """
+        key, content = specification
+        column = schema.study.c
+        with self._writing() as connection:
+            taken = set(connection.scalars(select(column.name)))
+            if name.endswith("-"):
+                name = next(f"{name}{n}" for n in range(1, len(taken) + 2) if f"{name}{n}" not in taken)
+            if name in taken:
+                raise UserError(
+                    f"the store '{self.name}' has a study '{name}' already\n"
+                    f"  what to do: continue it with `syno resume {name}`, or choose another name"
+                )
+            identity = add(
+                connection,
+                schema.study,
+                name=name,
+                specification_id=find_or_add(
+                    connection, schema.specification, {"key": key}, content=content
+                ),
+                settings=settings,
+                seed=seed,
+                created=utc_now(),
+            )
+        return self.study(identity)
+
+    def studies(self) -> list[StudyRecord]:
+        """All studies, the oldest first."""
+        with self._reading() as connection:
+            return [_study_record(row) for row in connection.execute(_study_query())]
+
+    def study(self, name: str | int | None = None) -> StudyRecord:
+        """The study with this name or id; None takes the only one. UserError lists what is there."""
+        known = self.studies()
+        found = [s for s in known if name is None or name in (s.name, s.id)]
+        if len(found) == 1:
+            return found[0]
+        if not known:
+            raise UserError(
+                f"the store '{self.name}' holds no study\n"
+                "  what to do: start one with `syno search`"
+            )
+        names = ", ".join(s.name for s in known[-8:])
+        asked = "no study is named" if name is None else f"there is no study '{name}'"
+        raise UserError(f"{asked} in the store '{self.name}'\n  expected: one of {names}")
+
+    def append_event(self, study: StudyRecord, kind: str, data: dict[str, Any]) -> int:
+        """Adds a line to the study's log and gives its sequence number."""
+        with self._writing() as connection:
+            log.lock_study(connection, study.id)
+            return log.append(connection, study.id, kind, data)
+
+    def events(self, study: StudyRecord) -> list[EventRecord]:
+        """The study's log, in order."""
+        with self._reading() as connection:
+            return log.events(connection, study.id)
+
+    def proposals(self, study: StudyRecord) -> list[ProposalRecord]:
+        """The study's proposals, in the order of asking."""
+        with self._reading() as connection:
+            return log.proposals(connection, study.id)
+
+    def ask(
+        self, study: StudyRecord, number: int, operator: tuple[str, str] | None, worker: str
+    ) -> ProposalRecord:
+        """Stores a proposal and leases it to `worker`: see `log.ask`."""
+        with self._writing() as connection:
+            return log.ask(connection, study.id, number, operator, worker)
+
+    def lease_open(self, study: StudyRecord, worker: str) -> ProposalRecord | None:
+        """Takes over an interrupted proposal, the earliest first; None when there is none."""
+        with self._writing() as connection:
+            return log.lease_open(connection, study.id, worker)
+
+    def renew(self, proposal: int, worker: str) -> bool:
+        """Writes a heartbeat; False when the lease went to somebody else."""
+        with self._writing() as connection:
+            return log.renew(connection, proposal, worker)
+
+    def release(self, proposal: int, worker: str) -> None:
+        """Gives an unanswered proposal back, to be evaluated by whoever comes next."""
+        with self._writing() as connection:
+            log.release(connection, proposal, worker)
+
+    def tell(self, proposal: int, outcome: Outcome, environment: Environment) -> None:
+        """Stores the answer to a proposal: see `answers.tell`."""
+        with self._writing() as connection:
+            answers.tell(connection, proposal, outcome, environment)
+
+    def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
+        """The whole study as one value, for reports and export."""
+        record = study if isinstance(study, StudyRecord) else self.study(study)
+        with self._reading() as connection:
+            return summarize(connection, record)
+
+    def put_artifact(self, kind: str, content: bytes) -> str:
+        """Keeps `content` under its SHA-256 and gives that; the same content is kept once."""
+        name = hashlib.sha256(content).hexdigest()
+        column = schema.artifact.c
+        with self._writing() as connection:
+            if connection.scalar(select(column.hash).where(column.hash == name)) is None:
+                connection.execute(
+                    insert(schema.artifact).values(
+                        hash=name, kind=kind, content=content, created=utc_now()
+                    )
+                )
+        return name
+
+    def artifact(self, name: str) -> bytes:
+        """The content kept under this hash; UserError when there is none."""
+        column = schema.artifact.c
+        with self._reading() as connection:
+            content = connection.scalar(select(column.content).where(column.hash == name))
+        if content is None:
+            raise UserError(f"the store '{self.name}' holds no artifact '{name}'")
+        return bytes(content)
+
+
+def _study_query() -> Any:
+    column = schema.study.c
+    return (
+        select(
+            column.id,
+            column.name,
+            schema.specification.c.content,
+            column.settings,
+            column.seed,
+            column.created,
+        )
+        .join(schema.specification)
+        .order_by(column.id)
+    )
+
+
+def _study_record(row: Row[Any]) -> StudyRecord:
+    return StudyRecord(*row)

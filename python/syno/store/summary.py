@@ -1,0 +1,178 @@
+"""A study as one value: what the report and the command line show, and the JSON export.
+
+It holds data only: operators are texts and keys; formulas, drawings and code are made from the
+text by whoever shows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from syno.store import log, schema
+from syno.store.records import (
+    BASELINE,
+    OK,
+    Environment,
+    EventRecord,
+    StudyRecord,
+    plain,
+)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One answered proposal. Units as in `Outcome`; `ask` counts the operators from 1.
+
+    key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
+    """
+
+    ask: int
+    kind: str
+    key: str | None
+    text: str | None
+    status: str
+    reason: str
+    accuracy: float | None
+    split: str
+    rung: str
+    recipe: dict[str, Any]
+    seed: int
+    macs: int | None
+    params: int | None
+    primitives: dict[str, int]
+    latency_ms: float | None
+    latency_spread_ms: float | None
+    latency_ratio: float | None
+    baseline_latency_ms: float | None
+    source_hash: str | None
+    seconds: float
+    finished: str
+    environment: Environment
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """Everything a study has in the store.
+
+    rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
+    stop_reason: why the last run ended, empty while it runs or after it was killed.
+    """
+
+    study: StudyRecord
+    baseline: Evaluation | None
+    evaluations: tuple[Evaluation, ...]
+    rejections: dict[str, int]
+    events: tuple[EventRecord, ...]
+    open_asks: tuple[int, ...]
+    stop_reason: str
+
+    @property
+    def trained(self) -> tuple[Evaluation, ...]:
+        """Evaluations of operators that gave an accuracy, in the order of asking."""
+        return tuple(e for e in self.evaluations if e.status == OK and e.accuracy is not None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain lists and dicts, ready for `json.dump`."""
+        return {"format": "syno study 1", **plain(self)}
+
+
+def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
+    """Reads the whole study in the caller's transaction."""
+    rows = _evaluation_rows(connection, study.id)
+    found = [_evaluation(row) for row in rows]
+    events = log.events(connection, study.id)
+    proposals = log.proposals(connection, study.id)
+    return StudySummary(
+        study=study,
+        baseline=next((e for e in found if e.kind == BASELINE), None),
+        evaluations=tuple(e for e in found if e.kind != BASELINE),
+        rejections=_last(events, "space").get("rejections", {}),
+        events=tuple(events),
+        open_asks=tuple(p.ask for p in proposals if p.status is None),
+        stop_reason=_stop_reason(events),
+    )
+
+
+def _last(events: list[EventRecord], kind: str) -> dict[str, Any]:
+    return next((e.data for e in reversed(events) if e.kind == kind), {})
+
+
+def _stop_reason(events: list[EventRecord]) -> str:
+    marks = [e for e in events if e.kind in ("started", "resumed", "stopped")]
+    return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
+
+
+def _evaluation_rows(connection: Connection, study: int) -> list[Row[Any]]:
+    proposal, evaluation = schema.proposal.c, schema.evaluation.c
+    measurement, baseline = schema.measurement.c, schema.baseline.c
+    environment = schema.environment.c
+    query = (
+        select(
+            proposal.ask,
+            proposal.kind,
+            schema.operator.c.key,
+            schema.operator.c.text,
+            schema.evaluation,
+            measurement.median_ms,
+            measurement.spread_ms,
+            measurement.ratio,
+            measurement.source_hash,
+            baseline.median_ms.label("baseline_ms"),
+            baseline.spread_ms.label("baseline_spread_ms"),
+            environment.device,
+            environment.platform,
+            environment.libraries,
+            environment.commit_hash,
+            environment.threads,
+            environment.rules,
+        )
+        .select_from(schema.proposal)
+        .join(schema.evaluation, evaluation.proposal_id == proposal.id)
+        .join(schema.environment, environment.id == evaluation.environment_id)
+        .outerjoin(schema.operator, schema.operator.c.id == proposal.operator_id)
+        .outerjoin(schema.measurement, measurement.evaluation_id == evaluation.id)
+        .outerjoin(schema.baseline, baseline.evaluation_id == evaluation.id)
+        .where(proposal.study_id == study)
+        .order_by(proposal.ask, evaluation.id)
+    )
+    return list(connection.execute(query))
+
+
+def _evaluation(row: Row[Any]) -> Evaluation:
+    own = row.kind == BASELINE and row.baseline_ms is not None
+    return Evaluation(
+        ask=row.ask,
+        kind=row.kind,
+        key=row.key,
+        text=row.text,
+        status=row.status,
+        reason=row.reason,
+        accuracy=row.accuracy,
+        split=row.split,
+        rung=row.rung,
+        recipe=row.recipe,
+        seed=row.seed,
+        macs=row.macs,
+        params=row.params,
+        primitives=row.primitives,
+        latency_ms=row.baseline_ms if own else row.median_ms,
+        latency_spread_ms=row.baseline_spread_ms if own else row.spread_ms,
+        latency_ratio=1.0 if own else row.ratio,
+        baseline_latency_ms=row.baseline_ms,
+        source_hash=row.source_hash,
+        seconds=row.seconds,
+        finished=row.finished,
+        environment=Environment(
+            device=row.device,
+            platform=row.platform,
+            libraries=row.libraries,
+            commit=row.commit_hash,
+            threads=row.threads,
+            rules=row.rules,
+        ),
+        details=row.details,
+    )

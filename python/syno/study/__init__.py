@@ -1,0 +1,32 @@
+"""The loop behind `syno search` and `syno resume`."""
+
+from syno.study.loop import Evaluator, default_stopper, run
+from syno.study.methods import DiverseDraws, Entry, History, Method, UniformDraws
+from syno.study.observer import Observer
+from syno.study.settings import StudySettings
+from syno.study.space import Candidates, Space
+from syno.study.stoppers import AnyOf, Evaluations, Seconds, SpaceExhausted, StopReason, Tally
+from syno.study.study import Proposal, Study
+
+__all__ = [
+    "AnyOf",
+    "Candidates",
+    "DiverseDraws",
+    "Entry",
+    "Evaluations",
+    "Evaluator",
+    "History",
+    "Method",
+    "Observer",
+    "Proposal",
+    "Seconds",
+    "Space",
+    "SpaceExhausted",
+    "StopReason",
+    "Study",
+    "StudySettings",
+    "Tally",
+    "UniformDraws",
+    "default_stopper",
+    "run",
+]

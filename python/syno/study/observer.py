@@ -1,0 +1,36 @@
+"""Watching a search: subclass `Observer` and override what is of interest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from syno.store import Outcome, StudyRecord
+    from syno.study.settings import StudySettings
+    from syno.study.stoppers import StopReason, Tally
+    from syno.study.study import Proposal
+
+
+class Observer:
+    """Called by the loop, in its thread, between evaluations. Every method does nothing here."""
+
+    def on_space(self, operators: int, keys: int, seconds: float) -> None:
+        """The space was enumerated: `keys` distinct semantic keys among `operators`."""
+
+    def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
+        """A run begins; `tally` counts what earlier runs did."""
+
+    def on_ask(self, proposal: Proposal) -> None:
+        """An evaluation begins."""
+
+    def on_step(self, step: str) -> None:
+        """An evaluation enters a step: `verify`, `train` or `measure`."""
+
+    def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
+        """Training finished an epoch (counted from 1); `loss` is its mean."""
+
+    def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
+        """An evaluation is stored."""
+
+    def on_stop(self, reason: StopReason) -> None:
+        """The run ends."""

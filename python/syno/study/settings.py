@@ -1,0 +1,66 @@
+"""What a study was asked to do: stored with it as JSON, so that `resume` needs nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from syno._errors import UserError
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """All options of a search.
+
+    model: name of a model, or None for a module of the user's, which `resume` must be given again;
+    data: name of a data set or path of an image folder; fidelity: images, resolution, epochs, name;
+    space: how operators are enumerated; method: how they are chosen, with `method_options`;
+    latency: how networks are timed; evaluations: trained operators wanted, rejected ones not
+    counted; seconds: time limit over all runs together, None for none.
+    """
+
+    model: str | None = None
+    model_options: dict[str, Any] = field(default_factory=dict)
+    data: str | None = None
+    data_dir: str | None = None
+    fidelity: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    space: dict[str, Any] = field(default_factory=dict)
+    method: str = "uniform"
+    method_options: dict[str, Any] = field(default_factory=dict)
+    latency: dict[str, Any] = field(default_factory=dict)
+    evaluations: int = 20
+    seconds: float | None = None
+    seed: int = 0
+    baseline: bool = True
+
+    def __post_init__(self) -> None:
+        if self.evaluations < 1:
+            raise UserError(
+                f"evaluations must be at least 1, got {self.evaluations}\n"
+                "  what to do: say how many operators to train, such as 20"
+            )
+        if self.seconds is not None and self.seconds <= 0:
+            raise UserError(f"seconds must be positive, got {self.seconds:g}")
+        if not 0 <= self.seed < 2**63:
+            raise UserError(f"seed must be from 0 to 2^63 - 1, got {self.seed}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> StudySettings:
+        """Reads what `to_json` wrote; UserError names options this Syno does not know."""
+        unknown = sorted(set(content) - {f.name for f in dataclasses.fields(cls)})
+        if unknown:
+            raise UserError(
+                f"the study has settings that this Syno does not know: {', '.join(unknown)}\n"
+                "  what to do: resume it with the Syno that started it, or a later one"
+            )
+        return cls(**content)
+
+    def changed(self, **limits: Any) -> StudySettings:
+        """The same with other limits; values that are None stay as they were."""
+        return dataclasses.replace(self, **{k: v for k, v in limits.items() if v is not None})

@@ -1,0 +1,102 @@
+"""The operators a study may propose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from syno.store.records import digest
+
+
+class Operator(Protocol):
+    """What the loop uses of an operator; `syno.Operator` has it, and so has a fake in a test."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+    def macs(self) -> int: ...
+
+    def primitives(self) -> dict[str, int]: ...
+
+
+class Space(Protocol):
+    """An enumerated set of operators, in an order that depends on specification and seed only.
+
+    rules: version of the rule set; specification: (key, JSON content); `weights(operator)` is the
+    number of weight tensors.
+    """
+
+    @property
+    def operators(self) -> Sequence[Any]: ...
+
+    @property
+    def specification(self) -> tuple[str, Any]: ...
+
+    @property
+    def rules(self) -> str: ...
+
+    def rejections(self) -> dict[str, int]: ...
+
+    def parse(self, text: str) -> Any: ...
+
+    def weights(self, operator: Any) -> int: ...
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An operator with what a method looks at, computed on first use: a plan costs time."""
+
+    operator: Any
+    key: str
+    space: Space
+
+    @cached_property
+    def macs(self) -> int:
+        """Multiply-accumulates of all layers it replaces, for one sample."""
+        return int(self.operator.macs())
+
+    @cached_property
+    def primitives(self) -> dict[str, int]:
+        """Count of each primitive."""
+        return dict(self.operator.primitives())
+
+    @cached_property
+    def multiset(self) -> tuple[tuple[str, int], ...]:
+        """The primitives as a value that can be compared and hashed."""
+        return tuple(sorted((name, n) for name, n in self.primitives.items() if n))
+
+    @property
+    def has_window(self) -> bool:
+        """Whether it looks at neighbours."""
+        return self.primitives.get("unfold", 0) > 0
+
+    @cached_property
+    def has_two_weights(self) -> bool:
+        """Whether it has two weight tensors or more."""
+        return self.space.weights(self.operator) >= 2
+
+
+class Candidates:
+    """The operators of a space with distinct semantic keys, the first of each key."""
+
+    def __init__(self, space: Space) -> None:
+        first: dict[str, Any] = {}
+        for operator in space.operators:
+            first.setdefault(operator.key, operator)
+        self._items = [Candidate(operator, key, space) for key, operator in first.items()]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._items)
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content: two spaces with one digest lead to the same proposals."""
+        return digest("\n".join(c.key for c in self._items))

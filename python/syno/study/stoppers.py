@@ -1,0 +1,88 @@
+"""When a study stops. Stoppers are small objects that combine with `|`; the reason is data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far a study is.
+
+    evaluated: answered operators that were trained or tried (all but the rejected); seconds: time
+    spent over all runs; exhausted: the method has nothing left to propose.
+    """
+
+    evaluated: int
+    rejected: int
+    seconds: float
+    exhausted: bool = False
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """`name` is for programs, `text` for people."""
+
+    name: str
+    text: str
+
+
+class Stopper(Protocol):
+    """Says why to stop now, or None to go on."""
+
+    def check(self, tally: Tally) -> StopReason | None: ...
+
+
+class _Combining:
+    def __or__(self, other: Stopper) -> AnyOf:
+        return AnyOf(self, other)  # type: ignore[arg-type]
+
+
+class AnyOf(_Combining):
+    """Stops when any of several does; the first in order gives the reason."""
+
+    def __init__(self, *stoppers: Stopper) -> None:
+        self._stoppers = stoppers
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """The first reason, in the order in which the stoppers were combined."""
+        reasons = (stopper.check(tally) for stopper in self._stoppers)
+        return next((reason for reason in reasons if reason), None)
+
+
+class Evaluations(_Combining):
+    """Stops after `count` operators; rejected ones cost no training and do not count."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """`evaluations` when enough were evaluated."""
+        if tally.evaluated < self._count:
+            return None
+        return StopReason("evaluations", f"{tally.evaluated} operators were evaluated, as asked")
+
+
+class Seconds(_Combining):
+    """Stops after `limit` seconds, over all runs of the study; a running evaluation is finished."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """`seconds` when the time is up."""
+        if tally.seconds < self._limit:
+            return None
+        return StopReason("seconds", f"the time limit of {self._limit:g} s is reached")
+
+
+class SpaceExhausted(_Combining):
+    """Stops when every operator was proposed."""
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """`exhausted` when the method has nothing left."""
+        if not tally.exhausted:
+            return None
+        total = tally.evaluated + tally.rejected
+        return StopReason("exhausted", f"all {total} operators of the space were proposed")

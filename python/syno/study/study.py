@@ -1,0 +1,262 @@
+"""A study: ask and tell are the only door between search and evaluation.
+
+                 propose(history)              evaluate
+      Method  <------------------  Study  <---------------->  Evaluator, or anybody's own trainer
+                                     |  ask(n) / tell(id, outcome)
+                                     v
+                                   Store      proposal stored when asked, answer when told
+
+The history is read from the store before each proposal, so a study that was killed and one that
+was not are the same to the method.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from syno._errors import UserError
+from syno.store import (
+    AskTakenError,
+    EventRecord,
+    Outcome,
+    ProposalRecord,
+    Store,
+    StudyRecord,
+    Worker,
+    capture_environment,
+)
+from syno.store.records import BASELINE, ERROR, OPERATOR, REJECTED
+from syno.study.methods import Entry, History, make_method
+from syno.study.settings import StudySettings
+from syno.study.space import Candidates, Space
+from syno.study.stoppers import StopReason, Tally
+
+# A proposal that ended its process this often is answered as an error.
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What to evaluate next: `operator` is None for the original network (kind `baseline`)."""
+
+    id: int
+    ask: int
+    kind: str
+    operator: Any | None
+    attempts: int = 1
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the original network is to be evaluated."""
+        return self.kind == BASELINE
+
+
+class Study:
+    """A study in a store, with the space it draws from. Not for several threads at once.
+
+    Study.create(store, name, settings, space)      makes a new one
+    Study.load(store, name, space)                  continues one
+
+    UserError when the space is not the one the study began with: it would go on differently.
+    """
+
+    def __init__(
+        self, store: Store, record: StudyRecord, settings: StudySettings, space: Space
+    ) -> None:
+        self.store = store
+        self.record = record
+        self.settings = settings
+        self.exhausted = False
+        self._space = space
+        self._candidates = Candidates(space)
+        options = settings.method_options
+        self._method = make_method(settings.method, self._candidates, settings.seed, options)
+        self._by_text: dict[str, Any] | None = None
+        self._worker = Worker()
+        self._environment = capture_environment(
+            threads=int(settings.latency.get("threads", 1)), rules=space.rules
+        )
+        self._began = time.monotonic()
+        self._seconds_before = 0.0
+
+    @classmethod
+    def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
+        """Makes a new study; a `name` that ends in "-" is completed with a free number."""
+        record = store.create_study(
+            name,
+            specification=space.specification,
+            settings=settings.to_json(),
+            seed=settings.seed,
+        )
+        study = cls(store, record, settings, space)
+        study._check_space(())
+        store.append_event(record, "started", {})
+        return study
+
+    @classmethod
+    def load(
+        cls,
+        store: Store,
+        name: str | int | None,
+        space: Space,
+        *,
+        evaluations: int | None = None,
+        seconds: float | None = None,
+    ) -> Study:
+        """Continues a study; `evaluations` and `seconds` replace its limits from now on."""
+        record = store.study(name)
+        events = store.events(record)
+        limits = {"evaluations": evaluations, "seconds": seconds}
+        settings = settings_of(record, events).changed(**limits)
+        study = cls(store, record, settings, space)
+        study._check_space(tuple(events))
+        study._seconds_before = running_seconds(events)
+        given = {name: value for name, value in limits.items() if value is not None}
+        store.append_event(record, "resumed", given)
+        return study
+
+    def _check_space(self, events: tuple[EventRecord, ...]) -> None:
+        """Writes down what the space is, or compares it with what was written down."""
+        before = next((e.data for e in events if e.kind == "space"), None)
+        if before is None:
+            self.store.append_event(
+                self.record,
+                "space",
+                {
+                    "operators": len(self._space.operators),
+                    "keys": len(self._candidates),
+                    "digest": self._candidates.digest,
+                    "rules": self._space.rules,
+                    "rejections": self._space.rejections(),
+                },
+            )
+        elif before["digest"] != self._candidates.digest:
+            raise UserError(
+                f"study '{self.record.name}' cannot go on: its space had {before['keys']} operators "
+                f"under rules {before['rules']}, now it has {len(self._candidates)} other ones under "
+                f"rules {self._space.rules}\n"
+                "  what to do: resume it with the Syno that started it, or start a new study; "
+                "what it has found stays in the store"
+            )
+
+    @property
+    def keys(self) -> int:
+        """Distinct semantic keys in the space."""
+        return len(self._candidates)
+
+    @property
+    def worker(self) -> str:
+        """The name under which this study object leases proposals."""
+        return self._worker.name
+
+    def ask(self, count: int = 1) -> list[Proposal]:
+        """Up to `count` proposals, each stored; fewer when the space is exhausted.
+
+        1. Proposals that were asked and whose evaluation was interrupted, under their old ids.
+        2. The baseline, in a study that has none yet.
+        3. New operators by the search method.
+        """
+        found: list[Proposal] = []
+        while len(found) < count:
+            proposal = self._reopened() or self._proposed()
+            if proposal is None:
+                self.exhausted = True
+                break
+            found.append(proposal)
+        return found
+
+    def tell(self, proposal: int, outcome: Outcome) -> None:
+        """Stores the answer to a proposal.
+
+        UserError for an id that `ask` did not give; AlreadyAnsweredError for a second answer.
+        """
+        self.store.tell(proposal, outcome, self._environment)
+
+    def release(self, proposal: int) -> None:
+        """Gives a proposal back unanswered: the next `ask`, here or elsewhere, hands it out."""
+        self.store.release(proposal, self.worker)
+
+    def stop(self, reason: StopReason) -> None:
+        """Writes down why this run ended."""
+        data = {"reason": reason.name, "text": reason.text}
+        self.store.append_event(self.record, "stopped", data)
+
+    def close(self) -> None:
+        """Voids the leases of this object; the store stays open."""
+        self._worker.close()
+
+    def tally(self) -> Tally:
+        """How far the study is, over all its runs."""
+        told = [
+            p.status
+            for p in self.store.proposals(self.record)
+            if p.kind == OPERATOR and p.status is not None
+        ]
+        rejected = told.count(REJECTED)
+        seconds = self._seconds_before + time.monotonic() - self._began
+        return Tally(len(told) - rejected, rejected, seconds, self.exhausted)
+
+    def _reopened(self) -> Proposal | None:
+        while record := self.store.lease_open(self.record, self.worker):
+            if record.attempts <= MAX_ATTEMPTS:
+                return self._proposal(record)
+            reason = f"the process ended in each of {MAX_ATTEMPTS} attempts"
+            self.tell(record.id, Outcome(ERROR, reason=reason))
+        return None
+
+    def _proposed(self) -> Proposal | None:
+        while True:
+            records = self.store.proposals(self.record)
+            number = records[-1].ask + 1 if records else int(not self.settings.baseline)
+            operator = None
+            if number > 0:
+                operator = self._method.propose(_history(number, records))
+                if operator is None:
+                    return None
+            stored = None if operator is None else (operator.text, operator.key)
+            try:
+                record = self.store.ask(self.record, number, stored, self.worker)
+            except AskTakenError:  # another process asked in between: look again
+                continue
+            return Proposal(record.id, record.ask, record.kind, operator)
+
+    def _proposal(self, record: ProposalRecord) -> Proposal:
+        operator = None if record.text is None else self._operator(record.text)
+        return Proposal(record.id, record.ask, record.kind, operator, record.attempts)
+
+    def _operator(self, text: str) -> Any:
+        if self._by_text is None:
+            self._by_text = {c.operator.text: c.operator for c in self._candidates}
+        return self._by_text.get(text) or self._space.parse(text)
+
+
+def _history(number: int, records: list[ProposalRecord]) -> History:
+    return History(
+        number,
+        tuple(Entry(r.ask, r.key, r.status) for r in records if r.key is not None),
+    )
+
+
+def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
+    """The settings of a study with the limits that later runs gave it."""
+    settings = StudySettings.from_json(record.settings)
+    for event in events:
+        if event.kind == "resumed":
+            settings = settings.changed(**event.data)
+    return settings
+
+
+def running_seconds(events: list[EventRecord]) -> float:
+    """Time from the beginning of each run to the last thing it wrote down, all runs together."""
+    total = 0.0
+    first = last = None
+    for event in events:
+        moment = datetime.datetime.fromisoformat(event.created)
+        if event.kind in ("started", "resumed"):
+            total += (last - first).total_seconds() if first and last else 0.0
+            first = moment
+        last = moment
+    return total + ((last - first).total_seconds() if first and last else 0.0)
