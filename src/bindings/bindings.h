@@ -1,0 +1,15 @@
+// The private extension syno._core: a thin, typed view of the C++ library, one file a folder of it. The public Python
+// package wraps it; nothing here is an interface for users.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace syno::bindings {
+
+namespace nb = nanobind;
+
+void bind_errors(nb::module_& m);
+void bind_sizes(nb::module_& m);
+void bind_graph(nb::module_& m);
+
+}  // namespace syno::bindings
