@@ -1,0 +1,1 @@
+"""The command line: `syno COMMAND`, one file a command."""

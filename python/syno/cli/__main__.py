@@ -1,0 +1,5 @@
+"""`python -m syno.cli` is `syno`."""
+
+from syno.cli.main import main
+
+main()

@@ -1,0 +1,139 @@
+"""How every command behaves: lazy loading, examples in its help, errors and exit codes.
+
+0   done
+1   ran, and the result is negative (a check failed, nothing was found)
+2   the user's mistake: `error: ...` on stderr, no traceback
+70  a fault in Syno itself: how to report it; SYNO_DEBUG=1 prints the traceback
+130 interrupted with Ctrl-C
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from syno._errors import UserError
+
+OK = 0
+NEGATIVE = 1
+MISTAKE = 2
+FAULT = 70
+INTERRUPTED = 130
+
+
+class Command(click.Command):
+    """A command with examples at the end of its help; each is (what it does, the line)."""
+
+    def __init__(
+        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, one line of words above each command line."""
+        if not self.examples:
+            return
+        with formatter.section("Examples"):
+            for index, (words, line) in enumerate(self.examples):
+                if index:
+                    formatter.write_paragraph()
+                formatter.write_text(f"# {words}")
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def command(
+    *, examples: Sequence[tuple[str, str]], **options: Any
+) -> Callable[[Callable[..., Any]], Command]:
+    """`click.command` with examples."""
+    return click.command(cls=Command, examples=tuple(examples), **options)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when that command runs.
+
+    `commands_by_name` maps a name to (module, one line of help): the overview needs no import.
+    """
+
+    def __init__(
+        self, *args: Any, commands_by_name: dict[str, tuple[str, str]], **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self.commands_by_name = commands_by_name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order in which a newcomer meets them."""
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, its module imported now; None for an unknown name."""
+        if cmd_name not in self.commands_by_name:
+            return None
+        module = importlib.import_module(self.commands_by_name[cmd_name][0])
+        found = module.command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The overview, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        """Run and leave the process with the exit code of what happened."""
+        options["standalone_mode"] = False
+        sys.exit(_run(lambda: super(LazyGroup, self).main(*args, **options)))
+
+
+def _run(work: Callable[[], Any]) -> int:
+    try:
+        result = work()
+        sys.stdout.flush()
+    except click.UsageError as error:
+        _fail(_as_ours(error), _usage_hint(error))
+        return MISTAKE
+    except click.Abort:
+        _fail("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        _fail(_as_ours(error))
+        return MISTAKE
+    except UserError as error:
+        _fail(str(error))
+        return MISTAKE
+    except BrokenPipeError:
+        # The reader has gone (`syno sample | head`): nothing to say, and nothing more to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as error:
+        if os.environ.get("SYNO_DEBUG"):
+            raise
+        _fail(
+            f"a fault in Syno: {type(error).__name__}: {error}\n"
+            "  please report it with this command line and what SYNO_DEBUG=1 prints;\n"
+            "  `syno doctor --json` says what to include about this machine"
+        )
+        return FAULT
+    # Outside stand-alone mode click returns the exit code of `ctx.exit(code)`.
+    return result if isinstance(result, int) else OK
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    if error.ctx is None:
+        return ""
+    return f"  `{error.ctx.command_path} --help` says what is possible"
+
+
+def _fail(message: str, hint: str = "") -> None:
+    click.echo("\n".join(part for part in (f"error: {message}", hint) if part), err=True)
+
+
+def _as_ours(error: click.ClickException) -> str:
+    """Click's message in our form: after `error:` comes a small letter, and no full stop."""
+    message = error.format_message()
+    return f"{message[:1].lower()}{message[1:]}".removesuffix(".")

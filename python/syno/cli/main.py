@@ -1,0 +1,49 @@
+"""The entry point of `syno`."""
+
+from __future__ import annotations
+
+import click
+
+from syno.cli.framework import LazyGroup
+
+COMMANDS = {
+    "demo": ("syno.cli.demo", "See the whole way in a few minutes, on embedded images."),
+    "search": ("syno.cli.search", "Find operators for a network: compose, train, measure, store."),
+    "resume": ("syno.cli.resume", "Go on with a search where it stopped."),
+    "status": ("syno.cli.status", "What a store holds and how far its searches are."),
+    "report": ("syno.cli.report", "Write a search's report: one page that needs nothing else."),
+    "sample": ("syno.cli.sample", "Draw operators of a specification without training them."),
+    "show": ("syno.cli.show", "Print one operator: formula, steps, cost, drawing."),
+    "verify": ("syno.cli.verify", "Check an operator's generated code against the interpreter."),
+    "export": ("syno.cli.export", "Write an operator as code that runs without Syno."),
+    "doctor": ("syno.cli.doctor", "Check this installation and say what to do."),
+}
+
+
+@click.command(
+    name="syno",
+    cls=LazyGroup,
+    commands_by_name=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+@click.option("--version", is_flag=True, help="Print the version and leave.")
+@click.pass_context
+def cli(ctx: click.Context, version: bool) -> None:
+    """Syno takes a neural network and finds new linear operators for its layers.
+
+    It composes them from eight primitives, trains the network with each, measures it, and hands
+    back the best trade-offs as code that runs without Syno. Start with `syno demo`.
+    """
+    if version:
+        from syno import __version__
+
+        click.echo(f"syno {__version__}")
+    elif ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    cli.main(prog_name="syno")

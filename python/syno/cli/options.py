@@ -1,0 +1,166 @@
+"""Options that several commands share, and those that come from the C++ descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from syno._errors import UserError
+
+if TYPE_CHECKING:
+    from syno import Specification
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    default="sqlite:///runs.db",
+    show_default=True,
+    help="Where studies are kept: a file or a database URL.",
+)
+study_option = click.option(
+    "--study", metavar="NAME", help="Which study of the store; needed when it holds several."
+)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same result."
+)
+
+_TYPES = {"int": click.INT, "float": click.FLOAT, "bool": click.BOOL, "str": click.STRING}
+_NAMES = {"bool": "yes|no"}
+
+
+def limit_options(function: Function) -> Function:
+    """Add an option for each limit of a specification; the command gets the given ones only.
+
+    Name, type, default and words come from one descriptor, the same that names the limit in
+    Python and in files: `--max-reductions` is `max_reductions`. The function receives them as the
+    dict `limits`.
+    """
+    from syno import _core
+
+    descriptors = _core.option_descriptors()
+
+    def gathered(*args: Any, **given: Any) -> Any:
+        values = {d["name"]: given.pop(d["name"]) for d in descriptors}
+        limits = {name: value for name, value in values.items() if value is not None}
+        return function(*args, limits=limits, **given)
+
+    gathered.__name__ = function.__name__
+    gathered.__doc__ = function.__doc__
+    gathered.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    for descriptor in reversed(descriptors):
+        gathered = _limit_option(descriptor)(gathered)
+    return gathered  # type: ignore[return-value]
+
+
+def _limit_option(descriptor: dict[str, Any]) -> Callable[[Any], Any]:
+    kind = descriptor["type"]
+    least = descriptor.get("minimum")
+    type_ = _TYPES[kind]
+    if kind == "int" and least is not None:
+        type_ = click.IntRange(min=least)
+    elif kind == "float" and least is not None:
+        type_ = click.FloatRange(min=least)
+    return click.option(
+        f"--{descriptor['name'].replace('_', '-')}",
+        descriptor["name"],
+        type=type_,
+        default=None,
+        metavar=_NAMES.get(kind, kind.upper()),
+        help=f"{descriptor['doc']}  [default: {_shown(descriptor['default'])}]",
+    )
+
+
+def _shown(default: Any) -> str:
+    if default is None:
+        return "none"
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return str(default)
+
+
+def specification_options(function: Function) -> Function:
+    """Add `--preset`, or shapes and variables, as ways to name a specification."""
+    added: Sequence[Callable[[Any], Any]] = (
+        click.option("--preset", metavar="NAME", help="A named specification: paper/resnet18, ..."),
+        click.option("--input", "input_shape", metavar="SHAPE", help='As "[N, C_in, H, W]".'),
+        click.option("--output", "output_shape", metavar="SHAPE", help='As "[N, C_out, H, W]".'),
+        click.option(
+            "--primary",
+            multiple=True,
+            metavar="VARIABLE",
+            help='A large variable with its budget, as "C_in: 2"; repeat.',
+        ),
+        click.option(
+            "--coefficient",
+            multiple=True,
+            metavar="VARIABLE",
+            help='A small variable with value and budget, as "k=3: 2"; repeat.',
+        ),
+        click.option(
+            "--binding",
+            "bindings",
+            multiple=True,
+            metavar="SIZES",
+            help='Sizes of one layer, as "C_in=64,C_out=64,H=28,W=28"; repeat.',
+        ),
+    )
+    for option in reversed(added):
+        function = option(function)
+    return function
+
+
+def parse_binding(text: str) -> dict[str, int]:
+    """`C_in=64,H=28` as a dict. UserError names the part that is wrong."""
+    binding: dict[str, int] = {}
+    for part in text.replace(";", ",").split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value.isdecimal() and int(value) > 0):
+            raise UserError(
+                f"cannot read '{part.strip()}' in the binding '{text}'\n"
+                "  expected: names with positive sizes, such as C_in=64,C_out=64,H=28"
+            )
+        if name in binding:
+            raise UserError(f"the binding '{text}' gives '{name}' twice")
+        binding[name] = int(value)
+    return binding
+
+
+def named_specification(
+    *,
+    preset: str | None,
+    input_shape: str | None,
+    output_shape: str | None,
+    primary: Sequence[str],
+    coefficient: Sequence[str],
+    bindings: Sequence[str],
+    limits: dict[str, Any],
+) -> Specification | None:
+    """The specification the options name; None when they name none.
+
+    UserError when they name two, or half a one.
+    """
+    from syno import Specification
+
+    shapes = input_shape is not None or output_shape is not None
+    if preset is not None and (shapes or primary or coefficient):
+        raise UserError(
+            "both --preset and shapes or variables are given\n"
+            "  expected: either --preset, or --input, --output, --primary and --coefficient"
+        )
+    given = {"bindings": [parse_binding(text) for text in bindings]} if bindings else {}
+    if preset is not None:
+        return Specification.preset(preset, **given, **limits)
+    if input_shape is None and output_shape is None:
+        if primary or coefficient or bindings:
+            raise UserError("variables or bindings are given without --preset, --input, --output")
+        return None
+    if input_shape is None or output_shape is None:
+        missing = "--output" if output_shape is None else "--input"
+        raise UserError(f"{missing} is missing: a specification needs both shapes")
+    return Specification(
+        input_shape, output_shape, list(primary), list(coefficient), **given, **limits
+    )

@@ -1,0 +1,113 @@
+"""What commands print: results on stdout, progress and remarks on stderr.
+
+So `--json` output can be piped while a bar moves. Rich is imported on first use: `syno --help`
+answers without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+# The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
+_PIPE_WIDTH = 160
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Say what would be done, with its cost, and do nothing."
+)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A Rich console on stdout or stderr as they are now."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_WIDTH
+    return Console(file=stream, highlight=False, soft_wrap=False, width=width)
+
+
+def say(text: str = "") -> None:
+    """One remark on stderr."""
+    click.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """`value` as indented JSON on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
+    """A plain table; `columns` are (heading, "left" | "right" | "fold").
+
+    "fold" lets a long text go over several lines; the others stay on one. Cells are literal: a
+    formula's brackets are no markup.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for heading, kind in columns:
+        made.add_column(
+            heading,
+            justify="right" if kind == "right" else "left",
+            no_wrap=kind != "fold",
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    return made
+
+
+@contextlib.contextmanager
+def progress(description: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+    """A bar on stderr while the block runs; call the result with (how far, a remark).
+
+    Where stderr is no terminal, each call with a remark prints one line instead.
+    """
+    if not sys.stderr.isatty():
+
+        def line(done: int, remark: str = "") -> None:
+            if remark:
+                say(f"[{done}/{total}] {remark}" if total else f"[{done}] {remark}")
+
+        yield line
+        return
+
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[remark]}"),
+        console=console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(description, total=total, remark="")
+
+        def move(done: int, remark: str = "") -> None:
+            bar.update(task, completed=done, remark=remark)
+
+        yield move

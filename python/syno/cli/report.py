@@ -1,0 +1,50 @@
+"""`syno report`: the page about a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from syno.cli import framework, options, output
+
+
+@framework.command(
+    name="report",
+    examples=[
+        ("the page", "syno report runs.db -o report.html"),
+        ("with pictures for a paper beside it", "syno report runs.db -o out/report.html --png"),
+        ("one study of several", "syno report runs.db --study resnet-small-digits-1"),
+    ],
+)
+@click.argument("store")
+@options.study_option
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@click.option("--png", is_flag=True, help="Also write front.png and progress.png beside it.")
+@output.json_option
+def command(store: str, study: str | None, out: Path, png: bool, as_json: bool) -> None:
+    """Write the report of a study: one HTML page that needs no network and no other file.
+
+    STORE is a file or a database URL; it is only read.
+    """
+    from syno.report import gather, write_page, write_pictures
+    from syno.store import Store
+
+    with Store.open(store, read_only=True) as opened:
+        summary = opened.summary(study)
+    report = gather(summary)
+    written = [write_page(report, out)]
+    if png:
+        written += write_pictures(report, out.parent)
+    if as_json:
+        output.print_json({"study": summary.study.name, "written": [str(f) for f in written]})
+        return
+    for file in written:
+        click.echo(f"wrote {file}")

@@ -1,0 +1,122 @@
+"""`syno show`: one operator in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from syno._errors import UserError
+from syno.cli import framework, operand, options, output
+
+if TYPE_CHECKING:
+    from syno import Operator
+
+
+@framework.command(
+    name="show",
+    examples=[
+        ("an operator that a search has found", "syno show 8e296a06 --store runs.db"),
+        ("the costs of an operator in a file", "syno show op.txt --binding C_in=64,C_out=64,H=28"),
+        ("from a pipe", "syno sample --preset paper/readme --count 1 --text | syno show -"),
+    ],
+)
+@click.argument("op")
+@click.option("--store", metavar="URL", help="Where to look for a key.")
+@options.study_option
+@click.option("--binding", "bindings", multiple=True, metavar="SIZES", help="As C_in=64,H=28.")
+@click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
+@output.json_option
+def command(
+    op: str,
+    store: str | None,
+    study: str | None,
+    bindings: tuple[str, ...],
+    dot: bool,
+    as_json: bool,
+) -> None:
+    """Print one operator: formula, drawing, steps and cost.
+
+    OP is a file with an operator's text or JSON, - for standard input, or the start of a key with
+    --store.
+    """
+    operator = operand.load_operator(op, store=store, study=study, specification=None)
+    layers = _layers(operator, [options.parse_binding(text) for text in bindings])
+    if dot:
+        click.echo(operator.dot())
+    elif as_json:
+        output.print_json(described(operator) | {"layers": layers})
+    else:
+        _print(operator, layers)
+
+
+def described(operator: Operator) -> dict[str, Any]:
+    """An operator as plain values, the same for every command's JSON."""
+    return {
+        "key": operator.key,
+        "structure": operator.structure,
+        "formula": operator.formula(),
+        "primitives": operator.primitives(),
+        "text": operator.text,
+        "operator": operator.to_json(),
+    }
+
+
+def _layers(operator: Operator, given: list[dict[str, int]]) -> list[dict[str, Any]]:
+    """Cost under each binding: the given ones, else those of the operator's specification."""
+    specification = operator.specification
+    if given or specification is None:
+        pairs = [(binding, 1) for binding in given]
+    else:
+        pairs = list(zip(specification.bindings, specification.multiplicities, strict=True))
+    layers: list[dict[str, Any]] = []
+    for binding, count in pairs:
+        entry: dict[str, Any] = {"binding": binding, "multiplicity": count}
+        try:
+            entry |= {"macs": operator.macs(binding), "params": operator.params(binding)}
+            entry["weights"] = [list(shape) for shape in operator.weight_shapes(binding)]
+        except UserError as error:
+            if given:
+                raise
+            # One layer of a specification that the operator does not fit is a fact, no mistake.
+            entry["does_not_fit"] = str(error)
+        layers.append(entry)
+    return layers
+
+
+def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
+    from syno.report import format as fmt
+    from syno.report.tree import tree
+
+    screen = output.console()
+    screen.print(f"[bold]operator {operator.key}[/bold]")
+    screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n", markup=False)
+    for heading, text in (
+        ("Formula", operator.formula()),
+        ("Drawing", tree(operator.to_json())),
+        ("Text", operator.text),
+    ):
+        screen.print(f"[bold]{heading}[/bold]")
+        screen.print(_indented(text), markup=False, soft_wrap=True)
+        screen.print()
+    if not layers:
+        screen.print("Cost is per layer: name one with --binding C_in=64,C_out=64,H=28")
+        return
+    rows = [_row(layer) for layer in layers]
+    kinds = [("layer", "fold"), ("times", "right"), ("MACs", "right"), ("params", "right")]
+    screen.print(output.table([*kinds, ("weights", "fold")], rows))
+
+
+def _row(layer: dict[str, Any]) -> list[str]:
+    from syno.report import format as fmt
+
+    name = " ".join(f"{k}={v}" for k, v in layer["binding"].items())
+    if "does_not_fit" in layer:
+        return [name, str(layer["multiplicity"]), "does not fit", "", ""]
+    shapes = "  ".join("x".join(map(str, shape)) for shape in layer["weights"])
+    cost = [fmt.count(layer["macs"]), fmt.count(layer["params"])]
+    return [name, str(layer["multiplicity"]), *cost, shapes]
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.rstrip("\n").split("\n"))

@@ -1,0 +1,125 @@
+"""`syno status`: what a store holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from syno.cli import framework, options, output
+
+if TYPE_CHECKING:
+    from syno.store import Evaluation, StudySummary
+
+
+@framework.command(
+    name="status",
+    examples=[
+        ("all studies of a store", "syno status runs.db"),
+        ("one study with its operators", "syno status runs.db --study digits-1 --operators"),
+        ("for a script", "syno status runs.db --json"),
+    ],
+)
+@click.argument("store")
+@options.study_option
+@click.option("--operators", is_flag=True, help="List the operators, the most accurate first.")
+@output.json_option
+def command(store: str, study: str | None, operators: bool, as_json: bool) -> None:
+    """Say what a store holds and how far its searches are. The store is only read."""
+    from syno.store import Store
+
+    with Store.open(store, read_only=True) as opened:
+        records = opened.studies() if study is None else [opened.study(study)]
+        summaries = [opened.summary(record) for record in records]
+        name = opened.name
+    if as_json:
+        listed = [_as_json(summary, operators=operators) for summary in summaries]
+        output.print_json({"store": name, "studies": listed})
+        return
+    if not summaries:
+        click.echo(f"{name} holds no study; `syno search --store {store}` starts one")
+        return
+    _print_studies(summaries)
+    for summary in summaries:
+        if operators:
+            _print_operators(summary)
+
+
+def _state(summary: StudySummary) -> str:
+    if summary.stop_reason:
+        return f"stopped: {summary.stop_reason}"
+    return "running, or killed: `syno resume` goes on"
+
+
+def _best(summary: StudySummary) -> Evaluation | None:
+    return max(summary.trained, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
+
+
+def _as_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
+    best = _best(summary)
+    entry: dict[str, Any] = {
+        "name": summary.study.name,
+        "created": summary.study.created,
+        "asked_for": summary.study.settings.get("evaluations"),
+        "trained": len(summary.trained),
+        "failed": len(summary.evaluations) - len(summary.trained),
+        "open": len(summary.open_asks),
+        "stop_reason": summary.stop_reason,
+        "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
+        "best": _evaluation_json(best) if best is not None else None,
+    }
+    if operators:
+        entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
+    return entry
+
+
+def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+    names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
+    return {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
+
+
+def _print_studies(summaries: list[StudySummary]) -> None:
+    from syno.report import format as fmt
+
+    rows = []
+    for summary in summaries:
+        best = _best(summary)
+        asked_for = summary.study.settings.get("evaluations", "?")
+        rows.append(
+            [
+                summary.study.name,
+                f"{len(summary.trained)} of {asked_for}",
+                str(len(summary.evaluations) - len(summary.trained)),
+                fmt.percent(summary.baseline.accuracy if summary.baseline else None),
+                fmt.percent(best.accuracy) if best else fmt.MISSING,
+                best.key[:8] if best and best.key else "",
+                _state(summary),
+            ]
+        )
+    columns = [("study", "left"), ("trained", "right"), ("failed", "right"), ("baseline", "right")]
+    columns += [("best", "right"), ("key", "left"), ("state", "fold")]
+    output.console().print(output.table(columns, rows))
+
+
+def _print_operators(summary: StudySummary) -> None:
+    from syno.report import format as fmt
+
+    ordered = sorted(summary.evaluations, key=lambda e: (-(e.accuracy or -1.0), e.ask))
+    rows = [
+        [
+            (e.key or "")[:8],
+            fmt.percent(e.accuracy),
+            fmt.milliseconds(e.latency_ms),
+            fmt.ratio(e.latency_ratio),
+            fmt.count(e.macs),
+            fmt.count(e.params),
+            fmt.primitives(e.primitives),
+            e.status if e.status == "ok" else f"{e.status}: {e.reason}",
+        ]
+        for e in ordered
+    ]
+    columns = [("key", "left"), ("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
+    columns += [("MACs", "right"), ("params", "right"), ("primitives", "fold"), ("status", "fold")]
+    screen = output.console()
+    screen.print(f"[bold]{summary.study.name}[/bold]")
+    screen.print(output.table(columns, rows))

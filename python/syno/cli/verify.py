@@ -1,0 +1,96 @@
+"""`syno verify`: generated code against the reference interpreter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from syno._errors import UserError
+from syno.cli import framework, operand, options, output
+
+if TYPE_CHECKING:
+    from syno import Operator
+
+
+@framework.command(
+    name="verify",
+    examples=[
+        ("under the layers of the search that found it", "syno verify 8e296a06 --store runs.db"),
+        ("under sizes of one's own", "syno verify op.txt --binding C_in=8,C_out=8,H=6,W=6"),
+    ],
+)
+@click.argument("op")
+@click.option("--store", metavar="URL", help="Where to look for a key.")
+@options.study_option
+@click.option(
+    "--binding",
+    "bindings",
+    multiple=True,
+    metavar="SIZES",
+    help="Sizes to check under, as C_in=64,H=28; repeat. Default: those of the specification.",
+)
+@options.seed_option
+@output.json_option
+def command(
+    op: str,
+    store: str | None,
+    study: str | None,
+    bindings: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Check the code generated from an operator against the reference interpreter.
+
+    Input and weights are random; values are compared under each binding. The exit code is 1 when
+    any differs.
+    """
+    operator = operand.load_operator(op, store=store, study=study, specification=None)
+    chosen = [options.parse_binding(text) for text in bindings] or _own_bindings(operator)
+    results = _verify(operator, chosen, seed)
+    passed = all(result["passed"] for result in results)
+    if as_json:
+        output.print_json({"key": operator.key, "passed": passed, "results": results})
+    else:
+        _print(operator, results)
+    return framework.OK if passed else framework.NEGATIVE
+
+
+def _own_bindings(operator: Operator) -> list[dict[str, int]]:
+    found = operator.specification.bindings if operator.specification is not None else []
+    if not found:
+        raise UserError(
+            f"operator {operator.key[:8]} comes without sizes to check it under\n"
+            "  expected: --binding with a size for each variable, such as C_in=8,C_out=8,H=6,W=6"
+        )
+    return list(found)
+
+
+def _verify(operator: Operator, bindings: list[dict[str, int]], seed: int) -> list[dict[str, Any]]:
+    import dataclasses
+
+    from syno.verify import verify
+
+    results = []
+    with output.progress("verifying", len(bindings)) as move:
+        for index, binding in enumerate(bindings):
+            results.append(dataclasses.asdict(verify(operator, binding, seed=seed)))
+            move(index + 1)
+    return results
+
+
+def _print(operator: Operator, results: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            " ".join(f"{name}={value}" for name, value in result["binding"].items()),
+            "passed" if result["passed"] else "FAILED",
+            f"{result['max_error']:.1e}",
+            result["emitter"],
+            result["source_hash"][:12],
+        ]
+        for result in results
+    ]
+    columns = [("binding", "fold"), ("result", "left"), ("largest error", "right")]
+    screen = output.console()
+    screen.print(f"[bold]operator {operator.key}[/bold]")
+    screen.print(output.table([*columns, ("code", "left"), ("hash of the code", "left")], rows))

@@ -1,0 +1,172 @@
+"""The page's charts, as Plotly figures in plain values.
+
+Colours are names of roles (`meta`), which the page's script resolves from the style sheet, so that
+one figure serves the light and the dark page.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+from typing import Any
+
+from syno.report import format as fmt
+from syno.report.model import Baseline, Candidate, Report
+from syno.report.pareto import Cost, front, latency, macs, staircase
+
+Figure = dict[str, Any]
+
+
+def front_by_latency(report: Report) -> Figure | None:
+    """Accuracy against whole-network latency; None when nothing was measured."""
+    return _front(report, latency, report.baseline.latency_ms, "network latency, batch 1 (ms)", "")
+
+
+def front_by_macs(report: Report) -> Figure | None:
+    """Accuracy against MACs of the replaced layers; None when nothing was trained."""
+    return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", "~s")
+
+
+def best_so_far(report: Report) -> Figure | None:
+    """Accuracy of each evaluation in the order asked, under the best so far."""
+    trained = sorted(report.trained, key=lambda c: c.number)
+    if not trained:
+        return None
+    best: list[float] = []
+    for candidate in trained:
+        best.append(max([candidate.accuracy or 0.0, *best[-1:]]))
+    numbers = [c.number for c in trained]
+    data = [
+        _trace("evaluation", "other", numbers, [c.accuracy for c in trained], trained),
+        _line("best so far", "front", numbers, best),
+    ]
+    if report.baseline.accuracy is not None:
+        edges = [numbers[0], numbers[-1]]
+        data.append(_line("baseline", "baseline", edges, [report.baseline.accuracy] * 2, dash=True))
+    return {"data": data, "layout": _layout("proposal", "hold-out accuracy", percent_y=True)}
+
+
+def finished_over_time(report: Report) -> Figure | None:
+    """Evaluations finished, against minutes since the first proposal."""
+    done = sorted((c for c in report.candidates if c.finished is not None), key=_finished)
+    if not done:
+        return None
+    minutes = [round(_finished(c) / 60, 4) for c in done]
+    ok = [sum(d.accuracy is not None for d in done[: i + 1]) for i in range(len(done))]
+    data = [_line("finished", "other", minutes, list(range(1, len(done) + 1)))]
+    if ok[-1] != len(done):
+        data.append(_line("of these, trained", "front", minutes, ok))
+    return {"data": data, "layout": _layout("minutes since the start", "evaluations")}
+
+
+def _finished(candidate: Candidate) -> float:
+    return candidate.finished or 0.0
+
+
+def _front(
+    report: Report, cost: Cost, base_cost: float | None, axis: str, tick_format: str
+) -> Figure | None:
+    shown = [c for c in report.trained if cost(c) is not None]
+    if not shown:
+        return None
+    best = front(shown, cost)
+    chosen = {c.number for c in best}
+    others = [c for c in shown if c.number not in chosen]
+    costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
+    steps = staircase([(cost(c) or 0.0, c.accuracy or 0.0) for c in best], max(costs))
+    data = [
+        _line("Pareto front", "front", *steps, legend=False, hover=False),
+        _trace("others", "other", [cost(c) for c in others], _accuracies(others), others),
+        _trace("Pareto front", "front", [cost(c) for c in best], _accuracies(best), best),
+    ]
+    base = report.baseline
+    if base.accuracy is not None and base_cost is not None:
+        data.append(_baseline_mark(base, base_cost))
+    layout = _layout(axis, "hold-out accuracy", percent_y=True)
+    if tick_format:
+        layout["xaxis"]["tickformat"] = tick_format
+    return {"data": data, "layout": layout}
+
+
+def _accuracies(candidates: list[Candidate]) -> list[float | None]:
+    return [c.accuracy for c in candidates]
+
+
+def _baseline_mark(base: Baseline, cost: float) -> Figure:
+    text = (
+        f"<b>original network</b><br>accuracy {fmt.percent(base.accuracy)}"
+        f"<br>latency {fmt.milliseconds(base.latency_ms)} · MACs {fmt.count(base.macs)}"
+    )
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "baseline",
+        "meta": "baseline",
+        "x": [cost],
+        "y": [base.accuracy],
+        "text": [text],
+        "hoverinfo": "text",
+        "marker": {"symbol": "diamond", "size": 13},
+    }
+
+
+def _trace(name: str, role: str, x: list[Any], y: list[Any], candidates: list[Candidate]) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "meta": role,
+        "x": x,
+        "y": y,
+        "text": [hover(c) for c in candidates],
+        "customdata": [c.anchor for c in candidates],
+        "hoverinfo": "text",
+        "marker": {"size": 10 if role == "front" else 7},
+    }
+
+
+def _line(
+    name: str,
+    role: str,
+    x: list[Any],
+    y: list[Any],
+    *,
+    dash: bool = False,
+    legend: bool = True,
+    hover: bool = True,
+) -> Figure:
+    line: Figure = {"width": 2, "dash": "dash" if dash else "solid"}
+    if not dash and legend:
+        line["shape"] = "hv"
+    trace: Figure = {"type": "scatter", "mode": "lines", "name": name, "meta": role}
+    trace |= {"x": x, "y": y, "line": line, "showlegend": legend}
+    if not hover:
+        trace["hoverinfo"] = "skip"
+    return trace
+
+
+def hover(candidate: Candidate) -> str:
+    """The text of a point: key, what it costs and gives, and its formula in short lines."""
+    lines = [
+        f"<b>{candidate.short}</b> · proposal {candidate.number}",
+        f"accuracy {fmt.percent(candidate.accuracy)}"
+        f" · {fmt.milliseconds(candidate.latency_ms)}"
+        f" · {fmt.count(candidate.macs)} MACs",
+    ]
+    for part in candidate.formula.strip().split("\n")[:3]:
+        lines += [escape(piece, quote=False) for piece in textwrap.wrap(part, 72)]
+    return "<br>".join(lines)
+
+
+def _layout(x_title: str, y_title: str, *, percent_y: bool = False) -> Figure:
+    y_axis: Figure = {"title": {"text": y_title}, "automargin": True}
+    if percent_y:
+        y_axis["tickformat"] = ".1~%"
+    return {
+        "xaxis": {"title": {"text": x_title}, "automargin": True},
+        "yaxis": y_axis,
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
+        "height": 380,
+    }

@@ -1,0 +1,142 @@
+"""The whole page as one string that needs nothing from a network."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib import resources
+
+from syno.report import charts, sections
+from syno.report.drawing import draw
+from syno.report.model import Candidate, Report
+from syno.report.pareto import front, latency, macs
+
+# A study of thousands of operators stays a page that opens: the table lists them all, but only so
+# many get a section, those on a front first and the most accurate after.
+SECTION_LIMIT = 120
+
+
+def render(report: Report) -> str:
+    """The HTML page: style, scripts, charts and drawings inside."""
+    figures = {
+        "front-latency": charts.front_by_latency(report),
+        "front-macs": charts.front_by_macs(report),
+        "progress-best": charts.best_so_far(report),
+        "progress-finished": charts.finished_over_time(report),
+    }
+    drawn = {name: figure for name, figure in figures.items() if figure is not None}
+    detailed = _worth_a_section(report)
+    table = sections.operators(report, {c.number for c in detailed})
+    body = [
+        f"<header><p class='brand'>Syno report</p><h1>{escape(report.title)}</h1></header>",
+        sections.lead(report),
+        sections.headline(report),
+        _section("front", "Pareto front", _charts(drawn, "front-"), _FRONT_NOTE),
+        _section("operators", "Operators", table, _TABLE_NOTE),
+        _section("details", "Each operator", _details(report, detailed)),
+        _section("progress", "Progress", _charts(drawn, "progress-"), _stop_note(report)),
+        _section("rejections", "Rejected while composing", sections.rejections(report)),
+        _section("failures", "Evaluations that failed", sections.failures(report)),
+        _section("asked", "What was asked", sections.asked(report)),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(report.title)} – Syno</title>\n<style>\n{_asset('report.css')}</style>\n"
+        f"</head>\n<body>\n{_navigation()}\n<main>\n{chr(10).join(body)}\n</main>\n"
+        f'<script id="figures" type="application/json">{_embedded_json(drawn)}</script>\n'
+        f"{_plotly() if drawn else ''}<script>\n{_asset('report.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+_FRONT_NOTE = (
+    "Each point is the network with one operator in place of its layers; a point is on the front "
+    "when none is at least as accurate for less. Select a point to see its operator."
+)
+_TABLE_NOTE = (
+    "Accuracy is on the hold-out split. MACs and parameters count the replaced layers, batch 1. "
+    "A dot marks the operators on a front; select a heading to sort."
+)
+_NAVIGATION = (
+    ("front", "Front"),
+    ("operators", "Operators"),
+    ("progress", "Progress"),
+    ("rejections", "Rejections"),
+    ("asked", "What was asked"),
+)
+
+
+def _navigation() -> str:
+    links = "".join(f'<a href="#{target}">{name}</a>' for target, name in _NAVIGATION)
+    return f'<nav aria-label="sections">{links}</nav>'
+
+
+def _section(name: str, heading: str, content: str, note: str = "") -> str:
+    below = f'<p class="quiet">{escape(note)}</p>' if note else ""
+    return f'<section id="{name}"><h2>{heading}</h2>{below}{content}</section>'
+
+
+def _stop_note(report: Report) -> str:
+    return f"Stopped: {report.stop_reason}." if report.stop_reason else ""
+
+
+_TITLES = {
+    "front-latency": "Accuracy against latency",
+    "front-macs": "Accuracy against MACs",
+    "progress-best": "Best accuracy so far",
+    "progress-finished": "Evaluations over time",
+}
+
+
+def _charts(figures: dict[str, charts.Figure], prefix: str) -> str:
+    boxes = "".join(
+        f'<figure class="card"><figcaption>{_TITLES[name]}</figcaption>'
+        f'<div class="chart" id="{name}"></div></figure>'
+        for name in figures
+        if name.startswith(prefix)
+    )
+    return (
+        f'<div class="charts">{boxes}</div>'
+        if boxes
+        else '<p class="quiet">Nothing has been trained and measured yet.</p>'
+    )
+
+
+def _details(report: Report, ordered: list[Candidate]) -> str:
+    drawings = draw([c.dot for c in ordered])
+    parts = [
+        sections.operator(c, drawing, opened=index == 0)
+        for index, (c, drawing) in enumerate(zip(ordered, drawings, strict=True))
+    ]
+    left_out = len(report.candidates) - len(ordered)
+    if left_out:
+        parts.append(
+            f'<p class="quiet">{left_out} more operators are in the table above only; '
+            "<code>syno show KEY --store URL</code> prints each of them.</p>"
+        )
+    return "".join(parts)
+
+
+def _worth_a_section(report: Report) -> list[Candidate]:
+    """Candidates with a section, in the order of the table."""
+    trained = report.trained
+    chosen = {c.number for c in [*front(trained, latency), *front(trained, macs)]}
+    ranked = [*(c for c in trained if c.number in chosen), *trained, *report.failed]
+    picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]
+    return [c for c in [*trained, *report.failed] if c.number in picked]
+
+
+def _asset(name: str) -> str:
+    return (resources.files("syno.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _embedded_json(value: object) -> str:
+    # `</` would end the script element that carries the JSON.
+    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script>\n"

@@ -1,0 +1,58 @@
+"""Pareto fronts of accuracy against a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from syno.report.model import Candidate
+
+Cost = Callable[[Candidate], float | None]
+
+
+def latency(candidate: Candidate) -> float | None:
+    """Milliseconds of the whole network."""
+    return candidate.latency_ms
+
+
+def macs(candidate: Candidate) -> float | None:
+    """MACs of the replaced layers at batch size 1."""
+    return candidate.macs
+
+
+def front(candidates: Iterable[Candidate], cost: Cost) -> list[Candidate]:
+    """The candidates that no other beats: cheapest first, accuracy strictly rising.
+
+    One candidate beats another when it costs no more and is at least as accurate, and is better in
+    one of the two. Of equals the one proposed first stays. Candidates without accuracy or cost are
+    left out.
+    """
+    known = [c for c in candidates if c.accuracy is not None and cost(c) is not None]
+    known.sort(key=lambda c: (cost(c), -(c.accuracy or 0.0), c.number))
+    best = -1.0
+    kept: list[Candidate] = []
+    for candidate in known:
+        accuracy = candidate.accuracy or 0.0
+        if accuracy > best:
+            kept.append(candidate)
+            best = accuracy
+    return kept
+
+
+def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:
+    """Corners of the step line through `points` (cost, accuracy), drawn on to cost `right`.
+
+    Between two points of a front the lower accuracy is what can be had, so the line goes right
+    first and up after.
+    """
+    xs: list[float] = []
+    ys: list[float] = []
+    for x, y in points:
+        if xs:
+            xs.append(x)
+            ys.append(ys[-1])
+        xs.append(x)
+        ys.append(y)
+    if xs and right > xs[-1]:
+        xs.append(right)
+        ys.append(ys[-1])
+    return xs, ys

@@ -1,0 +1,310 @@
+"""The parts of the page, each from plain values to HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+from syno.report import format as fmt
+from syno.report import highlight
+from syno.report.drawing import Drawing
+from syno.report.model import Baseline, Candidate, Layer, Report, Status
+from syno.report.pareto import front, latency, macs
+
+
+def lead(report: Report) -> str:
+    """What came out, in one sentence made from the numbers."""
+    base = report.baseline
+    if not report.trained:
+        return '<p class="lead">No operator has been trained yet.</p>'
+    if base.accuracy is None:
+        return '<p class="lead">The original network has not been evaluated in this study.</p>'
+    close = fastest_within_a_point(report)
+    best = close or report.trained[0]
+    link = f'<a href="#{best.anchor}"><code>{best.short}</code></a>'
+    cost = _relative_cost(best, base)
+    if close is None:
+        gap = fmt.points((best.accuracy or 0.0) - base.accuracy)
+        text = (
+            f"No measured operator comes within a point of the original network's "
+            f"{fmt.percent(base.accuracy)}. The most accurate, {link}, reaches "
+            f"{fmt.percent(best.accuracy)} ({gap}){cost}."
+        )
+    else:
+        text = (
+            f"Operator {link} reaches {fmt.percent(best.accuracy)}, against "
+            f"{fmt.percent(base.accuracy)} of the original network{cost}: the fastest of those "
+            f"at most one point below it."
+        )
+    return f'<p class="lead">{text}</p>'
+
+
+def _relative_cost(candidate: Candidate, base: Baseline) -> str:
+    parts = []
+    if candidate.macs is not None and base.macs:
+        parts.append(f"{fmt.ratio(candidate.macs / base.macs)} the MACs in the replaced layers")
+    if candidate.latency_ratio is not None:
+        parts.append(f"{fmt.ratio(candidate.latency_ratio)} the latency of the network")
+    return f", with {' and '.join(parts)}" if parts else ""
+
+
+def headline(report: Report) -> str:
+    """The numbers that matter most, as tiles."""
+    trained = report.trained
+    base = report.baseline
+    tiles = [
+        _tile("Operators trained", str(len(trained)), f"of {len(report.candidates)} proposed"),
+        _tile(
+            "Baseline accuracy",
+            fmt.percent(base.accuracy),
+            f"{fmt.milliseconds(base.latency_ms)} · {fmt.count(base.macs)} MACs",
+        ),
+    ]
+    if trained:
+        best = trained[0]
+        tiles.append(
+            _tile(
+                "Best accuracy",
+                fmt.percent(best.accuracy),
+                f'<a href="#{best.anchor}">{best.short}</a> · {fmt.count(best.macs)} MACs',
+            )
+        )
+    close = fastest_within_a_point(report)
+    if close is not None and base.accuracy is not None:
+        detail = f'<a href="#{close.anchor}">{close.short}</a> · {fmt.percent(close.accuracy)}'
+        speed = fmt.milliseconds(close.latency_ms)
+        if close.latency_ratio is not None:
+            detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
+        tiles.append(_tile("Fastest within a point", speed, detail))
+    return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def fastest_within_a_point(report: Report) -> Candidate | None:
+    """The lowest latency among operators at most one point less accurate than the baseline."""
+    limit = report.baseline.accuracy
+    if limit is None:
+        return None
+    near = [
+        c
+        for c in report.trained
+        if c.latency_ms is not None and (c.accuracy or 0.0) >= limit - 0.01
+    ]
+    return min(near, key=lambda c: (c.latency_ms or 0.0, c.number), default=None)
+
+
+def _tile(label: str, value: str, detail: str) -> str:
+    """`detail` is HTML."""
+    return (
+        f'<div class="tile"><div class="label">{escape(label)}</div>'
+        f'<div class="value">{escape(value)}</div><div class="detail">{detail}</div></div>'
+    )
+
+
+def asked(report: Report) -> str:
+    """What was asked: groups of names and values."""
+    groups = []
+    for heading, pairs in report.asked.items():
+        rows = "".join(
+            f"<dt>{escape(name)}</dt><dd>{_value(value)}</dd>" for name, value in pairs if value
+        )
+        groups.append(f"<section><h3>{escape(heading)}</h3><dl>{rows}</dl></section>")
+    return f'<div class="asked">{"".join(groups)}</div>'
+
+
+def _value(value: str) -> str:
+    if "\n" in value:
+        return f"<pre>{escape(value)}</pre>"
+    return escape(value)
+
+
+def rejections(report: Report) -> str:
+    """Rejections by reason with a bar each, most frequent first."""
+    counts = sorted(report.rejections.items(), key=lambda item: (-item[1], item[0]))
+    counts = [(reason, number) for reason, number in counts if number]
+    if not counts:
+        return '<p class="quiet">The store holds no rejection counts for this study.</p>'
+    most = counts[0][1]
+    rows = "".join(
+        f'<tr><td><code>{escape(reason)}</code></td><td class="number">{number:,}</td>'
+        f'<td class="bar"><span style="width:{100 * number / most:.1f}%"></span></td></tr>'
+        for reason, number in counts
+    )
+    return (
+        '<table class="rejections"><thead><tr><th>reason</th><th class="number">steps</th><th></th>'
+        f"</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def failures(report: Report) -> str:
+    """Evaluations without a result, with their reasons."""
+    if not report.failed:
+        return '<p class="quiet">Every evaluation ended with a result.</p>'
+    rows = "".join(
+        f'<tr><td class="number">{c.number}</td><td><code>{c.short}</code></td>'
+        f"<td>{_status(c.status)}</td><td>{escape(c.reason)}</td></tr>"
+        for c in report.failed
+    )
+    return (
+        '<div class="scroll"><table><thead><tr><th class="number">proposal</th><th>key</th>'
+        f"<th>status</th><th>reason</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _status(status: Status) -> str:
+    return f'<span class="status {status.value}">{status.value}</span>'
+
+
+_COLUMNS = (
+    ("rank", "number"),
+    ("key", "text"),
+    ("formula", "text"),
+    ("accuracy", "number"),
+    ("latency", "number"),
+    ("to baseline", "number"),
+    ("MACs", "number"),
+    ("params", "number"),
+    ("primitives", "text"),
+    ("status", "text"),
+)
+
+
+def operators(report: Report, with_section: set[int]) -> str:
+    """The table of all candidates, sortable by every column; the front carries a mark.
+
+    Keys of the proposals `with_section` link to their sections.
+    """
+    chosen = {c.number for c in [*front(report.trained, latency), *front(report.trained, macs)]}
+    head = "".join(
+        f'<th class="{kind}" aria-sort="{"ascending" if name == "rank" else "none"}">'
+        f'<button type="button">{name}</button></th>'
+        for name, kind in _COLUMNS
+    )
+    ordered = [*report.trained, *report.failed]
+    body = "".join(
+        _row(rank, c, on_front=c.number in chosen, linked=c.number in with_section)
+        for rank, c in enumerate(ordered, start=1)
+    )
+    return (
+        '<div class="scroll"><table class="operators sortable"><thead><tr>'
+        f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(rank: int, c: Candidate, *, on_front: bool, linked: bool) -> str:
+    key = f"<code>{c.short}</code>"
+    mark = '<span class="on-front" title="on a Pareto front">●</span>' if on_front else ""
+    test = f" (test {fmt.percent(c.test_accuracy)})" if c.test_accuracy is not None else ""
+    cells = [
+        _number(rank, f"{mark}{rank}"),
+        f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
+        f'<td class="formula"><code>{escape(c.formula_line)}</code></td>',
+        _number(c.accuracy, fmt.percent(c.accuracy) + test),
+        _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
+        _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
+        _number(c.macs, fmt.count(c.macs)),
+        _number(c.params, fmt.count(c.params)),
+        f'<td class="primitives">{escape(fmt.primitives(c.primitives))}</td>',
+        f"<td>{_status(c.status)}</td>",
+    ]
+    return f'<tr data-key="{c.key}">{"".join(cells)}</tr>'
+
+
+def _number(value: float | None, text: str) -> str:
+    return f'<td class="number" data-value="{"" if value is None else value}">{text}</td>'
+
+
+def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
+    """One operator's section: figures, drawing, formula, layers, code and canonical text."""
+    facts = [
+        ("accuracy", _with_spread(fmt.percent(c.accuracy), _points_spread(c.accuracy_spread))),
+        ("test accuracy", fmt.percent(c.test_accuracy) if c.test_accuracy is not None else ""),
+        ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
+        ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
+        ("MACs", fmt.count(c.macs)),
+        ("parameters", fmt.count(c.params)),
+        ("trained in", fmt.duration(c.seconds) if c.seconds is not None else ""),
+    ]
+    listed = "".join(
+        f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts if value
+    )
+    summary = (
+        f'<summary><code>{c.short}</code> <span class="quiet">proposal {c.number}</span>'
+        f'<code class="first-line">{escape(c.formula_line)}</code>'
+        f'<span class="figures">{fmt.percent(c.accuracy)} · {fmt.milliseconds(c.latency_ms)}'
+        f" · {fmt.count(c.macs)} MACs</span></summary>"
+    )
+    parts = [
+        f'<dl class="facts">{listed}</dl>',
+        f'<p class="note">{escape(c.note)}</p>' if c.note else "",
+        f'<h4>Index formula</h4><pre class="formula">{escape(c.formula)}</pre>',
+        f"<h4>Drawing</h4>{_drawing(drawing, c.tree)}",
+        f"<h4>MACs by layer</h4>{_layers(c.layers)}" if c.layers else "",
+        _sources(c),
+        f'<details class="inner"><summary>Key and canonical text</summary>'
+        f"<p><code>{c.key}</code></p><pre>{escape(c.text)}</pre></details>",
+    ]
+    state = " open" if opened else ""
+    return f'<details class="operator" id="{c.anchor}"{state}>{summary}{"".join(parts)}</details>'
+
+
+def _with_spread(value: str, spread: str) -> str:
+    return f"{value} ± {spread}" if spread else value
+
+
+def _points_spread(spread: float | None) -> str:
+    return "" if spread is None else f"{100 * spread:.1f} points"
+
+
+def _spread(spread: float | None) -> str:
+    return "" if spread is None else fmt.milliseconds(spread)
+
+
+def _drawing(drawing: Drawing, text_tree: str) -> str:
+    if drawing.svg:
+        return f'<div class="drawing">{drawing.svg}</div>'
+    note = f'<p class="quiet">{escape(drawing.problem)}</p>' if drawing.problem else ""
+    return f'{note}<pre class="tree">{escape(text_tree)}</pre>'
+
+
+def _layers(layers: tuple[Layer, ...]) -> str:
+    rows = []
+    for layer in layers:
+        share = ""
+        if layer.macs is not None and layer.original_macs:
+            share = fmt.ratio(layer.macs / layer.original_macs)
+        cost = fmt.count(layer.macs) if layer.fits else "keeps the original"
+        rows.append(
+            f"<tr><td><code>{escape(layer.label)}</code></td>"
+            f'<td class="number">{layer.multiplicity}</td><td class="number">{cost}</td>'
+            f'<td class="number">{fmt.count(layer.original_macs)}</td>'
+            f'<td class="number">{share}</td></tr>'
+        )
+    rows.append(_layers_total(layers))
+    return (
+        '<div class="scroll"><table class="layers"><thead><tr><th>layer</th>'
+        '<th class="number">times</th><th class="number">MACs each</th>'
+        '<th class="number">original each</th><th class="number">ratio</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _layers_total(layers: tuple[Layer, ...]) -> str:
+    counted = [layer for layer in layers if layer.macs is not None]
+    ours = sum((layer.macs or 0) * layer.multiplicity for layer in counted)
+    known = bool(counted) and all(layer.original_macs for layer in counted)
+    theirs = sum((layer.original_macs or 0) * layer.multiplicity for layer in counted)
+    return (
+        f'<tr class="total"><td>all replaced layers</td>'
+        f'<td class="number">{sum(layer.multiplicity for layer in counted)}</td>'
+        f'<td class="number">{fmt.count(ours)}</td>'
+        f'<td class="number">{fmt.count(theirs) if known else fmt.MISSING}</td>'
+        f'<td class="number">{fmt.ratio(ours / theirs) if known else ""}</td></tr>'
+    )
+
+
+def _sources(c: Candidate) -> str:
+    return "".join(
+        f'<details class="inner"{" open" if index == 0 else ""}>'
+        f"<summary>PyTorch code for <code>{escape(source.binding)}</code></summary>"
+        f'<pre class="code">{highlight.python(source.code)}</pre></details>'
+        for index, source in enumerate(c.sources)
+    )

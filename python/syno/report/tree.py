@@ -1,0 +1,92 @@
+"""An operator as a text tree, for terminals and for pages without Graphviz."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# A step that makes coordinates, by the name of each coordinate it makes.
+_Makers = dict[str, tuple[dict[str, Any], str]]
+
+
+def tree(form: dict[str, Any]) -> str:
+    """Draw an operator's JSON form: each input dimension and each weight over what it is made of.
+
+    Leaves are output dimensions and reductions. A coordinate that is used twice is drawn the first
+    time and named after that.
+    """
+    makers = _makers(form)
+    out_sizes = {f"o{i}": dim["size"] for i, dim in enumerate(form["out"])}
+    drawn: set[str] = set()
+
+    def lines(name: str, mark: str) -> list[str]:
+        head = f"{name}{mark}"
+        if name in out_sizes:
+            return [f"{head}  output dimension {name[1:]}, size {out_sizes[name]}"]
+        if name not in makers:
+            return [head]
+        step, part = makers[name]
+        if name in drawn and step["op"] != "reduce":
+            return [f"{head}  (drawn above)"]
+        drawn.add(name)
+        children = [lines(child, "") for child in _inputs(step)]
+        return [f"{head}  {_describe(step, part)}", *_branches(children)]
+
+    data = [
+        _labelled(f"x[{i}] size {dim['size']}", lines(name, ""))
+        for i, (dim, name) in enumerate(zip(form["in"], form["match"], strict=True))
+    ]
+    blocks = ["input x", *_branches(data)]
+    contractions = [step for step in form["steps"] if step["op"] == "contract"]
+    for index, step in enumerate(contractions):
+        dims = [lines(name, f" ({role})") for name, role in step["dims"]]
+        blocks += [f"weight w{index}", *_branches(dims)]
+    expanded = [lines(step["in"], "") for step in form["steps"] if step["op"] == "expand"]
+    if expanded:
+        blocks += ["expanded (the result repeats along these)", *_branches(expanded)]
+    return "\n".join(blocks)
+
+
+def _makers(form: dict[str, Any]) -> _Makers:
+    makers: _Makers = {}
+    for step in form["steps"]:
+        out = step.get("out")
+        if step["op"] == "merge":
+            makers[out[0]] = (step, "div")
+            makers[out[1]] = (step, "mod")
+        elif out is not None:
+            makers[out] = (step, "")
+    return makers
+
+
+def _inputs(step: dict[str, Any]) -> list[str]:
+    source = step.get("in", [])
+    return [source] if isinstance(source, str) else list(source)
+
+
+def _describe(step: dict[str, Any], part: str) -> str:
+    match step["op"]:
+        case "merge":
+            return f"merge, {part} {step['block']}"
+        case "reduce":
+            return f"reduce, size {step['size']}"
+        case "shift":
+            return f"shift by {step['d']}"
+        case "stride":
+            return f"stride {step['S']}"
+        case "unfold":
+            return "unfold, causal" if step.get("causal") else "unfold"
+        case other:
+            return str(other)
+
+
+def _labelled(label: str, lines: list[str]) -> list[str]:
+    return [f"{label} = {lines[0]}", *lines[1:]]
+
+
+def _branches(children: list[list[str]]) -> list[str]:
+    result: list[str] = []
+    for index, child in enumerate(children):
+        last = index == len(children) - 1
+        result.append(("└─ " if last else "├─ ") + child[0])
+        result += [("   " if last else "│  ") + line for line in child[1:]]
+    return result

@@ -1,0 +1,139 @@
+"""Exit codes, error texts, help and laziness: what every command gets."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from syno._errors import UserError
+from syno.cli import framework
+from syno.cli.main import COMMANDS, cli
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
+    """Make `syno status STORE` do `work` instead."""
+
+    @framework.command(name="status", examples=[])
+    @click.argument("store")
+    def command(store: str) -> object:
+        return work()
+
+    monkeypatch.setattr(importlib.import_module("syno.cli.status"), "command", command)
+
+
+def test_the_overview_names_every_command() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.splitlines() if line.startswith("  ")][
+        -len(COMMANDS) :
+    ] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_and_json(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert "\nExamples:\n  # " in result.output
+    assert f"\n  syno {name}" in result.output or f"| syno {name}" in result.output
+    assert "--json" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["nonsense"],
+            "error: no such command 'nonsense'\n  `syno --help` says what is possible\n",
+        ),
+        (
+            ["show", "x", "--nonsense"],
+            "error: no such option '--nonsense'\n  `syno show --help` says what is possible\n",
+        ),
+        (["show"], "error: missing argument 'OP'\n  `syno show --help` says what is possible\n"),
+    ],
+)
+def test_a_wrong_command_line_is_a_mistake_with_a_hint(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == message
+
+
+def test_a_users_mistake_has_no_traceback_and_exit_code_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work() -> None:
+        raise UserError("cannot do this\n  expected: that")
+
+    raising(monkeypatch, work)
+    result = run("status", "x")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: cannot do this\n  expected: that\n"
+
+
+def test_a_fault_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SYNO_DEBUG", raising=False)
+    raising(monkeypatch, lambda: 1 // 0)
+    result = run("status", "x")
+    assert result.exit_code == 70
+    assert "error: a fault in Syno: ZeroDivisionError" in result.stderr
+    assert "SYNO_DEBUG=1" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_syno_debug_shows_the_traceback_of_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYNO_DEBUG", "1")
+    raising(monkeypatch, lambda: 1 // 0)
+    assert isinstance(run("status", "x").exception, ZeroDivisionError)
+
+
+def test_a_negative_result_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, lambda: framework.NEGATIVE)
+    assert run("status", "x").exit_code == 1
+
+
+def test_an_interrupt_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    raising(monkeypatch, work)
+    result = run("status", "x")
+    assert result.exit_code == 130
+    assert result.stderr.endswith("error: interrupted\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    line = f"{sys.executable} -m syno.cli --help | head -n 1"
+    result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert result.stdout.startswith("Usage: syno")
+    assert result.stderr == ""
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from syno.cli.main import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'torch', 'sqlalchemy', 'matplotlib', 'plotly', 'rich', 'sklearn'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        result = subprocess.run(
+            [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
+        )
+        times.append(time.perf_counter() - began)
+        assert result.stderr == "[]\n"
+    # The best of three: a busy machine may be slow, the program may not.
+    assert min(times) < 0.6, times

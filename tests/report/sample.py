@@ -1,0 +1,93 @@
+"""A report with every kind of content, for tests of the renderer."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+from syno.report.model import Baseline, Candidate, Layer, Report, Source, Status
+
+FORMULA = """y[N,C_out,H,W] = sum(r0<C_in, r1<k, r2<k)
+    x[N, r0, H + r1 - k/2, W + r2 - k/2] * w0[C_out, r0, r1, r2]"""
+
+DOT = """digraph operator { rankdir=TB; node [shape=box, fontname="Helvetica", fontsize=11];
+o0 [label="o0: C_out", shape=ellipse]; r0 [label="r0: C_in", shape=ellipse];
+u [label="unfold"]; o0 -> u; r0 -> u; u -> x; x [label="x", style=filled, fillcolor=white]; }"""
+
+CODE = '''"""Generated module."""
+import torch
+from torch import nn
+
+
+class SynoOperator(nn.Module):
+    """y = conv(x) & more, 1 < 2"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w0 = nn.Parameter(torch.empty(16, 16, 3, 3))  # [C_out, C_in, k, k]
+
+    def forward(self, x):
+        return torch.nn.functional.conv2d(x, self.w0, padding=1)
+'''
+
+
+def candidate(number: int, rng: random.Random) -> Candidate:
+    macs = int(2e6 * 4 ** rng.uniform(-1.2, 0.4))
+    accuracy = min(0.97, 0.78 + 0.04 * (macs / 1e6) + rng.gauss(0, 0.03))
+    latency = 0.6 + macs / 4e6 + rng.uniform(0, 0.4)
+    return Candidate(
+        number=number,
+        key=hashlib.md5(str(number).encode()).hexdigest(),
+        status=Status.OK,
+        accuracy=accuracy,
+        accuracy_spread=0.004,
+        latency_ms=latency,
+        latency_spread_ms=0.03,
+        latency_ratio=latency / 1.4,
+        macs=macs,
+        params=macs // 64,
+        primitives={"contract": 1 + number % 2, "reduce": 3, "unfold": number % 3},
+        formula=FORMULA,
+        text="syno operator 1\nout C_out H W\n",
+        dot=DOT,
+        tree="input x\n└─ x[0] size C_in = r0  reduce, size C_in",
+        layers=(
+            Layer({"N": 1, "C_in": 16, "C_out": 16, "H": 8}, 3, macs // 5, macs // 4),
+            Layer({"N": 1, "C_in": 16, "C_out": 32, "H": 4}, 1, macs // 5, macs // 4),
+        ),
+        sources=(Source("C_in=16 C_out=16 H=8", CODE), Source("C_in=16 C_out=32 H=4", CODE)),
+        seconds=rng.uniform(2, 6),
+        finished=5.0 * (number + 1) + rng.uniform(0, 3),
+    )
+
+
+def report(count: int = 32, seed: int = 0) -> Report:
+    rng = random.Random(seed)
+    candidates = [candidate(number, rng) for number in range(count)]
+    candidates.append(
+        Candidate(
+            number=count,
+            key="f" * 32,
+            status=Status.ERROR,
+            reason="loss became <not a number> & stopped in epoch 2",
+            formula=FORMULA,
+            macs=1000,
+            params=10,
+        )
+    )
+    return Report(
+        title="resnet-small on digits",
+        asked={
+            "Specification": (
+                ("input", "[N, C_in: unordered, H, W]"),
+                ("output", "[N, C_out: unordered, H, W]"),
+                ("bindings", "C_in=16 C_out=16 H=8 W=8 (3 layers)\nC_in=16 C_out=32 H=4 W=4"),
+            ),
+            "Training": (("data", "digits"), ("fidelity", "1437 images, 8 px, 5 epochs")),
+            "Environment": (("device", "cpu"), ("torch", "2.13.0"), ("commit", "")),
+        },
+        baseline=Baseline(accuracy=0.951, latency_ms=1.4, macs=2_400_000, params=40_000),
+        candidates=tuple(candidates),
+        rejections={"split-of-merge": 18234, "cannot-finish": 402118, "too-many-weights": 911},
+        stop_reason="32 evaluations done",
+    )

@@ -1,0 +1,153 @@
+"""The page as a whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from syno._errors import UserError
+from syno.report import charts, page, sections, write
+from syno.report.model import Baseline, Report
+
+from . import sample
+
+
+class Outline(HTMLParser):
+    """Collects ids, links, loaded addresses and unclosed elements."""
+
+    void = ("meta", "br", "link", "img", "input", "hr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if "id" in given:
+            self.ids.append(given["id"] or "")
+        if tag == "a":
+            self.links.append(given.get("href") or "")
+        if "src" in given or tag == "link":
+            self.loaded.append(tag)
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page.render(sample.report())
+
+
+@pytest.fixture(scope="module")
+def outline(text: str) -> Outline:
+    parser = Outline()
+    parser.feed(text)
+    return parser
+
+
+def test_every_element_is_closed_and_every_id_stands_once(outline: Outline) -> None:
+    assert outline.open == []
+    assert sorted(outline.ids) == sorted(set(outline.ids))
+
+
+def test_every_link_leads_to_a_place_on_the_page(outline: Outline) -> None:
+    assert len(outline.links) > 30
+    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+
+
+def test_nothing_is_loaded_from_anywhere(text: str, outline: Outline) -> None:
+    assert outline.loaded == []
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    assert text.count("plotly.js v") == 1
+
+
+def test_what_comes_from_a_store_is_escaped(text: str) -> None:
+    assert "loss became &lt;not a number&gt; &amp; stopped in epoch 2" in text
+    assert "<not a number>" not in text
+
+
+def test_the_charts_are_valid_plotly_figures() -> None:
+    from plotly.graph_objects import Figure
+
+    report = sample.report()
+    made = [
+        charts.front_by_latency(report),
+        charts.front_by_macs(report),
+        charts.best_so_far(report),
+        charts.finished_over_time(report),
+    ]
+    for figure in made:
+        assert figure is not None
+        assert len(Figure(figure).data) >= 1
+
+
+def test_front_and_other_operators_are_all_points_of_the_chart() -> None:
+    figure = charts.front_by_latency(sample.report())
+    assert figure is not None
+    points = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert [trace["meta"] for trace in points] == ["other", "front", "baseline"]
+    assert len(points[0]["x"]) + len(points[1]["x"]) == 32
+
+
+def test_embedded_json_cannot_end_its_script_element(text: str) -> None:
+    script = re.search(r'<script id="figures"[^>]*>(.*?)</script>', text, re.DOTALL)
+    assert script is not None
+    assert set(json.loads(script[1])) >= {"front-latency", "progress-best"}
+
+
+def test_failures_and_rejections_are_listed(text: str) -> None:
+    assert "cannot-finish" in text
+    assert "402,118" in text
+    assert '<span class="status error">error</span>' in text
+
+
+def test_lead_names_the_fastest_operator_within_a_point() -> None:
+    base = sample.report()
+    near = replace(base, baseline=replace(base.baseline, accuracy=base.trained[0].accuracy))
+    chosen = sections.fastest_within_a_point(near)
+    assert chosen is not None
+    assert chosen.short in sections.lead(near)
+    far = replace(base, baseline=replace(base.baseline, accuracy=0.999))
+    assert sections.fastest_within_a_point(far) is None
+    assert "No measured operator comes within a point" in sections.lead(far)
+
+
+def test_a_study_without_results_still_has_a_page() -> None:
+    empty = Report(title="nothing yet", asked={}, baseline=Baseline(), candidates=())
+    text = page.render(empty)
+    assert "No operator has been trained yet." in text
+    assert "plotly.js v" not in text
+
+
+def test_a_large_study_gets_sections_for_the_front_and_the_best_only() -> None:
+    report = sample.report(count=page.SECTION_LIMIT + 30)
+    parser = Outline()
+    parser.feed(page.render(report))
+    listed = [name for name in parser.ids if name.startswith("operator-")]
+    assert len(listed) == page.SECTION_LIMIT
+    assert {link.removeprefix("#") for link in parser.links} <= set(parser.ids)
+
+
+def test_pictures_are_png_files(tmp_path: Path) -> None:
+    for file in write.write_pictures(sample.report(), tmp_path / "made"):
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_place_that_cannot_be_written_is_a_users_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot write the report to"):
+        write.write_page(sample.report(), tmp_path / "file" / "report.html")

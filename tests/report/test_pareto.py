@@ -1,0 +1,50 @@
+"""The Pareto front and its staircase."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syno.report.model import Candidate, Status
+from syno.report.pareto import front, macs, staircase
+
+
+def made(points: list[tuple[int, int]]) -> list[Candidate]:
+    return [
+        Candidate(number=i, key=f"{i:032x}", status=Status.OK, macs=cost, accuracy=score / 20)
+        for i, (cost, score) in enumerate(points)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), max_size=30))
+def test_front_is_what_brute_force_finds(points: list[tuple[int, int]]) -> None:
+    def beaten(point: tuple[int, int]) -> bool:
+        return any(
+            cost <= point[0] and score >= point[1] and (cost, score) != point
+            for cost, score in points
+        )
+
+    expected = sorted({point for point in points if not beaten(point)})
+    found = [(c.macs, round((c.accuracy or 0) * 20)) for c in front(made(points), macs)]
+    assert found == expected
+
+
+def test_of_equal_points_the_first_proposed_is_on_the_front() -> None:
+    assert [c.number for c in front(made([(5, 5), (5, 5)]), macs)] == [0]
+
+
+def test_candidates_without_accuracy_or_cost_are_left_out() -> None:
+    unknown = [
+        Candidate(number=0, key="0" * 32, status=Status.OK, macs=1),
+        Candidate(number=1, key="1" * 32, status=Status.OK, accuracy=0.5),
+    ]
+    assert front(unknown, macs) == []
+
+
+def test_staircase_goes_right_before_it_goes_up_and_ends_at_the_right_edge() -> None:
+    xs, ys = staircase([(1, 0.5), (2, 0.7)], right=4)
+    assert list(zip(xs, ys, strict=True)) == [(1, 0.5), (2, 0.5), (2, 0.7), (4, 0.7)]
+
+
+def test_staircase_of_nothing_is_empty() -> None:
+    assert staircase([], right=3) == ([], [])
