@@ -1,6 +1,6 @@
 # Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test venv build check check-all bench stub format clean distclean
+.PHONY: help demo test venv build check check-all bench fuzz stub format clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -22,13 +22,17 @@ check: ## Formatting, lint, types, layers, words (under a minute)
 	@tools/venv.sh
 	@tools/check.sh
 
-check-all: ## check, clang-tidy, sanitizers, slow tests, install and wheel
+check-all: ## check, clang-tidy, sanitizers, fuzzers, slow tests, install and wheel
 	@tools/venv.sh
 	@tools/check_all.sh
 
 bench: ## The C++ benchmarks
 	@tools/venv.sh
 	@tools/bench.sh
+
+fuzz: ## The fuzzers, 20 seconds each (needs Clang)
+	@tools/venv.sh
+	@tools/fuzz.sh
 
 stub: ## Regenerate python/syno/_core.pyi after a change of the bindings
 	@tools/venv.sh

@@ -16,8 +16,11 @@ endif()
 # Flags of the project's own code; they do not reach users of the installed library.
 add_library(syno_flags INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options(syno_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -Wnon-virtual-dtor
+  target_compile_options(syno_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
                                               -Woverloaded-virtual -Wundef)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # false alarms in GCC 12's own <string>
+    target_compile_options(syno_flags INTERFACE -Wno-restrict)
+  endif()
   if(SYNO_WERROR)
     target_compile_options(syno_flags INTERFACE -Werror)
   endif()
@@ -25,5 +28,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(syno_flags INTERFACE -fsanitize=${SYNO_SANITIZE} -fno-omit-frame-pointer
                                                 -fno-sanitize-recover=all)
     target_link_options(syno_flags INTERFACE -fsanitize=${SYNO_SANITIZE})
+  endif()
+  if(SYNO_BUILD_FUZZ) # the library reports its coverage to the fuzzers
+    target_compile_options(syno_flags INTERFACE -fsanitize=fuzzer-no-link)
   endif()
 endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything: the quick checks, clang-tidy, the sanitizers, the slow tests and the installed packages.
+# Everything: the quick checks, clang-tidy, the sanitizers, the fuzzers, the slow tests and the installed packages.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 use_venv
 tools/check.sh
@@ -10,6 +10,11 @@ tools/clang_tidy.sh
 say "address and undefined-behaviour checks: build and C++ tests (some minutes)"
 tools/build.sh asan-ubsan
 ctest --preset asan-ubsan --parallel "$JOBS" --progress
+if command -v clang++ >/dev/null; then
+  tools/fuzz.sh
+else
+  say "no Clang here: the fuzzers are skipped"
+fi
 tools/install_check.sh
 say "Python tests, the slow ones too"
 exec python -m pytest -m "slow or not slow" "$@"
