@@ -158,6 +158,17 @@ const Step& Graph::apply(Step step) {
   return steps_.back();
 }
 
+Graph Graph::in_table(const VariablesPtr& variables) const {
+  Graph result = *this;
+  result.variables_ = variables;
+  for (Dimension& dim : result.output_) dim.size = dim.size.translate(*variables_, *variables);
+  for (Coordinate& coordinate : result.coordinates_) {
+    coordinate.extent = coordinate.extent.translate(*variables_, *variables);
+  }
+  for (Step& step : result.steps_) step.size = step.size.translate(*variables_, *variables);
+  return result;
+}
+
 bool operator==(const Graph& a, const Graph& b) {
   const bool same_table = a.variables_ == b.variables_ ||
                           (a.variables_ && b.variables_ && *a.variables_ == *b.variables_);

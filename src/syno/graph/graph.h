@@ -82,6 +82,9 @@ class Graph {
   /// The coordinate of that name, or kNoCoordinate.
   CoordinateId find(std::string_view name) const;
 
+  /// The same graph with its sizes in another table, which must know every variable that is used.
+  Graph in_table(const VariablesPtr& variables) const;
+
   /// Equality of content as stored; graphs that were built in another order are compared by structure_hash.
   friend bool operator==(const Graph& a, const Graph& b);
 

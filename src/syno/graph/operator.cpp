@@ -268,6 +268,20 @@ class TextReader {
   std::vector<std::pair<std::string, CoordinateId>> names_;
 };
 
+VariablesPtr used_variables(const Graph& graph, const Shape& input) {
+  const Variables& all = *graph.variables();
+  std::vector<std::string> names;
+  const auto use = [&](const Size& size) {
+    for (std::size_t v = 0; v < all.count(); ++v) {
+      if (size.power(v) != 0) names.push_back(all.name(v));
+    }
+  };
+  for (const Dimension& dim : input) use(dim.size);
+  for (const Coordinate& coordinate : graph.coordinates()) use(coordinate.extent);
+  for (const Step& step : graph.steps()) use(step.size);
+  return Variables::make(std::move(names));
+}
+
 }  // namespace
 
 Operator::Operator(const Graph& graph, Shape input, std::vector<CoordinateId> match)
@@ -300,14 +314,25 @@ Operator::Operator(const Graph& graph, Shape input, std::vector<CoordinateId> ma
         .error();
   }
   CanonicalGraph canonical = canonicalize(graph, match);
-  graph_ = std::move(canonical.graph);
+  const VariablesPtr used = used_variables(graph, input_);
+  graph_ = canonical.graph.in_table(used);
   for (const CoordinateId id : match)
     match_.push_back(canonical.renamed[static_cast<std::size_t>(id)]);
   Hasher hasher("operator");
   hasher.add(canonical.hash);
-  for (const Dimension& dim : input_)
+  for (Dimension& dim : input_) {
     hasher.add(dim.size.hash(variables)).add(dim.unordered).add(dim.causal);
+    dim.size = dim.size.translate(variables, *used);
+  }
   structure_ = hasher.finish();
+}
+
+Operator Operator::in_table(const VariablesPtr& variables) const {
+  Operator result = *this;
+  result.graph_ = graph_.in_table(variables);
+  for (Dimension& dim : result.input_)
+    dim.size = dim.size.translate(*graph_.variables(), *variables);
+  return result;
 }
 
 std::string Operator::text() const {

@@ -29,7 +29,7 @@ class Operator {
  public:
   Operator() = default;
   /// Matches the frontier of `graph` to `input`: match[d] is the coordinate that input dimension d is read at.
-  /// Brings everything into canonical form. Throws UserError when the matching is not one to one or sizes differ.
+  /// Brings everything into canonical form, in a table of the variables that are used. Throws UserError when the matching is not one to one or sizes differ.
   Operator(const Graph& graph, Shape input, std::vector<CoordinateId> match);
 
   const Graph& graph() const { return graph_; }
@@ -37,6 +37,9 @@ class Operator {
   const Shape& output() const { return graph_.output(); }
   const std::vector<CoordinateId>& match() const { return match_; }
   const VariablesPtr& variables() const { return graph_.variables(); }
+
+  /// The same operator with its sizes in another table, which must know every variable that is used.
+  Operator in_table(const VariablesPtr& variables) const;
 
   /// The canonical text; equal operators have equal text.
   std::string text() const;

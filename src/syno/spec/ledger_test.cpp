@@ -1,0 +1,100 @@
+#include "syno/spec/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "syno/graph/operator.h"
+#include "syno/spec/presets.h"
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+constexpr const char* kOperator1 = R"(syno operator 1
+out [N, C_out: unordered, H, H]
+in [N, C_in: unordered, H, H]
+reduce g -> G
+reduce k_1 -> a
+reduce k_1 -> q
+reduce g^-1*s^-1*C_out -> c
+reduce g^-1*C_in -> r
+contract o1:drop G:keep a:keep q:keep c:keep
+split G r -> i
+contract i:keep q:keep c:join
+unfold o2 a -> h
+unfold o3 q -> w
+match o0 i h w
+)";
+
+TEST(Ledger, OperatorOneUsesTheBudgetsThatThePaperGives) {
+  const Specification spec(preset("paper/resnet18"));
+  const Ledger ledger =
+      replay(spec, Operator::parse(kOperator1).in_table(spec.variables()).graph());
+  const auto charged = [&](const char* name) {
+    return ledger.charges[spec.variables()->index(name)];
+  };
+  EXPECT_EQ(charged("C_out"), 4);
+  EXPECT_EQ(charged("C_in"), 2);
+  EXPECT_EQ(charged("g"), 3);
+  EXPECT_EQ(charged("k_1"), 2);
+  EXPECT_EQ(ledger.depth, 10);
+  EXPECT_EQ(ledger.fit, spec.full_fit());
+}
+
+TEST(Ledger, RefusalsNameTheStepAndTheReason) {
+  SpecificationSource source = preset("paper/resnet18");
+  source.primary[2] = "C_out: 3";
+  const Specification spec(source);
+  try {
+    replay(spec, Operator::parse(kOperator1).in_table(spec.variables()).graph());
+    FAIL();
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("a budget is used up; the step charges"), std::string::npos) << text;
+    EXPECT_NE(text.find("(contract)"), std::string::npos) << text;
+  }
+}
+
+TEST(Ledger, MergeChargesThePowersItMakesUp) {
+  const Specification spec(preset("paper/resnet18"));
+  Graph graph(spec.variables(), spec.output());
+  const auto charge = [&](const char* block, const char* variable) {
+    const Step step = Step::merge(1, Size::parse(block, *spec.variables()));
+    return step_charges(spec, graph, step)[spec.variables()->index(variable)];
+  };
+  // C_out into C_out/g and g: g is made up once in both parts.
+  EXPECT_EQ(charge("g", "g"), 1);
+  EXPECT_EQ(charge("g", "C_out"), 0);
+  EXPECT_EQ(charge("g^-1*C_out", "g"), 1);
+}
+
+TEST(Ledger, EachLimitRefusesUnderItsOwnName) {
+  SpecificationSource source = preset("paper/resnet18");
+  const Specification spec(source);
+  Graph graph(spec.variables(), spec.output());
+  const CoordinateId window = graph.apply(Step::reduce(Size::parse("g", *spec.variables()))).out[0];
+  const auto refusal = [&](const Step& step) {
+    Ledger ledger = start_ledger(spec);
+    const Reason why = admit(spec, graph, step, ledger);
+    EXPECT_EQ(ledger, why.empty() ? ledger : start_ledger(spec));
+    if (!why.empty()) {
+      EXPECT_FALSE(describe_refusal(spec, graph, step, why).empty());
+    }
+    return why;
+  };
+  const auto size = [&](const char* text) { return Size::parse(text, *spec.variables()); };
+  EXPECT_EQ(refusal(Step::shift(2, 2)), reason::kShiftAmount);
+  EXPECT_EQ(refusal(Step::shift(0, 1)), reason::kPassedThrough);
+  EXPECT_EQ(refusal(Step::expand(1)), reason::kCap);
+  EXPECT_EQ(refusal(Step::unfold(2, window)), reason::kEvenWindow);
+  EXPECT_EQ(refusal(Step::merge(1, size("H"))), reason::kBudget);
+  EXPECT_EQ(refusal(Step::merge(1, size("C_in"))), reason::kIllegalSize);
+  EXPECT_EQ(refusal(Step::merge(1, size("k_1"))), reason::kFit);
+  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kKeep}})), reason::kElementWise);
+  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kDrop}})), reason::kWeightParams);
+  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kDrop}, {window, ShareRole::kKeep}})),
+            reason::kNone);
+  EXPECT_EQ(refusal(Step::stride(2, size("s"))), reason::kCap);
+}
+
+}  // namespace
+}  // namespace syno

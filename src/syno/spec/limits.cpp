@@ -1,0 +1,96 @@
+#include "syno/spec/limits.h"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "syno/support/error.h"
+#include "syno/support/text.h"
+
+namespace syno {
+namespace {
+
+using L = Limits;
+
+constexpr std::array kOptions = std::to_array<Option<Limits>>({
+    {"max_depth", &L::max_depth, 0, "primitives in an operator; a contraction counts once"},
+    {"max_chain_length", &L::max_chain_length, 0,
+     "views (split, merge, shift, unfold, stride) from an iterator to a coordinate"},
+    {"max_weights", &L::max_weights, 0, "weight tensors"},
+    {"max_reductions", &L::max_reductions, 0, "Reduce steps"},
+    {"max_merges", &L::max_merges, 0, "Merge steps"},
+    {"max_splits", &L::max_splits, 0, "Split steps"},
+    {"max_shifts", &L::max_shifts, 0, "Shift steps"},
+    {"max_strides", &L::max_strides, 0, "Stride steps"},
+    {"max_unfolds", &L::max_unfolds, 0, "Unfold steps"},
+    {"max_shift_amount", &L::max_shift_amount, 1, "the largest amount of a Shift"},
+    {"negative_shifts", &L::negative_shifts, 0, "whether Shift may rotate by negative amounts"},
+    {"max_repeat", &L::max_repeat, 1,
+     "product of the extents of stand-alone Expands; 1 switches Expand off"},
+    {"even_windows", &L::even_windows, 0, "whether Unfold may use even windows"},
+    {"element_wise_weights", &L::element_wise_weights, 0,
+     "whether a weight may keep all its coordinates in the data, as in a depthwise convolution"},
+    {"min_unfold_ratio", &L::min_unfold_ratio, 0,
+     "the least ratio of extent to window of an Unfold, under every binding"},
+    {"max_window", &L::max_window, 1, "the largest window of an Unfold"},
+    {"max_reduction_ratio", &L::max_reduction_ratio, 0,
+     "product of all reductions over the elements of the input without passed-through dimensions"},
+    {"max_pooling", &L::max_pooling, 1,
+     "product of the reductions that no weight sees (sums over data alone)"},
+    {"max_size_variables", &L::max_size_variables, 1, "different variables in one size"},
+    {"max_size_power", &L::max_size_power, 1, "sum of the absolute powers in one size"},
+    {"min_weight_params", &L::min_weight_params, 1,
+     "parameters of the smallest weight, under every binding"},
+    {"max_dropped", &L::max_dropped, 1,
+     "product of the extents a contraction drops (outer indices)"},
+    {"max_joined", &L::max_joined, 1,
+     "product of the extents a contraction joins (indices only weights share)"},
+    {"min_macs", &L::min_macs, 0, "multiply-adds over all layers by multiplicity; 0: no limit"},
+    {"max_macs", &L::max_macs, 0, "multiply-adds over all layers by multiplicity; 0: no limit"},
+    {"min_params", &L::min_params, 0, "parameters over all layers by multiplicity; 0: no limit"},
+    {"max_params", &L::max_params, 0, "parameters over all layers by multiplicity; 0: no limit"},
+    {"min_fit", &L::min_fit, 0,
+     "share of the replaceable layers (by multiply-adds) that an operator must fit; 1: every "
+     "layer"},
+});
+
+}  // namespace
+
+std::span<const Option<Limits>> limit_options() {
+  return kOptions;
+}
+
+const Option<Limits>& limit_option(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Option<Limits>& option : kOptions) {
+    if (option.name == name) return option;
+    names.emplace_back(option.name);
+  }
+  throw UserError("unknown limit '" + std::string(name) +
+                  "'\n  known limits: " + join(names, ", "));
+}
+
+void set_limit(Limits& limits, std::string_view name, double value) {
+  const Option<Limits>& option = limit_option(name);
+  const bool whole = std::floor(value) == value && std::abs(value) < 9e15;
+  if (!std::isfinite(value) || value < option.minimum || (option.type() != "real" && !whole) ||
+      (option.type() == "flag" && value > 1) || (name == "min_fit" && value > 1)) {
+    const std::string wanted = option.type() == "flag"
+                                   ? "true or false"
+                                   : "a number of type " + std::string(option.type()) +
+                                         " of at least " +
+                                         std::to_string(static_cast<std::int64_t>(option.minimum));
+    throw Complaint("limit '" + std::string(name) + "' cannot be " + std::to_string(value))
+        .expected(wanted, std::to_string(value))
+        .error();
+  }
+  std::visit(
+      [&](auto field) {
+        using Field = std::remove_reference_t<decltype(limits.*field)>;
+        limits.*field = static_cast<Field>(value);
+      },
+      option.member);
+}
+
+}  // namespace syno
