@@ -2,7 +2,7 @@
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 if(sources)
   find_package(benchmark REQUIRED)
-  add_executable(syno_bench ${sources})
+  add_executable(syno_bench EXCLUDE_FROM_ALL ${sources})
   target_link_libraries(syno_bench PRIVATE syno::syno syno_flags benchmark::benchmark_main)
   target_compile_definitions(syno_bench PRIVATE SYNO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
