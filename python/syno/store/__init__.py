@@ -1,4 +1,7 @@
-"""Where studies are kept: SQLite by default, PostgreSQL by URL. Only this folder uses SQLAlchemy."""
+"""Where studies are kept: SQLite by default, PostgreSQL by URL.
+
+Only this folder uses SQLAlchemy.
+"""
 
 from syno.store.environment import capture_environment
 from syno.store.errors import AlreadyAnsweredError, AskTakenError
@@ -22,8 +25,8 @@ __all__ = [
     "AskTakenError",
     "BaselineLatency",
     "Environment",
-    "EventRecord",
     "Evaluation",
+    "EventRecord",
     "MeasurementResult",
     "Outcome",
     "ProposalRecord",

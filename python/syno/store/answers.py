@@ -24,9 +24,7 @@ from syno.store.rows import add, find_or_add
 _proposal = schema.proposal.c
 
 
-def tell(
-    connection: Connection, identity: int, outcome: Outcome, environment: Environment
-) -> None:
+def tell(connection: Connection, identity: int, outcome: Outcome, environment: Environment) -> None:
     """Stores the answer to a proposal: all of it or nothing.
 
     AlreadyAnsweredError when it has one; UserError for a proposal that does not exist.
@@ -37,9 +35,7 @@ def tell(
         .with_for_update()
     ).one_or_none()
     if row is None:
-        raise UserError(
-            f"no proposal has the id {identity}\n  expected: an id that `ask` gave"
-        )
+        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` gave")
     if row.state == TOLD:
         raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
     log.lock_study(connection, row.study_id)

@@ -37,6 +37,7 @@ class Address:
 
     @property
     def in_memory(self) -> bool:
+        """Whether it ends with the process."""
         return self.dialect == "sqlite" and self.path is None
 
 

@@ -40,9 +40,10 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
         "  what was stored before is safe; the answer that was being written is not stored\n"
         "  what to do: free some space, then continue with `syno resume`"
     )
-    if name == "SQLITE_FULL" or (_is_full(path) and name.startswith(("SQLITE_IOERR", "SQLITE_CANT"))):
+    cannot_write = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
+    if name == "SQLITE_FULL" or (cannot_write and _is_full(path)):
         return UserError(full)
-    if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return UserError(
             f"the store '{where}' is locked: another process has been writing to it for more than "
             f"{timeout:g} s\n"

@@ -17,6 +17,8 @@ from syno.store import schema
 from syno.store.errors import not_a_store
 from syno.store.records import utc_now
 
+_LOCK = 0x73796E6F  # "syno": any fixed number
+
 
 @dataclass(frozen=True)
 class Migration:
@@ -30,11 +32,13 @@ class Migration:
 MIGRATIONS = (
     Migration(
         2,
-        "a proposal that ends its process each time must not be handed out for ever",
+        "a proposal that ends its process each time must not be handed out for ever; joins",
         (
             "ALTER TABLE proposal ADD COLUMN attempts INTEGER DEFAULT 0 NOT NULL",
             "CREATE INDEX proposal_by_state ON proposal (study_id, state)",
             "CREATE INDEX operator_by_key ON operator (key)",
+            "CREATE INDEX baseline_by_evaluation ON baseline (evaluation_id)",
+            "CREATE INDEX measurement_by_evaluation ON measurement (evaluation_id)",
         ),
     ),
 )
@@ -70,6 +74,9 @@ def migrate(connection: Connection, where: str) -> None:
 
     Runs inside the caller's transaction, which must be a writing one.
     """
+    if connection.dialect.name == "postgresql":
+        # Two processes may open a new database at once; SQLite has one writer anyway.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     version = stored_version(connection, where)
     check_version(version, where)
     if version == schema.VERSION:

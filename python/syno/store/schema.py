@@ -36,6 +36,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 
 from syno.store.records import canonical_json
@@ -52,9 +53,11 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """To the database."""
         return None if value is None else canonical_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """From the database."""
         return None if value is None else json.loads(value)
 
 
@@ -141,7 +144,7 @@ proposal = Table(
     Column("lease", Text),  # who works on it
     Column("heartbeat", Text),  # when that worker was last heard of
     _text("created"),
-    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("study_id", "ask"),
     CheckConstraint("(kind = 'baseline') = (operator_id IS NULL)"),
     Index("proposal_by_state", "study_id", "state"),
@@ -196,6 +199,7 @@ baseline = Table(
     Column("median_ms", Float, nullable=False),
     Column("spread_ms", Float, nullable=False),
     _text("created"),
+    Index("baseline_by_evaluation", "evaluation_id"),
 )
 
 measurement = Table(
@@ -221,6 +225,7 @@ measurement = Table(
         ["verification.id", "verification.source_hash", "verification.passed"],
     ),
     CheckConstraint("passed"),
+    Index("measurement_by_evaluation", "evaluation_id"),
 )
 
 artifact = Table(

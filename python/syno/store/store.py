@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, insert, select
+from sqlalchemy import Connection, Engine, Row, false, insert, select, update
 
 from syno._errors import UserError
 from syno.store import answers, log, schema
@@ -42,6 +44,8 @@ class Store:
         self._engine = engine
         self._address = address
         self._timeout = timeout
+        # In memory all threads share one connection and so take turns.
+        self._turn = threading.Lock() if address.in_memory else contextlib.nullcontext()
 
     @classmethod
     def open(
@@ -65,6 +69,9 @@ class Store:
             if not read_only:
                 with store._writing() as connection:
                     migrate(connection, address.name)
+                    # SQLite opens what it may not write and says so at the first change only.
+                    nothing = update(schema.schema_version).where(false())
+                    connection.execute(nothing.values(version=0))
         except BaseException:
             store.close()
             raise
@@ -102,6 +109,7 @@ class Store:
     @contextlib.contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
         with (
+            self._turn,
             translated(self.name, self._address.path, self._timeout),
             self._engine.connect().execution_options(**{WRITES: writes}) as connection,
             connection.begin(),
@@ -131,7 +139,8 @@ class Store:
         with self._writing() as connection:
             taken = set(connection.scalars(select(column.name)))
             if name.endswith("-"):
-                name = next(f"{name}{n}" for n in range(1, len(taken) + 2) if f"{name}{n}" not in taken)
+                names = (f"{name}{number}" for number in itertools.count(1))
+                name = next(free for free in names if free not in taken)
             if name in taken:
                 raise UserError(
                     f"the store '{self.name}' has a study '{name}' already\n"
@@ -156,7 +165,7 @@ class Store:
             return [_study_record(row) for row in connection.execute(_study_query())]
 
     def study(self, name: str | int | None = None) -> StudyRecord:
-        """The study with this name or id; None takes the only one. UserError lists what is there."""
+        """The study with this name or id; None takes the only one. UserError names those there."""
         known = self.studies()
         found = [s for s in known if name is None or name in (s.name, s.id)]
         if len(found) == 1:
@@ -248,7 +257,7 @@ def _study_query() -> Any:
         select(
             column.id,
             column.name,
-            schema.specification.c.content,
+            schema.specification.c.content.label("specification"),
             column.settings,
             column.seed,
             column.created,
@@ -259,4 +268,4 @@ def _study_query() -> Any:
 
 
 def _study_record(row: Row[Any]) -> StudyRecord:
-    return StudyRecord(*row)
+    return StudyRecord(**row._mapping)

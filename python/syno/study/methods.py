@@ -46,7 +46,8 @@ class History:
 class Method(Protocol):
     """A search method: `propose` gives the next operator, or None when there is none left."""
 
-    def propose(self, history: History) -> Any | None: ...
+    def propose(self, history: History) -> Any | None:
+        """Chooses; the same history gives the same operator."""
 
 
 def choose(items: Sequence[T], seed: int, ask: int, purpose: str) -> T:

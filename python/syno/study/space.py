@@ -13,38 +13,34 @@ from syno.store.records import digest
 class Operator(Protocol):
     """What the loop uses of an operator; `syno.Operator` has it, and so has a fake in a test."""
 
-    @property
-    def text(self) -> str: ...
+    text: str
+    key: str
 
-    @property
-    def key(self) -> str: ...
+    def macs(self) -> int:
+        """Multiply-accumulates of all layers it replaces, for one sample."""
 
-    def macs(self) -> int: ...
-
-    def primitives(self) -> dict[str, int]: ...
+    def primitives(self) -> dict[str, int]:
+        """Count of each primitive."""
 
 
 class Space(Protocol):
     """An enumerated set of operators, in an order that depends on specification and seed only.
 
-    rules: version of the rule set; specification: (key, JSON content); `weights(operator)` is the
-    number of weight tensors.
+    specification: (key, JSON content); rules: version of the rule set.
     """
 
-    @property
-    def operators(self) -> Sequence[Any]: ...
+    operators: Sequence[Any]
+    specification: tuple[str, Any]
+    rules: str
 
-    @property
-    def specification(self) -> tuple[str, Any]: ...
+    def rejections(self) -> dict[str, int]:
+        """How many graphs the enumeration refused, by reason."""
 
-    @property
-    def rules(self) -> str: ...
+    def parse(self, text: str) -> Any:
+        """The operator with this text."""
 
-    def rejections(self) -> dict[str, int]: ...
-
-    def parse(self, text: str) -> Any: ...
-
-    def weights(self, operator: Any) -> int: ...
+    def weights(self, operator: Any) -> int:
+        """The number of weight tensors of an operator."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ class StopReason:
 class Stopper(Protocol):
     """Says why to stop now, or None to go on."""
 
-    def check(self, tally: Tally) -> StopReason | None: ...
+    def check(self, tally: Tally) -> StopReason | None:
+        """Looks at the tally."""
 
 
 class _Combining:

@@ -135,9 +135,9 @@ class Study:
             )
         elif before["digest"] != self._candidates.digest:
             raise UserError(
-                f"study '{self.record.name}' cannot go on: its space had {before['keys']} operators "
-                f"under rules {before['rules']}, now it has {len(self._candidates)} other ones under "
-                f"rules {self._space.rules}\n"
+                f"study '{self.record.name}' cannot go on: its space had {before['keys']} "
+                f"operators (rules {before['rules']}), now it has {self.keys} other ones "
+                f"(rules {self._space.rules})\n"
                 "  what to do: resume it with the Syno that started it, or start a new study; "
                 "what it has found stays in the store"
             )

@@ -1,0 +1,254 @@
+"""What every backend of the store does: subclass and give the fixture `url`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from syno._errors import InternalError, UserError
+from syno.store import AlreadyAnsweredError, AskTakenError, Outcome, Store, Worker
+from syno.store.schema import VERSION
+
+from .sample import BASELINE, ENVIRONMENT, TRAINED, VERIFICATION, make_study
+
+
+class StoreContract:
+    @pytest.fixture
+    def store(self, url):
+        with Store.open(url) as store:
+            yield store
+
+    @pytest.fixture
+    def worker(self):
+        worker = Worker()
+        yield worker
+        worker.close()
+
+    def test_a_new_store_has_the_present_version(self, store):
+        assert store.version() == VERSION
+
+    def test_a_study_comes_back_as_it_was_written(self, store):
+        made = make_study(store, "first", model="m", depth=3, names=["a", "b"])
+        assert store.study("first") == made == store.study(made.id) == store.study()
+        assert made.settings == {"model": "m", "depth": 3, "names": ["a", "b"]}
+        assert made.specification == {"input": "[H]"}
+        assert made.seed == 3
+
+    def test_a_name_with_a_dash_at_its_end_gets_the_first_free_number(self, store):
+        assert [make_study(store, "digits-").name for _ in range(3)] == [
+            "digits-1",
+            "digits-2",
+            "digits-3",
+        ]
+
+    def test_a_name_is_given_once(self, store):
+        make_study(store, "twice")
+        with pytest.raises(UserError, match="has a study 'twice' already"):
+            make_study(store, "twice")
+
+    def test_an_unknown_study_is_refused_and_the_known_ones_are_named(self, store):
+        with pytest.raises(UserError, match="holds no study"):
+            store.study()
+        make_study(store, "one")
+        make_study(store, "two")
+        with pytest.raises(UserError, match=r"no study 'three'.*\n.*one, two"):
+            store.study("three")
+        with pytest.raises(UserError, match=r"no study is named.*\n.*one, two"):
+            store.study()
+
+    def test_events_are_numbered_within_their_study(self, store):
+        first, second = make_study(store, "a"), make_study(store, "b")
+        assert store.append_event(first, "note", {"n": 1}) == 1
+        assert store.append_event(second, "note", {}) == 1
+        assert store.append_event(first, "note", {"n": 2}) == 2
+        assert [(e.sequence, e.data) for e in store.events(first)] == [(1, {"n": 1}), (2, {"n": 2})]
+
+    def test_a_proposal_is_stored_when_asked_and_its_answer_when_told(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        assert store.proposals(study) == [asked]
+        assert (asked.kind, asked.status) == ("operator", None)
+        assert (asked.text, asked.key) == ("text", "key")
+        store.tell(asked.id, TRAINED, ENVIRONMENT)
+        assert store.proposals(study) == [dataclasses.replace(asked, state="told", status="ok")]
+        assert [e.kind for e in store.events(study)] == ["asked", "told"]
+
+    def test_ask_numbers_rise_by_one(self, store, worker):
+        study = make_study(store)
+        store.ask(study, 0, None, worker.name)
+        store.ask(study, 1, ("text", "key"), worker.name)
+        for number in (0, 1, 3):
+            with pytest.raises(AskTakenError, match="2 is the next"):
+                store.ask(study, number, ("other", "key"), worker.name)
+        assert [p.ask for p in store.proposals(study)] == [0, 1]
+
+    def test_one_operator_in_two_studies_is_one_row(self, store, worker):
+        for name in ("a", "b"):
+            store.ask(make_study(store, name), 1, ("text", "key"), worker.name)
+        assert count(store, "operator") == 1
+        assert count(store, "proposal") == 2
+
+    def test_a_second_answer_is_refused_and_changes_nothing(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        store.tell(asked.id, TRAINED, ENVIRONMENT)
+        before = store.summary(study)
+        with pytest.raises(AlreadyAnsweredError, match="has an answer already"):
+            store.tell(asked.id, Outcome("error", reason="late"), ENVIRONMENT)
+        assert store.summary(study) == before
+
+    def test_an_answer_to_nothing_is_refused(self, store):
+        with pytest.raises(UserError, match="no proposal has the id 99"):
+            store.tell(99, TRAINED, ENVIRONMENT)
+
+    def test_a_proposal_of_a_live_worker_is_not_handed_out_again(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        other = Worker()
+        assert store.lease_open(study, other.name) is None
+        worker.close()
+        again = store.lease_open(study, other.name)
+        assert again == dataclasses.replace(asked, attempts=2)
+        assert store.lease_open(study, other.name) is None
+        other.close()
+
+    def test_interrupted_proposals_come_back_in_the_order_of_asking(self, store, worker):
+        study = make_study(store)
+        for number in (1, 2, 3):
+            store.ask(study, number, (f"text {number}", f"key {number}"), worker.name)
+        worker.close()
+        with_lease = Worker()
+        found = [store.lease_open(study, with_lease.name) for _ in range(4)]
+        assert [p.ask if p else None for p in found] == [1, 2, 3, None]
+        with_lease.close()
+
+    def test_a_released_proposal_is_free_and_its_attempt_does_not_count(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        store.release(asked.id, worker.name)
+        again = store.lease_open(study, worker.name)
+        assert again is not None
+        assert (again.id, again.attempts) == (asked.id, 1)
+
+    def test_a_lease_is_renewed_by_its_holder_only(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        assert store.renew(asked.id, worker.name)
+        assert not store.renew(asked.id, "somebody:1:1:1")
+
+    def test_a_summary_holds_all_that_was_told(self, store, worker):
+        study = make_study(store)
+        baseline = store.ask(study, 0, None, worker.name)
+        good = store.ask(study, 1, ("text one", "key one"), worker.name)
+        bad = store.ask(study, 2, ("text two", "key two"), worker.name)
+        store.ask(study, 3, ("text three", "key three"), worker.name)
+        store.tell(bad.id, Outcome("rejected", reason="no slot"), ENVIRONMENT)
+        store.tell(good.id, TRAINED, ENVIRONMENT)
+        store.tell(baseline.id, BASELINE, ENVIRONMENT)
+        store.append_event(study, "space", {"rejections": {"pooling": 4}})
+
+        found = store.summary("study")
+        assert found.baseline is not None
+        assert (found.baseline.accuracy, found.baseline.latency_ms) == (0.9, 2.0)
+        assert found.baseline.latency_ratio == 1.0
+        assert [(e.ask, e.status) for e in found.evaluations] == [(1, "ok"), (2, "rejected")]
+        first, second = found.evaluations
+        assert (first.text, first.key, first.accuracy) == ("text one", "key one", 0.875)
+        assert (first.latency_ms, first.latency_spread_ms, first.latency_ratio) == (1.5, 0.1, 0.75)
+        assert first.baseline_latency_ms == 2.0
+        assert (first.macs, first.params, first.primitives) == (12345, 678, TRAINED.primitives)
+        assert (first.rung, first.recipe, first.seed) == ("16px", TRAINED.recipe, 5)
+        assert first.environment == ENVIRONMENT
+        assert first.details == {"losses": [2.0, 1.0]}
+        assert first.source_hash == "5ec7e1"
+        assert (second.reason, second.latency_ms) == ("no slot", None)
+        assert found.trained == (first,)
+        assert found.rejections == {"pooling": 4}
+        assert found.open_asks == (3,)
+        assert json.loads(json.dumps(found.to_json()))["evaluations"][0]["accuracy"] == 0.875
+
+    def test_the_reason_for_stopping_is_that_of_the_last_run(self, store):
+        study = make_study(store)
+        reasons = []
+        for kind, data in [
+            ("started", {}),
+            ("stopped", {"reason": "seconds"}),
+            ("resumed", {}),
+            ("stopped", {"reason": "evaluations"}),
+        ]:
+            store.append_event(study, kind, data)
+            reasons.append(store.summary(study).stop_reason)
+        assert reasons == ["", "seconds", "", "evaluations"]
+
+    def test_numbers_without_a_value_are_kept_as_none(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        outcome = Outcome(
+            "error", reason="diverged", accuracy=float("nan"), details={"losses": [float("inf")]}
+        )
+        store.tell(asked.id, outcome, ENVIRONMENT)
+        (found,) = store.summary(study).evaluations
+        assert (found.accuracy, found.details) == (None, {"losses": [None]})
+
+    def test_a_measurement_needs_a_verification_that_passed(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        unverified = dataclasses.replace(TRAINED, verification=None)
+        with pytest.raises(InternalError, match="without a verification"):
+            store.tell(asked.id, unverified, ENVIRONMENT)
+        failed = dataclasses.replace(VERIFICATION, passed=False)
+        with pytest.raises(IntegrityError):
+            store.tell(asked.id, dataclasses.replace(TRAINED, verification=failed), ENVIRONMENT)
+        assert count(store, "evaluation") == 0  # all of an answer or nothing
+        assert store.proposals(study)[0].state == "asked"
+
+    def test_the_verification_of_a_measurement_cannot_be_null(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        store.tell(asked.id, TRAINED, ENVIRONMENT)
+        for change in ("verification_id = NULL", "source_hash = 'other'", "passed = NOT passed"):
+            with pytest.raises(IntegrityError), store._writing() as connection:
+                connection.execute(text(f"UPDATE measurement SET {change}"))
+
+    def test_one_evaluation_for_proposal_recipe_split_rung_and_seed(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        store.tell(asked.id, TRAINED, ENVIRONMENT)
+        with store._writing() as connection:
+            connection.execute(text("UPDATE proposal SET state = 'asked'"))
+        with pytest.raises(IntegrityError):
+            store.tell(asked.id, TRAINED, ENVIRONMENT)
+        store.tell(asked.id, dataclasses.replace(TRAINED, seed=6), ENVIRONMENT)
+        assert count(store, "evaluation") == 2
+
+    def test_equal_environments_are_one_row(self, store, worker):
+        study = make_study(store)
+        for number in (1, 2):
+            asked = store.ask(study, number, (f"text {number}", "key"), worker.name)
+            store.tell(asked.id, TRAINED, ENVIRONMENT)
+        assert count(store, "environment") == 1
+
+    def test_an_artifact_is_kept_once_under_its_content(self, store):
+        name = store.put_artifact("source", b"import torch\n")
+        assert store.put_artifact("source", b"import torch\n") == name
+        assert store.artifact(name) == b"import torch\n"
+        assert count(store, "artifact") == 1
+        with pytest.raises(UserError, match="no artifact 'other'"):
+            store.artifact("other")
+
+    def test_a_long_operator_is_stored(self, store, worker):
+        study = make_study(store)
+        long = "step " * 5000
+        asked = store.ask(study, 1, (long, "key"), worker.name)
+        recipe = dataclasses.replace(TRAINED, recipe={"note": "x" * 20000})
+        store.tell(asked.id, recipe, ENVIRONMENT)
+        assert store.proposals(study)[0].text == long
+
+
+def count(store: Store, table: str) -> int:
+    with store._reading() as connection:
+        return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())

@@ -1,0 +1,114 @@
+"""Old stores are brought up to date, newer ones are refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+
+from syno._errors import UserError
+from syno.store import Store, Worker, schema
+from syno.store.migrations import MIGRATIONS, Migration
+
+from .sample import ENVIRONMENT, TRAINED
+
+V1 = (Path(__file__).parent / "data" / "v1.sql").read_text()
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(V1)
+    connection.close()
+    return path
+
+
+def shape(path: Path) -> dict[str, object]:
+    """Columns, keys and indexes of every table, whatever way they came about."""
+    with Store.open(str(path)) as store, store._reading() as connection:
+        found = inspect(connection)
+        return {
+            table: (
+                {c["name"]: (str(c["type"]), c["nullable"]) for c in found.get_columns(table)},
+                found.get_pk_constraint(table)["constrained_columns"],
+                {(i["name"], tuple(i["column_names"])) for i in found.get_indexes(table)},
+                {tuple(u["column_names"]) for u in found.get_unique_constraints(table)},
+                {
+                    (tuple(k["constrained_columns"]), k["referred_table"])
+                    for k in found.get_foreign_keys(table)
+                },
+                len(found.get_check_constraints(table)),
+            )
+            for table in found.get_table_names()
+        }
+
+
+def test_a_store_of_version_1_gets_the_shape_of_a_new_one(old, tmp_path):
+    assert shape(old) == shape(tmp_path / "new.db")
+
+
+def test_a_store_of_version_1_keeps_its_content_and_goes_on(old):
+    with Store.open(str(old)) as store:
+        assert store.version() == schema.VERSION
+        summary = store.summary("old")
+        assert summary.baseline is not None
+        assert summary.baseline.latency_ms == 2.0
+        (evaluation,) = summary.evaluations
+        assert (evaluation.text, evaluation.accuracy) == ("operator one", 0.8)
+        assert (evaluation.latency_ms, evaluation.latency_ratio) == (1.1, 0.5)
+        assert summary.open_asks == (2,)
+
+        worker = Worker()
+        open_one = store.lease_open(summary.study, worker.name)
+        assert open_one is not None
+        assert (open_one.text, open_one.attempts) == ("operator two", 1)
+        store.tell(open_one.id, TRAINED, ENVIRONMENT)
+        assert [e.status for e in store.summary("old").evaluations] == ["ok", "ok"]
+        worker.close()
+
+
+def test_each_version_is_written_down_with_who_and_when(old):
+    with Store.open(str(old)) as store, store._reading() as connection:
+        rows = connection.execute(text("SELECT version, written_by, applied FROM syno_schema"))
+        versions = [row.version for row in rows if row.written_by and row.applied]
+    assert versions == [1, 2]
+
+
+def test_migrations_are_numbered_without_gaps_up_to_the_present_version():
+    assert [m.version for m in MIGRATIONS] == list(range(2, schema.VERSION + 1))
+
+
+def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch):
+    broken = (*MIGRATIONS[:-1], Migration(2, "fails", (MIGRATIONS[-1].statements[0], "NONSENSE")))
+    monkeypatch.setattr("syno.store.migrations.MIGRATIONS", broken)
+    before = sqlite3.connect(old).execute("SELECT sql FROM sqlite_master").fetchall()
+    with pytest.raises(UserError, match="NONSENSE"):
+        Store.open(str(old))
+    after = sqlite3.connect(old)
+    assert after.execute("SELECT sql FROM sqlite_master").fetchall() == before
+    assert after.execute("SELECT max(version) FROM syno_schema").fetchone() == (1,)
+    after.close()
+
+
+def test_an_old_store_is_not_changed_by_reading(old):
+    content = old.read_bytes()
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 2") as caught:
+        Store.open(str(old), read_only=True)
+    assert "brings it up to date" in str(caught.value)
+    assert old.read_bytes() == content
+
+
+def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
+    path = tmp_path / "newer.db"
+    Store.open(str(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO syno_schema VALUES (9, '7.0', '2031-01-01')")
+    connection.close()
+    for read_only in (False, True):
+        with pytest.raises(UserError) as caught:
+            Store.open(str(path), read_only=read_only)
+        assert "has version 9, this Syno reads up to version 2" in str(caught.value)
+        assert "install that Syno or a later one" in str(caught.value)

@@ -1,0 +1,123 @@
+"""A space and an evaluator with no network and no C++: the loop is tested with these alone.
+
+Everything they say follows from the operator's key, so every run gives the same answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syno.store import (
+    BaselineLatency,
+    MeasurementResult,
+    Outcome,
+    VerificationResult,
+)
+
+
+def number(text: str, below: int) -> int:
+    """A number in [0, below) that follows from `text`."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % below
+
+
+@dataclass(frozen=True)
+class FakeOperator:
+    text: str
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(self.text.removesuffix(" again").encode()).hexdigest()[:32]
+
+    def macs(self) -> int:
+        return 1000 << number(self.text + "macs", 8)
+
+    def primitives(self) -> dict[str, int]:
+        # One in five has a window.
+        return {
+            "reduce": 1 + number(self.text + "reduce", 3),
+            "unfold": int(number(self.text + "unfold", 5) == 0),
+            "split": number(self.text + "split", 2),
+        }
+
+
+class FakeSpace:
+    """`count` operators with distinct keys, and one more whose key repeats."""
+
+    rules = "1"
+
+    def __init__(self, count: int = 100) -> None:
+        self.operators = [FakeOperator(f"operator {i}") for i in range(count)]
+        self.operators.insert(1, FakeOperator("operator 0 again"))
+        self.specification = ("5bec", {"input": "[H]", "count": count})
+
+    def rejections(self) -> dict[str, int]:
+        return {"pooling": 17, "window_ratio": 4}
+
+    def parse(self, text: str) -> FakeOperator:
+        return FakeOperator(text)
+
+    def weights(self, operator: FakeOperator) -> int:
+        # One in ten has two.
+        return 2 if number(operator.text + "weights", 10) == 0 else 1
+
+
+class FakeEvaluator:
+    """Answers after `seconds`; one operator in eight is rejected, one in eight diverges.
+
+    Each evaluation that began and each that ended is a line in `trace`, when that is given.
+    """
+
+    def __init__(self, seconds: float = 0.0, trace: Path | None = None) -> None:
+        self._seconds = seconds
+        self._trace = trace
+        self.evaluated: list[str] = []
+
+    def _note(self, what: str, key: str) -> None:
+        if self._trace is not None:
+            with self._trace.open("a") as stream:
+                stream.write(f"{what} {key}\n")
+
+    def baseline(self) -> Outcome:
+        self._note("begin", "baseline")
+        time.sleep(self._seconds)
+        self._note("end", "baseline")
+        return Outcome("ok", accuracy=0.9, macs=64000, latency=BaselineLatency(2.0, 0.1))
+
+    def evaluate(self, operator: Any) -> Outcome:
+        self._note("begin", operator.key)
+        self.evaluated.append(operator.key)
+        time.sleep(self._seconds)
+        self._note("end", operator.key)
+        fate = number(operator.key + "fate", 8)
+        if fate == 0:
+            return Outcome("rejected", reason="fits no slot")
+        if fate == 1:
+            return Outcome("error", reason="diverged in epoch 1", recipe={"epochs": 3})
+        ratio = (1 + number(operator.key + "latency", 100)) / 50
+        return Outcome(
+            "ok",
+            accuracy=number(operator.key + "accuracy", 1000) / 1000,
+            macs=operator.macs(),
+            primitives=operator.primitives(),
+            recipe={"epochs": 3},
+            verification=VerificationResult(
+                source_hash=operator.key,
+                bindings=[{"H": 8}],
+                emitter="fake",
+                seed=0,
+                passed=True,
+                max_error=0.0,
+            ),
+            measurement=MeasurementResult(
+                median_ms=2.0 * ratio,
+                spread_ms=0.1,
+                ratio=ratio,
+                baseline=BaselineLatency(2.0, 0.1),
+                threads=1,
+                repeats=3,
+            ),
+        )

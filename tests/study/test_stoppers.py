@@ -1,0 +1,30 @@
+"""Stoppers combine, and the reason is data."""
+
+from __future__ import annotations
+
+from syno.study import Evaluations, Seconds, SpaceExhausted, Tally
+
+
+def test_each_stopper_looks_at_its_own_limit():
+    assert Evaluations(3).check(Tally(2, 9, 1e9)) is None
+    assert Evaluations(3).check(Tally(3, 0, 0.0)).name == "evaluations"
+    assert Seconds(60).check(Tally(99, 0, 59.9)) is None
+    assert Seconds(60).check(Tally(0, 0, 60.0)).name == "seconds"
+    assert SpaceExhausted().check(Tally(5, 1, 1.0)) is None
+    assert SpaceExhausted().check(Tally(5, 1, 1.0, exhausted=True)).name == "exhausted"
+
+
+def test_combined_stoppers_give_the_first_reason_in_order():
+    both = Evaluations(3) | Seconds(60)
+    assert both.check(Tally(2, 0, 59.0)) is None
+    assert both.check(Tally(3, 0, 99.0)).name == "evaluations"
+    assert (Seconds(60) | Evaluations(3)).check(Tally(3, 0, 99.0)).name == "seconds"
+    three = both | SpaceExhausted()
+    assert three.check(Tally(0, 0, 0.0, exhausted=True)).name == "exhausted"
+
+
+def test_reasons_are_told_in_a_sentence():
+    assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as asked"
+    assert Seconds(60).check(Tally(0, 0, 61.0)).text == "the time limit of 60 s is reached"
+    exhausted = SpaceExhausted().check(Tally(3, 2, 1.0, exhausted=True))
+    assert exhausted.text == "all 5 operators of the space were proposed"
