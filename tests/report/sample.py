@@ -10,9 +10,25 @@ from syno.report.model import Baseline, Candidate, Layer, Report, Source, Status
 FORMULA = """y[N,C_out,H,W] = sum(r0<C_in, r1<k, r2<k)
     x[N, r0, H + r1 - k/2, W + r2 - k/2] * w0[C_out, r0, r1, r2]"""
 
-DOT = """digraph operator { rankdir=TB; node [shape=box, fontname="Helvetica", fontsize=11];
-o0 [label="o0: C_out", shape=ellipse]; r0 [label="r0: C_in", shape=ellipse];
-u [label="unfold"]; o0 -> u; r0 -> u; u -> x; x [label="x", style=filled, fillcolor=white]; }"""
+DOT = """digraph operator {
+  rankdir=BT;
+  node [fontname="Helvetica", fontsize=11, style=filled, fillcolor="#ffffff", color="#4a5568"];
+  edge [fontname="Helvetica", fontsize=9, color="#4a5568", arrowsize=0.6];
+  out1 [label="y[1]", shape=box, fillcolor="#d6e4f0"];
+  out2 [label="y[2]", shape=box, fillcolor="#d6e4f0"];
+  s0 [label="Reduce C_in", shape=box, fillcolor="#e7e0f3"];
+  s1 [label="Reduce k", shape=box, fillcolor="#e7e0f3"];
+  s3 [label="Unfold", shape=ellipse, fillcolor="#e3f1e5"];
+  out2 -> s3 [label=" o2: H"];
+  s1 -> s3 [label=" r1: k"];
+  s5 [label="weight 0", shape=ellipse, fillcolor="#fbe8c8"];
+  out1 -> s5 [label=" o1: C_out (drop)", style=dashed];
+  s0 -> s5 [label=" r0: C_in"];
+  in1 [label="x[1]", shape=box, fillcolor="#d6e4f0"];
+  s5 -> in1 [label=" r0: C_in"];
+  in2 [label="x[2]", shape=box, fillcolor="#d6e4f0"];
+  s3 -> in2 [label=" c0: H"];
+}"""
 
 CODE = '''"""Generated module."""
 import torch

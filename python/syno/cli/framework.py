@@ -26,6 +26,14 @@ FAULT = 70
 INTERRUPTED = 130
 
 
+class SectionOption(click.Option):
+    """An option that help lists under a heading of its own."""
+
+    def __init__(self, *args: Any, section: str = "Options", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.section = section
+
+
 class Command(click.Command):
     """A command with examples at the end of its help; each is (what it does, the line)."""
 
@@ -34,6 +42,18 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*args, **options)
         self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then those of each named section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                section = getattr(parameter, "section", "Options")
+                sections.setdefault(section, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one line of words above each command line."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from syno._errors import UserError
+from syno.cli.framework import SectionOption
 
 if TYPE_CHECKING:
     from syno import Specification
@@ -57,9 +58,8 @@ def limit_options(function: Function) -> Function:
 
 
 def _limit_option(descriptor: dict[str, Any]) -> Callable[[Any], Any]:
-    kind = descriptor["type"]
-    least = descriptor.get("minimum")
-    type_ = _TYPES[kind]
+    kind, least = descriptor["type"], descriptor.get("minimum")
+    type_: click.ParamType = _TYPES[kind]
     if kind == "int" and least is not None:
         type_ = click.IntRange(min=least)
     elif kind == "float" and least is not None:
@@ -67,10 +67,12 @@ def _limit_option(descriptor: dict[str, Any]) -> Callable[[Any], Any]:
     return click.option(
         f"--{descriptor['name'].replace('_', '-')}",
         descriptor["name"],
+        cls=SectionOption,
+        section="Limits of an operator",
         type=type_,
         default=None,
         metavar=_NAMES.get(kind, kind.upper()),
-        help=f"{descriptor['doc']}  [default: {_shown(descriptor['default'])}]",
+        help=f"{descriptor['doc']} [{_shown(descriptor['default'])}]",
     )
 
 

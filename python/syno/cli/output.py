@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -69,8 +69,15 @@ def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> 
     return made
 
 
+class Move(Protocol):
+    """Moves a bar: how far, and a remark beside it."""
+
+    def __call__(self, done: int, remark: str = "") -> None:
+        """Move to `done`."""
+
+
 @contextlib.contextmanager
-def progress(description: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+def progress(description: str, total: int | None) -> Iterator[Move]:
     """A bar on stderr while the block runs; call the result with (how far, a remark).
 
     Where stderr is no terminal, each call with a remark prints one line instead.

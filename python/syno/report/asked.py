@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    from syno import Specification
+    from syno.spec import Specification
     from syno.store import Environment, StudySummary
 
 Pairs = tuple[tuple[str, str], ...]
@@ -58,7 +58,7 @@ def shown(value: Any) -> str:
 
 def read_specification(content: Any) -> Specification | None:
     """A study's specification from what the store holds of it; None when it holds nothing."""
-    from syno import Specification
+    from syno.spec import Specification
 
     if not content:
         return None

@@ -53,9 +53,9 @@ def finished_over_time(report: Report) -> Figure | None:
         return None
     minutes = [round(_finished(c) / 60, 4) for c in done]
     ok = [sum(d.accuracy is not None for d in done[: i + 1]) for i in range(len(done))]
-    data = [_line("finished", "other", minutes, list(range(1, len(done) + 1)))]
+    data = [_line("finished", "front", minutes, list(range(1, len(done) + 1)))]
     if ok[-1] != len(done):
-        data.append(_line("of these, trained", "front", minutes, ok))
+        data.append(_line("of these, trained", "baseline", minutes, ok))
     return {"data": data, "layout": _layout("minutes since the start", "evaluations")}
 
 

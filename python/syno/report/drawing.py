@@ -61,16 +61,18 @@ def _draw_one(program: str, source: str) -> Drawing:
 def inline(svg: str) -> str:
     """`svg` ready to stand in a page beside others.
 
-    The head of the file, its comments, and the ids and titles that repeat in every drawing go away;
-    black and white become the page's own colours, so that a dark page gets a light drawing.
+    The head of the file, comments, the white ground, and the ids and titles that repeat in every
+    drawing go away.
+    Colours stay: the style sheet turns them around on a dark page.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\s(?:id|xmlns:xlink|xlink:title)="[^"]*"', "", svg)
+    svg = re.sub(
+        r'<polygon fill="white" stroke="(?:transparent|none|white)"[^>]*/>\n?', "", svg, count=1
+    )
     svg = re.sub(r'font-family="[^"]*"', 'font-family="inherit"', svg)
-    svg = re.sub(r'(fill|stroke)="(?:black|#000000)"', r'\1="currentColor"', svg)
-    svg = re.sub(r'fill="(?:white|#ffffff)"', 'fill="none"', svg)
     # Points at natural size: a page may shrink a wide drawing but must not blow up a small one.
     svg = re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', r'style="width:\1pt"', svg, count=1)
     return svg.replace("<svg", '<svg role="img" aria-label="drawing of the operator"', 1)

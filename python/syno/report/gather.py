@@ -13,7 +13,8 @@ from syno.report.model import Baseline, Candidate, Layer, Report, Source, Status
 from syno.report.tree import tree
 
 if TYPE_CHECKING:
-    from syno import Operator, Specification
+    from syno.operator import Operator
+    from syno.spec import Specification
     from syno.store import Evaluation, StudySummary
 
 TEST = "test"
@@ -107,7 +108,7 @@ def _describe(
     evaluation: Evaluation, specification: Specification | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Formula, drawing, layers and code of an operator; a note in place of what cannot be made."""
-    from syno import Operator
+    from syno.operator import Operator
 
     operator = Operator.from_text(evaluation.text or "", specification=specification)
     bindings = specification.bindings if specification is not None else []

@@ -226,11 +226,13 @@ def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
     listed = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts if value
     )
+    figures = f"{fmt.percent(c.accuracy)} · {fmt.milliseconds(c.latency_ms)}"
+    if c.status is not Status.OK:
+        figures = _status(c.status)
     summary = (
         f'<summary><code>{c.short}</code> <span class="quiet">proposal {c.number}</span>'
         f'<code class="first-line">{escape(c.formula_line)}</code>'
-        f'<span class="figures">{fmt.percent(c.accuracy)} · {fmt.milliseconds(c.latency_ms)}'
-        f" · {fmt.count(c.macs)} MACs</span></summary>"
+        f'<span class="figures">{figures} · {fmt.count(c.macs)} MACs</span></summary>'
     )
     parts = [
         f'<dl class="facts">{listed}</dl>',

@@ -1,0 +1,138 @@
+"""A search as it runs: a bar on a terminal, a line for each evaluation elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from syno.cli import output
+from syno.report import format as fmt
+from syno.study import Observer, Proposal, StopReason, StudySettings, Tally
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from syno.store import Outcome, StudyRecord
+
+
+class Watch(Observer):
+    """Shows a run on stderr; `with Watch() as watch: run(..., observer=watch)`."""
+
+    def __init__(self) -> None:
+        self._settings: StudySettings | None = None
+        self._total = 0
+        self._best: float | None = None
+        self._now = ""
+        self._bar: Progress | None = _bar() if sys.stderr.isatty() else None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Watch:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("composing operators", total=None, remark="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def on_space(self, operators: int, keys: int, seconds: float) -> None:
+        """Say how many operators there are to choose from."""
+        self._line(
+            f"composed {operators:,} operators, {keys:,} of them distinct, "
+            f"in {fmt.duration(seconds)}"
+        )
+
+    def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
+        """Set the bar to what earlier runs did."""
+        self._total = settings.evaluations
+        place = f"study {study.name}: {self._total} operators to train"
+        done = f", {tally.evaluated} already done" if tally.evaluated else ""
+        self._line(place + done)
+        self._move(tally, "")
+
+    def on_ask(self, proposal: Proposal) -> None:
+        """Remember what is worked on."""
+        self._now = "baseline" if proposal.is_baseline else proposal.operator.key[:8]  # type: ignore[union-attr]
+        self._remark(self._now)
+
+    def on_step(self, step: str) -> None:
+        """Show the step beside the bar."""
+        self._remark(f"{self._now}: {step}")
+
+    def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
+        """Show the epoch beside the bar."""
+        self._remark(f"{self._now}: epoch {epoch}/{epochs}, loss {loss:.3f}")
+
+    def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
+        """One line for each answer."""
+        name = (
+            "baseline" if proposal.is_baseline else f"{tally.evaluated}/{self._total} {self._now}"
+        )
+        if outcome.accuracy is None:
+            self._line(f"{name:<16} {outcome.status}: {outcome.reason}")
+        else:
+            timed = outcome.measurement or outcome.latency
+            latency = fmt.milliseconds(timed.median_ms if timed else None)
+            mark = self._mark(proposal, outcome.accuracy)
+            self._line(
+                f"{name:<16} {fmt.percent(outcome.accuracy):>7}  {latency:>8}  "
+                f"{fmt.count(outcome.macs):>7} MACs  {fmt.duration(outcome.seconds):>7}{mark}"
+            )
+        self._move(tally, "")
+
+    def on_stop(self, reason: StopReason) -> None:
+        """Say why the run ended."""
+        self._line(f"stopped: {reason.text}")
+
+    def _mark(self, proposal: Proposal, accuracy: float) -> str:
+        if proposal.is_baseline:
+            return ""
+        better = self._best is not None and accuracy > self._best
+        self._best = max(accuracy, self._best or 0.0)
+        return "  best so far" if better else ""
+
+    def _line(self, text: str) -> None:
+        if self._bar is None:
+            output.say(text)
+        else:
+            self._bar.console.print(text, markup=False)
+
+    def _move(self, tally: Tally, remark: str) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(
+                self._task,
+                description="training",
+                total=self._total,
+                completed=tally.evaluated,
+                remark=remark,
+            )
+
+    def _remark(self, text: str) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, remark=text)
+
+
+def _bar() -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[remark]}"),
+        console=output.console(stderr=True),
+        transient=True,
+    )

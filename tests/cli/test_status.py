@@ -1,0 +1,52 @@
+"""`syno status`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from syno.cli.main import cli
+
+
+def test_it_counts_what_the_store_holds(runs: str) -> None:
+    result = CliRunner().invoke(cli, ["status", runs])
+    assert result.exit_code == 0, result.output
+    assert " ".join(result.stdout.splitlines()[-2].split()) == (
+        "digits-1 1 of 3 1 90.0 % 85.0 % 1e1e1e1e running, or killed: `syno resume` goes on"
+    )
+
+
+def test_it_lists_operators_with_their_figures(runs: str) -> None:
+    result = CliRunner().invoke(cli, ["status", runs, "--operators"])
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "1e1e1e1e 85.0 % 1.20 ms 0.80× 120 k 900 contract, reduce ok" in rows
+    assert "c0c0c0c0 – – – 1 – error: non_finite_loss" in rows
+
+
+def test_json_is_the_same_for_programs(runs: str) -> None:
+    result = CliRunner().invoke(cli, ["status", runs, "--operators", "--json"])
+    (study,) = json.loads(result.stdout)["studies"]
+    assert (study["name"], study["trained"], study["failed"], study["open"]) == (
+        "digits-1",
+        1,
+        1,
+        0,
+    )
+    assert study["best"]["accuracy"] == 0.85
+    assert [entry["status"] for entry in study["operators"]] == ["ok", "error"]
+
+
+def test_a_store_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["status", str(tmp_path / "none.db")])
+    assert result.exit_code == 2
+    assert "error: there is no store" in result.stderr
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_unknown_study_is_named_with_what_there_is(runs: str) -> None:
+    result = CliRunner().invoke(cli, ["status", runs, "--study", "other"])
+    assert result.exit_code == 2
+    assert "there is no study 'other'" in result.stderr
+    assert "digits-1" in result.stderr
