@@ -1,5 +1,6 @@
-"""A search with fake answers in a process of its own, to be killed: STORE TRACE EVALUATIONS SECONDS.
+"""A search with fake answers in a process of its own, to be killed.
 
+Arguments: STORE TRACE EVALUATIONS SECONDS.
 Begins the study, or goes on with it when the store has it.
 """
 

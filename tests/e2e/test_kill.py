@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 from syno.store import Store, StudySummary
@@ -34,11 +33,16 @@ def lines(folder: Path) -> list[str]:
     return trace.read_text().splitlines() if trace.exists() else []
 
 
+def begins(folder: Path) -> int:
+    return sum(line.startswith("begin") for line in lines(folder))
+
+
 def kill_after(folder: Path, begun: int, delay: float) -> None:
-    """Starts the search and kills it `delay` seconds after `begun` evaluations began in all."""
+    """Starts the search and kills it `delay` seconds after it began `begun` evaluations."""
+    begun += begins(folder)
     process = start(folder)
     deadline = time.monotonic() + 60
-    while sum(line.startswith("begin") for line in lines(folder)) < begun:
+    while begins(folder) < begun:
         assert process.poll() is None, "the search ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -68,12 +72,11 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
     expected = content(stored(whole))
 
     moments = random.Random(SEED)
-    begun = seen = 0
+    seen = 0
     told: dict[str, tuple[str, str]] = {}  # operator -> (answer, when it was stored)
     for kill in range(KILLS + 1):
-        begun += moments.randint(2, 5)
         if kill < KILLS:
-            kill_after(cut, begun, moments.uniform(0, 1.5 * SECONDS))
+            kill_after(cut, moments.randint(2, 5), moments.uniform(0, 1.5 * SECONDS))
         else:
             assert start(cut).wait(timeout=60) == 0
         this_run = [line.split()[1] for line in lines(cut)[seen:] if line.startswith("begin")]
@@ -86,8 +89,7 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
         told, seen = found, len(lines(cut))
     final = stored(cut)
 
-    begins = Counter(line for line in lines(cut) if line.startswith("begin"))
-    assert sum(begins.values()) <= len(expected) + KILLS  # at most one more for each kill
+    assert begins(cut) <= len(expected) + KILLS  # at most one more for each kill
     assert content(final) == expected
     asked = [e.data["ask"] for e in final.events if e.kind == "asked"]
     answered = [e.data["ask"] for e in final.events if e.kind == "told"]

@@ -74,7 +74,9 @@ class StoreContract:
         assert (asked.kind, asked.status) == ("operator", None)
         assert (asked.text, asked.key) == ("text", "key")
         store.tell(asked.id, TRAINED, ENVIRONMENT)
-        assert store.proposals(study) == [dataclasses.replace(asked, state="told", status="ok")]
+        assert store.proposals(study) == [
+            dataclasses.replace(asked, state="told", status="ok", rung="16px")
+        ]
         assert [e.kind for e in store.events(study)] == ["asked", "told"]
 
     def test_ask_numbers_rise_by_one(self, store, worker):

@@ -75,6 +75,7 @@ def proposals(
             schema.operator.c.key,
             _proposal.attempts,
             _evaluation.status,
+            _evaluation.rung,
         )
         .select_from(schema.proposal)
         .outerjoin(schema.operator)

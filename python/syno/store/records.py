@@ -121,7 +121,8 @@ class Outcome:
     """The answer to a proposal. Failure is a value: `status` with a `reason`.
 
     accuracy: share of right answers in [0, 1] on `split`; macs and params: of the layers that
-    operators replace, all of them together, for one sample; rung: name of the fidelity; recipe:
+    operators replace, all of them together, for one sample; rung: name of the fidelity, empty when it was rejected
+    before training; recipe:
     everything else that training depends on; details: what has no column (losses, slots that kept
     their layer, ...).
     A measurement needs a passed verification beside it; `latency` is the baseline's own.
@@ -161,7 +162,7 @@ class ProposalRecord:
     """A proposal as it stands in the store: the operator is its text.
 
     ask: 0 for the baseline, then 1, 2, ... in the order in which operators were asked for;
-    attempts: how often it was handed out; status: None until it is told.
+    attempts: how often it was handed out; status: None until it is told; rung: as in `Outcome`.
     """
 
     id: int
@@ -172,6 +173,12 @@ class ProposalRecord:
     key: str | None
     attempts: int
     status: str | None
+    rung: str | None = None
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether its answer cost an evaluation: all but what was rejected before training."""
+        return self.status is not None and (self.status != REJECTED or bool(self.rung))
 
 
 @dataclass(frozen=True)

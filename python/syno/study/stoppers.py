@@ -10,8 +10,8 @@ from typing import Protocol
 class Tally:
     """How far a study is.
 
-    evaluated: answered operators that were trained or tried (all but the rejected); seconds: time
-    spent over all runs; exhausted: the method has nothing left to propose.
+    evaluated: operators that were trained, well or not; rejected: those that were refused before;
+    seconds: time spent over all runs; exhausted: the method has nothing left to propose.
     """
 
     evaluated: int
@@ -53,7 +53,7 @@ class AnyOf(_Combining):
 
 
 class Evaluations(_Combining):
-    """Stops after `count` operators; rejected ones cost no training and do not count."""
+    """Stops after `count` operators; those rejected before training do not count."""
 
     def __init__(self, count: int) -> None:
         self._count = count

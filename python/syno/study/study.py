@@ -28,7 +28,7 @@ from syno.store import (
     Worker,
     capture_environment,
 )
-from syno.store.records import BASELINE, ERROR, OPERATOR, REJECTED
+from syno.store.records import BASELINE, ERROR, OPERATOR
 from syno.study.methods import Entry, History, make_method
 from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
@@ -190,14 +190,11 @@ class Study:
 
     def tally(self) -> Tally:
         """How far the study is, over all its runs."""
-        told = [
-            p.status
-            for p in self.store.proposals(self.record)
-            if p.kind == OPERATOR and p.status is not None
-        ]
-        rejected = told.count(REJECTED)
+        records = self.store.proposals(self.record)
+        told = [p for p in records if p.kind == OPERATOR and p.status is not None]
+        evaluated = sum(p.is_evaluated for p in told)
         seconds = self._seconds_before + time.monotonic() - self._began
-        return Tally(len(told) - rejected, rejected, seconds, self.exhausted)
+        return Tally(evaluated, len(told) - evaluated, seconds, self.exhausted)
 
     def _reopened(self) -> Proposal | None:
         while record := self.store.lease_open(self.record, self.worker):
