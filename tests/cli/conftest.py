@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from syno.spec import Specification
 from syno.store import (
     BaselineLatency,
     Environment,
@@ -33,6 +35,17 @@ reduce C_in -> r0
 contract o1:drop r0:keep
 match o0 r0 o2 o3
 """
+SPECIFICATION = Specification(
+    "[N, C_in: unordered, H, H]",
+    "[N, C_out: unordered, H, H]",
+    ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
+    ["k=3: 2"],
+    bindings=[{"C_in": 8, "C_out": 8, "H": 8}, {"C_in": 8, "C_out": 16, "H": 4}],
+    multiplicities=[2, 1],
+    layer_macs=[73728, 18432],
+    passed_through=[(0, 0)],
+    min_unfold_ratio=1.3,
+)
 KEYS = {CONV: "c0" * 16, LINEAR: "1e" * 16}
 HERE = Environment(
     device="a processor",
@@ -66,7 +79,7 @@ def runs(tmp_path: Path) -> str:
     with Store.open(path) as store:
         study = store.create_study(
             "digits-1",
-            specification=("5e" * 16, {}),
+            specification=(SPECIFICATION.key, json.loads(SPECIFICATION.to_json())),
             settings={"model": "resnet-small", "data": "digits", "evaluations": 3},
             seed=0,
         )

@@ -115,22 +115,6 @@ def specification_options(function: Function) -> Function:
     return function
 
 
-def parse_binding(text: str) -> dict[str, int]:
-    """`C_in=64,H=28` as a dict. UserError names the part that is wrong."""
-    binding: dict[str, int] = {}
-    for part in text.replace(";", ",").split(","):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (name and equals and value.isdecimal() and int(value) > 0):
-            raise UserError(
-                f"cannot read '{part.strip()}' in the binding '{text}'\n"
-                "  expected: names with positive sizes, such as C_in=64,C_out=64,H=28"
-            )
-        if name in binding:
-            raise UserError(f"the binding '{text}' gives '{name}' twice")
-        binding[name] = int(value)
-    return binding
-
-
 def named_specification(
     *,
     preset: str | None,
@@ -153,7 +137,7 @@ def named_specification(
             "both --preset and shapes or variables are given\n"
             "  expected: either --preset, or --input, --output, --primary and --coefficient"
         )
-    given = {"bindings": [parse_binding(text) for text in bindings]} if bindings else {}
+    given = {"bindings": list(bindings)} if bindings else {}
     if preset is not None:
         return Specification.preset(preset, **given, **limits)
     if input_shape is None and output_shape is None:

@@ -40,8 +40,10 @@ def command(
     OP is a file with an operator's text or JSON, - for standard input, or the start of a key with
     --store.
     """
+    from syno.spec import checked_binding
+
     operator = operand.load_operator(op, store=store, study=study, specification=None)
-    layers = _layers(operator, [options.parse_binding(text) for text in bindings])
+    layers = _layers(operator, [checked_binding(text) for text in bindings])
     if dot:
         click.echo(operator.dot())
     elif as_json:

@@ -45,8 +45,10 @@ def command(
     Input and weights are random; values are compared under each binding. The exit code is 1 when
     any differs.
     """
+    from syno.spec import checked_binding
+
     operator = operand.load_operator(op, store=store, study=study, specification=None)
-    chosen = [options.parse_binding(text) for text in bindings] or _own_bindings(operator)
+    chosen = [checked_binding(text) for text in bindings] or _own_bindings(operator)
     results = _verify(operator, chosen, seed)
     passed = all(result["passed"] for result in results)
     if as_json:

@@ -56,19 +56,15 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def read_specification(content: Any) -> Specification | None:
-    """A study's specification from what the store holds of it; None when it holds nothing."""
+def read_specification(content: Any) -> Specification:
+    """A study's specification from what the store holds of it. UserError when it is none."""
     from syno.spec import Specification
 
-    if not content:
-        return None
     return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
 
 
 def _specification(content: Any) -> Pairs:
     specification = read_specification(content)
-    if specification is None:
-        return ()
     bindings = "\n".join(
         " ".join(f"{name}={value}" for name, value in binding.items())
         + (f"  (in {count} layers)" if count > 1 else "")
@@ -77,9 +73,19 @@ def _specification(content: Any) -> Pairs:
     return (
         ("input", specification.input),
         ("output", specification.output),
-        ("bindings", bindings + "\n" if bindings else ""),
+        ("primary", ", ".join(specification.primary)),
+        ("coefficient", ", ".join(specification.coefficient)),
+        ("bindings", bindings),
+        ("limits", shown(_changed_limits(specification)) or "the defaults"),
         ("key", specification.key),
     )
+
+
+def _changed_limits(specification: Specification) -> dict[str, Any]:
+    from syno import _core
+
+    defaults = {entry["name"]: entry["default"] for entry in _core.option_descriptors()}
+    return {name: v for name, v in specification.limits.items() if v != defaults[name]}
 
 
 def _environment(environment: Environment) -> Pairs:

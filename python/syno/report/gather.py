@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ def gather(summary: StudySummary) -> Report:
     for evaluation in summary.evaluations:
         by_ask.setdefault(evaluation.ask, []).append(evaluation)
     candidates = tuple(
-        _candidate(found, specification, settings, _moment(summary.study.created))
+        _candidate(found, specification, _moment(summary.study.created))
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -71,8 +72,7 @@ def _baseline(summary: StudySummary) -> Baseline:
 
 def _candidate(
     found: list[Evaluation],
-    specification: Specification | None,
-    settings: dict[str, Any],
+    specification: Specification,
     start: datetime.datetime,
 ) -> Candidate:
     """One operator from its evaluations: several seeds give a mean, the last rung counts."""
@@ -82,7 +82,7 @@ def _candidate(
     scores = [e.accuracy for e in good if e.rung == shown.rung and e.accuracy is not None]
     timed = next((e for e in reversed(holdout) if e.latency_ms is not None), shown)
     tested = [e.accuracy for e in found if e.split == TEST and e.accuracy is not None]
-    described = _describe(shown, specification, settings)
+    described = _describe(shown, specification)
     return Candidate(
         number=shown.ask,
         key=shown.key or "",
@@ -104,66 +104,45 @@ def _candidate(
     )
 
 
-def _describe(
-    evaluation: Evaluation, specification: Specification | None, settings: dict[str, Any]
-) -> dict[str, Any]:
+def _describe(evaluation: Evaluation, specification: Specification) -> dict[str, Any]:
     """Formula, drawing, layers and code of an operator; a note in place of what cannot be made."""
     from syno.operator import Operator
 
     operator = Operator.from_text(evaluation.text or "", specification=specification)
-    bindings = specification.bindings if specification is not None else []
-    layers, notes = [], []
-    originals = _originals(evaluation, settings)
-    for index, binding in enumerate(bindings):
-        layers.append(_layer(operator, binding, specification, index, originals))
-    sources = []
+    layers = _layers(operator, specification)
+    sources, notes = [], []
     for layer in layers:
-        if not layer.fits:
-            continue
         try:
-            sources.append(Source(layer.label, operator.source(layer.binding)))
+            if layer.fits:
+                sources.append(Source(layer.label, operator.source(layer.binding)))
         except UserError as error:
             notes.append(f"no code for {layer.label}: {error}")
     return {
         "formula": operator.formula(),
         "dot": operator.dot(),
         "tree": tree(operator.to_json()),
-        "layers": tuple(layers),
+        "layers": layers,
         "sources": tuple(_distinct(sources)),
         "note": "\n".join(notes),
     }
 
 
-def _layer(
-    operator: Operator,
-    binding: dict[str, int],
-    specification: Specification | None,
-    index: int,
-    originals: dict[str, int],
-) -> Layer:
-    counts = specification.multiplicities if specification is not None else []
-    multiplicity = counts[index] if index < len(counts) else 1
-    try:
-        macs: int | None = operator.macs(binding)
-    except UserError:
-        # The operator does not fit this layer's sizes: the layer keeps its original.
-        macs = None
-    label = _binding_name(binding)
-    return Layer(binding, multiplicity, macs, originals.get(label), fits=macs is not None)
+def _layers(operator: Operator, specification: Specification) -> tuple[Layer, ...]:
+    """Cost under each binding, beside that of the original layers where they are known.
 
-
-def _originals(evaluation: Evaluation, settings: dict[str, Any]) -> dict[str, int]:
-    """MACs of the original layer by binding, as far as the store says them."""
-    layers = evaluation.details.get("layers") or settings.get("layers") or []
-    return {
-        _binding_name(layer["binding"]): layer["original_macs"]
-        for layer in layers
-        if layer.get("original_macs")
-    }
-
-
-def _binding_name(binding: dict[str, int]) -> str:
-    return " ".join(f"{name}={value}" for name, value in sorted(binding.items()))
+    A layer that the operator does not fit keeps its original.
+    """
+    counts = specification.multiplicities
+    # All layers of a binding together.
+    originals = json.loads(specification.to_json()).get("layer_macs") or [None] * len(counts)
+    layers = []
+    for binding, count, original in zip(specification.bindings, counts, originals, strict=True):
+        each = None if original is None else round(original / count)
+        try:
+            layers.append(Layer(binding, count, operator.macs(binding), each))
+        except UserError:
+            layers.append(Layer(binding, count, None, each, fits=False))
+    return tuple(layers)
 
 
 def _distinct(sources: Iterable[Source]) -> list[Source]:
