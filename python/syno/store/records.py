@@ -121,10 +121,9 @@ class Outcome:
     """The answer to a proposal. Failure is a value: `status` with a `reason`.
 
     accuracy: share of right answers in [0, 1] on `split`; macs and params: of the layers that
-    operators replace, all of them together, for one sample; rung: name of the fidelity, empty when it was rejected
-    before training; recipe:
-    everything else that training depends on; details: what has no column (losses, slots that kept
-    their layer, ...).
+    operators replace, all of them together, for one sample; rung: name of the fidelity, empty when
+    it was rejected before training; recipe: everything else that training depends on; details:
+    what has no column (losses, slots that kept their layer, ...).
     A measurement needs a passed verification beside it; `latency` is the baseline's own.
     """
 
