@@ -3,7 +3,41 @@
 `import syno` needs no torch; what builds a module imports it then.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from syno._core import __version__
 from syno._errors import InternalError, UserError
+from syno.operator import Operator
+from syno.spec import Specification
 
-__all__ = ["InternalError", "UserError", "__version__"]
+if TYPE_CHECKING:
+    from syno.placeholder import Placeholder, slots
+
+# Names of modules that need torch, loaded when they are asked for.
+_LAZY = {
+    "Placeholder": "syno.placeholder",
+    "slots": "syno.placeholder",
+}
+
+__all__ = [
+    "InternalError",
+    "Operator",
+    "Placeholder",
+    "Specification",
+    "UserError",
+    "__version__",
+    "slots",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'syno' has no attribute '{name}'")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

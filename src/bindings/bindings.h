@@ -11,5 +11,7 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& m);
 void bind_sizes(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_spec(nb::module_& m);
+void bind_access(nb::module_& m);
 
 }  // namespace syno::bindings

@@ -8,4 +8,6 @@ NB_MODULE(_core, m) {
   bindings::bind_errors(m);
   bindings::bind_sizes(m);
   bindings::bind_graph(m);
+  bindings::bind_spec(m);
+  bindings::bind_access(m);
 }

@@ -5,9 +5,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/sizes/size.h"
+#include "syno/support/error.h"
 
 #include "bindings.h"
-#include "syno/support/error.h"
 
 namespace syno::bindings {
 

@@ -1,0 +1,76 @@
+"""Kernels: the emitted source of an operator as a torch module. Needs torch."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import linecache
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._errors import InternalError
+
+_CLASS = "SynoOperator"
+
+
+def load_kernel(source: str) -> type[nn.Module]:
+    """The class `SynoOperator` that `source` defines.
+
+    The module it lives in is named by the content, so equal sources share one class, and
+    tracebacks show its lines.
+    """
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    name = f"syno_kernel_{digest[:32]}"
+    module = sys.modules.get(name)
+    if module is None:
+        filename = f"<{name}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        module = types.ModuleType(name)
+        exec(compile(source, filename, "exec"), module.__dict__)
+        sys.modules[name] = module
+    kernel = getattr(module, _CLASS, None)
+    if not (isinstance(kernel, type) and issubclass(kernel, nn.Module)):
+        raise InternalError(f"the emitted source defines no nn.Module named {_CLASS}:\n{source}")
+    return kernel
+
+
+class KernelPack(nn.Module):
+    """An operator under one binding, ready to take the place of a layer.
+
+    operator: what it computes; binding: the size of every variable; kernel: the emitted module,
+    whose parameters are the operator's weights. It travels (pickle, torch.save) as the operator's
+    text, never as code.
+    """
+
+    def __init__(self, operator: Any, binding: Mapping[str, int]) -> None:
+        super().__init__()
+        self.operator = operator
+        self.binding = dict(binding)
+        self.kernel = load_kernel(operator.source(self.binding))()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Applies the operator to x, a tensor of the input shape with any batch size."""
+        return self.kernel(x)
+
+    def extra_repr(self) -> str:
+        """The binding, for printing a network."""
+        return ", ".join(f"{name}={value}" for name, value in sorted(self.binding.items()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KernelPack:
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"weights": self.state_dict(), "training": self.training}
+        return KernelPack, (self.operator, self.binding), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.load_state_dict(state["weights"])
+        self.train(state["training"])

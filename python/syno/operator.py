@@ -1,0 +1,237 @@
+"""Operator: a linear operator with learned weights, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from syno import _core
+from syno._errors import UserError
+from syno.json_form import from_data, to_data
+from syno.spec import Binding, Specification, checked_binding
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Array = NDArray[Any]
+
+
+class Operator:
+    """A complete operator in canonical form. A value: content alone decides equality and hash.
+
+    It travels as text. The specification it was found under, if any, comes along: it completes
+    bindings with the values of its variables and says what `key`, `macs()` and `params()` are
+    about; it is no part of the operator and of equality.
+    """
+
+    __slots__ = ("_core", "_key", "_specification")
+
+    def __init__(self, core: _core.Operator, specification: Specification | None = None) -> None:
+        self._core = core
+        self._specification = specification
+        self._key: str | None = None
+
+    # In and out.
+
+    @classmethod
+    def from_text(cls, text: str, specification: Specification | None = None) -> Operator:
+        """Reads the versioned text. UserError names the line that is wrong."""
+        if not isinstance(text, str):
+            raise UserError(f"an operator's text is a string, got {type(text).__name__}")
+        return cls(_core.Operator.parse(text), specification)
+
+    @classmethod
+    def from_json(
+        cls, data: Mapping[str, Any] | str | bytes, specification: Specification | None = None
+    ) -> Operator:
+        """Reads the JSON form, as text or as data (see syno.json_form).
+
+        Coordinates may have any names. UserError says where the form is malformed.
+        """
+        return cls(from_data(data), specification)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form as data, in canonical form."""
+        return to_data(self._core)
+
+    def with_specification(self, specification: Specification | None) -> Operator:
+        """The same operator under another specification."""
+        return Operator(self._core, specification)
+
+    @property
+    def text(self) -> str:
+        """The canonical, versioned text; equal operators have equal text."""
+        return self._core.text
+
+    # Identity.
+
+    @property
+    def specification(self) -> Specification | None:
+        """What it was found under."""
+        return self._specification
+
+    @property
+    def structure(self) -> str:
+        """Hash of the canonical form, 32 hexadecimal digits."""
+        return self._core.structure
+
+    @property
+    def key(self) -> str:
+        """The semantic key, 32 hexadecimal digits.
+
+        Operators with equal keys are the same operator under every binding of the specification.
+        Without a specification with bindings it is `structure`, which tells fewer repeats.
+        """
+        if self._key is None:
+            bindings = self._specification.full_bindings if self._specification else []
+            self._key = _core.semantic_key(self._core, bindings) if bindings else self.structure
+        return self._key
+
+    # What it is.
+
+    @property
+    def input(self) -> list[str]:
+        """Sizes of the input dimensions."""
+        return [size for size, _, _ in self._core.input]
+
+    @property
+    def output(self) -> list[str]:
+        """Sizes of the output dimensions."""
+        return [size for size, _, _ in self._core.output]
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables its sizes are made of."""
+        return self._core.variables
+
+    def primitives(self) -> dict[str, int]:
+        """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
+        return self._core.primitives
+
+    def dot(self) -> str:
+        """A drawing in Graphviz' language, the input at the top."""
+        return self._core.dot()
+
+    def complete(self, binding: Binding | str, x: ArrayLike | None = None) -> dict[str, int]:
+        """The value of every variable of the operator.
+
+        What `binding` lacks comes from the shape of an input x, where a variable is a dimension of
+        its own (the batch size), then from the specification: values of variables, and 1 for a
+        variable that is passed through. UserError lists what is still missing.
+        """
+        values = checked_binding(binding)
+        known = set(self._core.variables)
+        if x is not None and np.ndim(x) == len(self.input):
+            for name, extent in zip(self.input, np.shape(x), strict=True):
+                if name in known:
+                    values.setdefault(name, int(extent))
+        if self._specification is not None:
+            values = self._specification.defaults | values
+        missing = sorted(known - set(values))
+        if missing:
+            raise UserError(
+                f"the binding gives no value to {', '.join(missing)}\n"
+                f"  in binding {dict(binding) if isinstance(binding, Mapping) else binding}\n"
+                f"  expected: a value for each of {', '.join(self.variables)}"
+            )
+        return values
+
+    def shapes(self, binding: Binding | str) -> _core.OperatorShapes:
+        """Extents of `input`, `output` and `weights` under a binding.
+
+        UserError where a size is not a positive integer.
+        """
+        return _core.operator_shapes(self._core, self.complete(binding))
+
+    def weight_shapes(self, binding: Binding | str) -> list[tuple[int, ...]]:
+        """The shape of each weight, in the canonical order of `text` and `to_json`."""
+        return [tuple(shape) for shape in self.shapes(binding).weights]
+
+    # What it computes.
+
+    def interpret(
+        self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike]
+    ) -> Array:
+        """y by the definition, one term at a time: slow, and the truth that code is checked against.
+
+        x: of the input's shape; weights: of `weight_shapes`, in that order. Integers give int64,
+        exactly (UserError on overflow); anything else is computed in float64. A variable that the
+        binding lacks is taken from x where it is a dimension of its own, such as a batch size.
+        """
+        values = self.complete(binding, x)
+        x, *weights = _arrays({"x": x} | _named(weights))
+        return _core.interpret(self._core, values, x, weights)
+
+    def interpret_at(
+        self,
+        binding: Binding | str,
+        x: ArrayLike,
+        weights: Sequence[ArrayLike],
+        positions: Sequence[int],
+    ) -> Array:
+        """y at some row-major positions of the output only, as a vector."""
+        values = self.complete(binding, x)
+        x, *weights = _arrays({"x": x} | _named(weights))
+        return _core.interpret_at(self._core, values, x, weights, [int(p) for p in positions])
+
+    def gradients(
+        self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike], dy: ArrayLike
+    ) -> tuple[Array, list[Array]]:
+        """Gradients of sum(dy * y) with respect to x and to each weight, by the definition."""
+        values = self.complete(binding, x)
+        x, dy, *weights = _arrays({"x": x, "dy": dy} | _named(weights))
+        return _core.gradients(self._core, values, x, weights, dy)
+
+    # Identity of the value.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self.structure)
+
+    def __copy__(self) -> Operator:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Operator:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Operator.from_text, (self.text, self._specification)
+
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{count} {name}" for name, count in self.primitives().items())
+        return f"<Operator {self.structure[:8]}: {', '.join(self.input)} -> {', '.join(self.output)}; {steps}>"
+
+
+def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:
+    if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
+        raise UserError(
+            "'weights' is a list with one array a weight\n"
+            f"  expected: a list      got: {type(weights).__name__}"
+        )
+    return {f"weight {t}": weight for t, weight in enumerate(weights)}
+
+
+def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:
+    """All as int64 when all hold integers, else all as float64."""
+    arrays: list[Array] = []
+    for name, value in named.items():
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{name} is not an array: {error}") from error
+        if array.dtype.kind not in "biuf":
+            raise UserError(
+                f"{name} holds {array.dtype}\n  expected: integers or floats      got: {array.dtype}"
+            )
+        arrays.append(array)
+    integers = all(array.dtype.kind in "biu" for array in arrays)
+    for name, array in zip(named, arrays, strict=True):
+        if integers and array.dtype == np.uint64 and array.size and array.max() >= 2**63:
+            raise UserError(f"{name} holds integers beyond 63 bits")
+    kind = np.int64 if integers else np.float64
+    return [np.ascontiguousarray(a, dtype=kind).reshape(a.shape) for a in arrays]

@@ -1,0 +1,150 @@
+"""Placeholder: a slot in a network that an operator can fill. Needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+
+from syno._errors import UserError
+from syno.kernel import KernelPack
+from syno.spec import Specification, checked_binding
+
+
+class Placeholder(nn.Module):
+    """A slot: computes with its kernel when it has one, else with its original layer.
+
+        empty --replace--> kernel            original --replace--> kernel
+              <--restore--                            <--restore--
+
+    binding: concrete sizes of symbolic variables, such as {"H": 32, "W": 32}.
+    original: the layer whose place the slot takes; without one an empty slot cannot compute.
+    input_names: the variable of each input dimension (None for none); sizes that the binding lacks
+        are taken from the first input.
+    pool: a kernel works on maps averaged over pool x pool windows, as the stand-in for a layer of
+        that stride (the paper's treatment of stride 2); the original sees the input itself.
+
+    The bias of the original, if any, stays: it is added to what the kernel computes.
+    """
+
+    def __init__(
+        self,
+        binding: Mapping[str, int] | None = None,
+        *,
+        original: nn.Module | None = None,
+        input_names: Sequence[str | None] = (),
+        pool: int = 1,
+    ) -> None:
+        super().__init__()
+        self.binding = checked_binding(binding or {})
+        self.inherited = original is not None
+        self.input_names = tuple(input_names)
+        self.layer = original
+        self.bias: nn.Parameter | None = None
+        self.kept_because: str | None = None
+        self.pool = nn.AvgPool2d(pool, ceil_mode=True) if pool > 1 else None
+        # In a tuple, the original is no submodule: a replaced layer has no part in training.
+        self._shelf: tuple[nn.Module | None] = (original,)
+
+    @property
+    def original(self) -> nn.Module | None:
+        """The layer whose place the slot takes."""
+        return self._shelf[0]
+
+    @property
+    def kernel(self) -> nn.Module | None:
+        """What fills the slot; None while the original works."""
+        return None if self.layer is self.original else self.layer
+
+    def replace(self, kernel: nn.Module) -> None:
+        """Fills the slot."""
+        self.layer = kernel
+        self.kept_because = None
+        bias = getattr(self.original, "bias", None)
+        if bias is not None:
+            self.bias = nn.Parameter(bias.detach().clone())
+
+    def restore(self) -> None:
+        """Empties the slot: the original layer works again."""
+        self.layer = self.original
+        self.bias = None
+
+    def observe(self, x: torch.Tensor) -> None:
+        """Takes sizes that the binding lacks from an input of the slot."""
+        if x.dim() != len(self.input_names):
+            return
+        shape = list(x.shape)
+        if self.pool is not None:
+            shape[2:] = [-(-size // int(self.pool.kernel_size)) for size in shape[2:]]
+        for name, size in zip(self.input_names, shape, strict=True):
+            if name is not None:
+                self.binding.setdefault(name, int(size))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Applies kernel or original. UserError when the slot has neither."""
+        if self.layer is None:
+            raise UserError(
+                f"this placeholder is empty: {self.binding}\n"
+                "  expected: an operator in it      got: none\n"
+                "  hint: fill it with sampler.replace(net, kernel_packs) or syno.replace(net, operator)"
+            )
+        self.observe(x)
+        if self.layer is self.original:
+            return self.layer(x)
+        y = self.layer(x if self.pool is None else self.pool(x))
+        if self.bias is None:
+            return y
+        # Channels are dimension 1 of a map and the last one otherwise.
+        return y + (self.bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else self.bias)
+
+    def binding_for(self, specification: Specification) -> dict[str, int]:
+        """The values of the specification's variables in this slot.
+
+        Raises UserError when the slot lacks one, or has a size that the specification has no word
+        for: an unknown variable, or a map that is not square where height and width are both H.
+        """
+        known = set(specification.variables)
+        binding = {name: value for name, value in self.binding.items() if name in known}
+        extra = sorted(set(self.binding) - known)
+        if self.inherited:
+            height, width = self.binding.get("H"), self.binding.get("W")
+            if "W" in extra and "H" in known and height != width:
+                raise UserError(
+                    f"the map is {height} x {width}, not square\n"
+                    f"  in {specification!r}, where height and width are both H"
+                )
+        elif extra:
+            raise UserError(
+                f"the placeholder's binding has the unknown variable '{extra[0]}'\n"
+                f"  known variables: {', '.join(specification.variables)}"
+            )
+        return binding
+
+    def extra_repr(self) -> str:
+        """The binding, for printing a network."""
+        return ", ".join(f"{name}={value}" for name, value in self.binding.items())
+
+
+def slots(net: nn.Module) -> dict[str, Placeholder]:
+    """The placeholders of a network by name, in the order of its modules."""
+    return {
+        name: module for name, module in net.named_modules() if isinstance(module, Placeholder)
+    }
+
+
+def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
+    """`slots`, or UserError when there is none."""
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    found = slots(net)
+    if not found:
+        raise UserError(
+            f"the network {type(net).__name__} has no slots\n"
+            "  expected: at least one syno.Placeholder      got: none\n"
+            "  hint: put Placeholders into it, or call net = syno.substitute(net, where=...)"
+        )
+    return found
+
+
+__all__ = ["KernelPack", "Placeholder", "checked_slots", "slots"]
