@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kMaxAttempts = 1000;
 constexpr int kMaxTotalPower = 8;
+constexpr std::uint64_t kIntegerStream = 1'000'001;
+constexpr std::uint64_t kRealStream = 1'000'002;
 constexpr std::array<const char*, 5> kPrimaries{"N", "C_in", "C_out", "H", "W"};
 constexpr std::array<const char*, 4> kCoefficients{"g", "k", "k_2", "s"};
 
@@ -47,7 +49,7 @@ class Draw {
     RandomOperator result;
     result.op = Operator(graph_, std::move(input), std::move(match));
     result.binding = binding_;
-    result.values = values_;
+    result.values = binding_.resolve(*result.op.variables());
     result.bindings = {binding_};
     for (int tries = 0; static_cast<int>(result.bindings.size()) < options_.bindings && tries < 50;
          ++tries) {
@@ -284,6 +286,24 @@ RandomOperator random_operator(std::uint64_t seed, const RandomOptions& options)
   }
   throw UserError("random_operator: nothing found in " + std::to_string(kMaxAttempts) +
                   " attempts; the options are too narrow");
+}
+
+Tensor<std::int64_t> random_integers(std::vector<std::int64_t> shape, std::uint64_t seed,
+                                     std::int64_t limit) {
+  auto tensor = zeros<std::int64_t>(std::move(shape));
+  CounterRandom random(seed, kIntegerStream);
+  for (std::int64_t& element : tensor.data) {
+    element =
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * limit + 1))) - limit;
+  }
+  return tensor;
+}
+
+Tensor<double> random_reals(std::vector<std::int64_t> shape, std::uint64_t seed) {
+  auto tensor = zeros<double>(std::move(shape));
+  CounterRandom random(seed, kRealStream);
+  for (double& element : tensor.data) element = 2 * random.uniform() - 1;
+  return tensor;
 }
 
 }  // namespace syno

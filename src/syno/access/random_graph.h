@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "syno/access/tensor.h"
 #include "syno/graph/operator.h"
 #include "syno/sizes/variables.h"
 
@@ -72,5 +73,11 @@ struct RandomOperator {
 /// The same seed and options give the same operator on every machine. Throws UserError when the options leave nothing
 /// to draw.
 RandomOperator random_operator(std::uint64_t seed, const RandomOptions& options = {});
+
+/// Uniform integers in -limit..limit, so that products are exact in any arithmetic.
+Tensor<std::int64_t> random_integers(std::vector<std::int64_t> shape, std::uint64_t seed,
+                                     std::int64_t limit = 3);
+/// Uniform in [-1, 1).
+Tensor<double> random_reals(std::vector<std::int64_t> shape, std::uint64_t seed);
 
 }  // namespace syno

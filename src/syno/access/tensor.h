@@ -1,0 +1,43 @@
+// Dense tensors for the reference interpreter: a shape and row-major data, nothing else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "syno/support/checked.h"
+
+namespace syno {
+
+template <class T>
+struct Tensor {
+  std::vector<std::int64_t> shape;
+  /// Row-major: the last dimension is contiguous.
+  std::vector<T> data;
+
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+/// The product of a shape. Throws UserError when it does not fit in 64 bits.
+inline std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape)
+    count = checked_multiply(count, extent, "the number of elements of a tensor");
+  return count;
+}
+
+template <class T>
+Tensor<T> zeros(std::vector<std::int64_t> shape) {
+  const auto count = static_cast<std::size_t>(element_count(shape));
+  return {std::move(shape), std::vector<T>(count)};
+}
+
+/// "[2, 3]"
+inline std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
+  return text + "]";
+}
+
+}  // namespace syno
