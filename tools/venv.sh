@@ -27,5 +27,5 @@ say "installing the other packages of constraints.txt (about a minute)"
   | pip install -qq -c constraints.txt -r /dev/stdin
 say "linking Syno into .venv"
 pip install -qq --no-build-isolation --no-deps --editable . \
-  -C wheel.cmake=false -C editable.mode=inplace
+  --config-settings=wheel.cmake=false --config-settings=editable.mode=inplace
 echo "$content" >"$stamp"
