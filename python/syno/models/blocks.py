@@ -1,0 +1,47 @@
+"""Layers that the small networks share."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+# A map of this size is not halved again: below 4 an operator's window no longer fits (the paper
+# keeps the original layer there), so an 8 px image still offers slots in the last stage.
+SMALLEST_MAP = 4
+
+
+class ConvNorm(nn.Sequential):
+    """Convolution that keeps the map's size, then batch normalisation.
+
+    [N, inputs, H, W] -> [N, outputs, H, W]
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 3) -> None:
+        convolution = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False)
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+        super().__init__(convolution, nn.BatchNorm2d(outputs))
+
+
+class Head(nn.Module):
+    """Mean over the map, then a linear layer: [N, C, H, W] -> [N, classes]."""
+
+    def __init__(self, inputs: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[N, C, H, W] -> [N, classes]."""
+        return self.linear(x.mean(dim=(2, 3)))
+
+
+def stage_plan(width: int, stages: int, size: int) -> list[tuple[int, bool]]:
+    """(channels, whether the map is halved first) of each stage; the first is never halved.
+
+    An odd map loses its last row and column when halved.
+    """
+    plan = [(width, False)]
+    for stage in range(1, stages):
+        halved = size // 2 >= SMALLEST_MAP
+        size = size // 2 if halved else size
+        plan.append((width << stage, halved))
+    return plan

@@ -1,0 +1,56 @@
+"""A small residual network for images of 8 to 64 pixels."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from syno.models.blocks import ConvNorm, Head, stage_plan
+
+
+class ResidualBlock(nn.Module):
+    """relu(f(x) + x) with f two 3x3 convolutions: [N, I, H, W] -> [N, O, H', W'].
+
+    A stride-2 layer is 2x2 average pooling followed by a stride-1 convolution (as in the paper's
+    experiments), so that an operator which keeps the map's size can take its place. The shortcut is
+    a 1x1 convolution where the number of channels changes.
+    """
+
+    def __init__(self, inputs: int, outputs: int, halved: bool) -> None:
+        super().__init__()
+        self.pool = nn.AvgPool2d(2) if halved else nn.Identity()
+        self.first = ConvNorm(inputs, outputs)
+        self.second = ConvNorm(outputs, outputs)
+        self.shortcut = ConvNorm(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[N, I, H, W] -> [N, O, H', W']."""
+        x = self.pool(x)
+        y = functional.relu(self.first(x))
+        return functional.relu(self.second(y) + self.shortcut(x))
+
+
+class SmallResNet(nn.Module):
+    """Stem, `stages` stages of `blocks` residual blocks, head.
+
+    [N, channels, size, size] -> [N, classes]
+    """
+
+    def __init__(
+        self, classes: int, channels: int, size: int, *, width: int, blocks: int, stages: int
+    ) -> None:
+        super().__init__()
+        self.stem = ConvNorm(channels, width)
+        layers: list[nn.Module] = []
+        inputs = width
+        for outputs, halved in stage_plan(width, stages, size):
+            for block in range(blocks):
+                layers.append(ResidualBlock(inputs, outputs, halved and block == 0))
+                inputs = outputs
+        self.body = nn.Sequential(*layers)
+        self.head = Head(inputs, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[N, channels, size, size] -> [N, classes]."""
+        return self.head(self.body(functional.relu(self.stem(x))))
