@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from syno import UserError
-from syno.models import build, describe, list_models
+from syno.models import build, describe, list_models, slots
+from syno.placeholder import Placeholder
 
 SIZES = [(8, 1), (16, 3), (32, 3), (9, 1), (28, 1)]
 SMALLEST_MAP = {8: 4, 16: 4, 32: 8, 9: 4, 28: 7}
@@ -116,3 +117,34 @@ def test_a_shape_out_of_range_is_refused(quantity: str, value: int, least: int) 
     shape = {"classes": 10, "channels": 3, "size": 32, quantity: value}
     with pytest.raises(UserError, match=rf"cannot have {quantity} = {value}\n.* at least {least}"):
         build("cnn-small", **shape)
+
+
+def bindings(net: nn.Module) -> list[tuple[int, int, int]]:
+    """(C_in, C_out, H) of each slot, in order."""
+    found = [module.binding for module in net.modules() if isinstance(module, Placeholder)]
+    return [(b["C_in"], b["C_out"], b["H"]) for b in found]
+
+
+def test_every_convolution_but_the_stem_becomes_a_slot_that_computes_the_same() -> None:
+    net = build("resnet-small", classes=10, channels=1, size=8).eval()
+    slotted = slots(net)
+    assert bindings(slotted) == [
+        (16, 16, 8),
+        (16, 16, 8),
+        (16, 32, 4),
+        (32, 32, 4),
+        (32, 64, 4),
+        (64, 64, 4),
+    ]
+    x = torch.randn(2, 1, 8, 8)
+    assert torch.equal(slotted(x), net(x))
+
+
+def test_the_stem_stays_even_when_an_operator_would_fit_it() -> None:
+    net = build("cnn-small", classes=10, channels=8, size=16)
+    assert bindings(slots(net))[0] == (16, 16, 16)
+
+
+def test_slots_of_another_network_are_refused_with_the_way_to_go() -> None:
+    with pytest.raises(UserError, match=r"got Linear\n  use syno\.substitute\(net, where="):
+        slots(nn.Linear(2, 2))

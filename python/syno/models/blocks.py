@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 # A map of this size is not halved again: below 4 an operator's window no longer fits (the paper
 # keeps the original layer there), so an 8 px image still offers slots in the last stage.
@@ -22,16 +23,30 @@ class ConvNorm(nn.Sequential):
         super().__init__(convolution, nn.BatchNorm2d(outputs))
 
 
-class Head(nn.Module):
-    """Mean over the map, then a linear layer: [N, C, H, W] -> [N, classes]."""
+class SmallNetwork(nn.Module):
+    """Stem, body, mean over the map, linear head: [N, channels, size, size] -> [N, classes].
 
-    def __init__(self, inputs: int, classes: int) -> None:
+    `input_shape` is (channels, size, size). The stem, a convolution to `width` channels, stays as
+    it is; the body, from `width` to `outputs` channels, holds what operators may replace.
+    """
+
+    def __init__(
+        self,
+        input_shape: tuple[int, int, int],
+        width: int,
+        body: nn.Module,
+        outputs: int,
+        classes: int,
+    ) -> None:
         super().__init__()
-        self.linear = nn.Linear(inputs, classes)
+        self.input_shape = input_shape
+        self.stem = ConvNorm(input_shape[0], width)
+        self.body = body
+        self.head = nn.Linear(outputs, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """[N, C, H, W] -> [N, classes]."""
-        return self.linear(x.mean(dim=(2, 3)))
+        """[N, channels, size, size] -> [N, classes]."""
+        return self.head(self.body(functional.relu(self.stem(x))).mean(dim=(2, 3)))
 
 
 def stage_plan(width: int, stages: int, size: int) -> list[tuple[int, bool]]:

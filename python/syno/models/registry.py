@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from syno._errors import UserError
 
 if TYPE_CHECKING:
-    from torch import nn
+    from syno.models.blocks import SmallNetwork
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class ModelInfo:
     name: str
     summary: str
     options: Mapping[str, Option]
-    builder: Callable[..., nn.Module]
+    builder: Callable[..., SmallNetwork]
 
 
-def _resnet_small(classes: int, channels: int, size: int, **options: int) -> nn.Module:
+def _resnet_small(classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
     from syno.models.resnet import SmallResNet
 
     return SmallResNet(classes, channels, size, **options)
 
 
-def _cnn_small(classes: int, channels: int, size: int, **options: int) -> nn.Module:
+def _cnn_small(classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
     from syno.models.cnn import SmallCnn
 
     return SmallCnn(classes, channels, size, **options)
@@ -84,7 +84,7 @@ def describe(name: str) -> ModelInfo:
     raise UserError(f"unknown model '{name}'\n  expected one of: {', '.join(list_models())}")
 
 
-def build(name: str, *, classes: int, channels: int, size: int, **options: int) -> nn.Module:
+def build(name: str, *, classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
     """Builds a network from images [N, channels, size, size] to scores [N, classes].
 
     Every 3x3 convolution keeps the size of its map (stride 1, padding 1, no bias) and is followed

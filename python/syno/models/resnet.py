@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from syno.models.blocks import ConvNorm, Head, stage_plan
+from syno.models.blocks import ConvNorm, SmallNetwork, stage_plan
 
 
 class ResidualBlock(nn.Module):
@@ -31,26 +31,16 @@ class ResidualBlock(nn.Module):
         return functional.relu(self.second(y) + self.shortcut(x))
 
 
-class SmallResNet(nn.Module):
-    """Stem, `stages` stages of `blocks` residual blocks, head.
-
-    [N, channels, size, size] -> [N, classes]
-    """
+class SmallResNet(SmallNetwork):
+    """`stages` stages of `blocks` residual blocks."""
 
     def __init__(
         self, classes: int, channels: int, size: int, *, width: int, blocks: int, stages: int
     ) -> None:
-        super().__init__()
-        self.stem = ConvNorm(channels, width)
-        layers: list[nn.Module] = []
+        body: list[nn.Module] = []
         inputs = width
         for outputs, halved in stage_plan(width, stages, size):
             for block in range(blocks):
-                layers.append(ResidualBlock(inputs, outputs, halved and block == 0))
+                body.append(ResidualBlock(inputs, outputs, halved and block == 0))
                 inputs = outputs
-        self.body = nn.Sequential(*layers)
-        self.head = Head(inputs, classes)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """[N, channels, size, size] -> [N, classes]."""
-        return self.head(self.body(functional.relu(self.stem(x))))
+        super().__init__((channels, size, size), width, nn.Sequential(*body), inputs, classes)
