@@ -9,7 +9,9 @@ export DEBIAN_FRONTEND=noninteractive
 
 has_header() { # has_header NAME: the compiler finds <NAME>; true when there is no compiler to ask
   command -v c++ >/dev/null || return 1
-  printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$1" | c++ -E -x c++ - >/dev/null 2>&1
+  c++ -E -x c++ - >/dev/null 2>&1 <<<"#if !__has_include(<$1>)
+#error missing
+#endif"
 }
 allowed() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n --preserve-env=DEBIAN_FRONTEND "$@"; fi; }
