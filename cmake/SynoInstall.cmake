@@ -5,7 +5,7 @@ if(TARGET syno)
   set(destination "${CMAKE_INSTALL_LIBDIR}/cmake/syno")
   install(TARGETS syno EXPORT syno-targets)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/syno" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-          FILES_MATCHING PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE)
   install(EXPORT syno-targets NAMESPACE syno:: DESTINATION "${destination}")
   configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/syno-config.cmake.in"
                                 "${PROJECT_BINARY_DIR}/syno-config.cmake" INSTALL_DESTINATION "${destination}")

@@ -12,7 +12,9 @@ cmake --install build/release --prefix "$scratch/prefix" >"$scratch/install.log"
 cmake -S examples/cpp -B "$scratch/example" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_PREFIX_PATH="$scratch/prefix" >"$scratch/configure.log"
 cmake --build "$scratch/example"
-"$scratch/example/conv_in_nine_lines" | tee "$scratch/example.log"
+"$scratch/example/syno_example" | tee "$scratch/example.log"
+# y[0, 0, 0, w] of x = 1, 2, ..., 48 in [3, 4, 4]: the sum over three channels and rows 0 and 1.
+grep -q 'first row: 114 120 126 132$' "$scratch/example.log" || die "examples/cpp prints a wrong value"
 
 say "Python: build the wheel, unpack it beside the environment, and use it"
 python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$scratch/dist" .

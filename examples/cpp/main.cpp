@@ -1,0 +1,56 @@
+// Syno from C++: an operator is read from text, planned, and evaluated by its definition.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <numeric>
+#include <vector>
+
+#include "syno/access/interpreter.h"
+#include "syno/graph/operator.h"
+#include "syno/plan/plan.h"
+
+namespace {
+
+// A convolution with a window along the height alone: kernel [k, 1].
+constexpr const char* kText = R"(syno operator 1
+out [N, C_out: unordered, H, W]
+in [N, C_in: unordered, H, W]
+reduce C_in -> r0
+reduce k -> r1
+contract o1:drop r0:keep r1:keep
+unfold o2 r1 -> c0
+match o0 r0 c0 o3
+)";
+
+void show() {
+  const syno::Operator op = syno::Operator::parse(kText);
+  const syno::Values values =
+      syno::Binding::parse("N=1, C_in=3, C_out=2, H=4, W=4, k=3").resolve(*op.variables());
+
+  std::printf("%s\n%s\n", op.text().c_str(), syno::plan(op, values).text().c_str());
+
+  const syno::OperatorShapes shapes = syno::operator_shapes(op, values);
+  auto x = syno::zeros<std::int64_t>(shapes.input);
+  std::iota(x.data.begin(), x.data.end(), 1);
+  std::vector<syno::Tensor<std::int64_t>> weights;
+  for (const std::vector<std::int64_t>& shape : shapes.weights) {
+    weights.push_back(syno::zeros<std::int64_t>(shape));
+    std::fill(weights.back().data.begin(), weights.back().data.end(), 1);
+  }
+  const auto y = syno::interpret(op, values, x, weights);
+  std::printf("y %s, first row:", syno::shape_text(y.shape).c_str());
+  for (std::size_t i = 0; i < 4; ++i) std::printf(" %lld", static_cast<long long>(y.data[i]));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  try {
+    show();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
