@@ -1,0 +1,169 @@
+// floor(form / divisor): the rules that keep carries few and in one form.
+#include <algorithm>
+#include <numeric>
+
+#include "syno/access/key_form.h"
+#include "syno/support/checked.h"
+
+namespace syno::key {
+namespace {
+
+// The divisor of all factors, and of `start`.
+Integer common_divisor(const Form& form, Integer start) {
+  for (const Term& term : form.terms) start = std::gcd(start, term.factor);
+  return start;
+}
+
+std::optional<Integer> constant_quotient(const Interval& range, Integer divisor) {
+  const Integer low = syno::floor_divide(range.low, divisor);
+  if (range.low > range.high || low != syno::floor_divide(range.high, divisor)) return std::nullopt;
+  return low;
+}
+
+}  // namespace
+
+// Factors and the constant become their remainders: floor((q*B*a + R)/B) = q*a + floor(R/B).
+void Algebra::take_multiples(Form& form, Integer divisor, Form& out) {
+  for (Term& term : form.terms) {
+    const Integer quotient = syno::floor_divide(term.factor, divisor);
+    if (quotient == 0) continue;
+    out.terms.push_back({term.atom, quotient});
+    term.factor -= quotient * divisor;
+  }
+  const Integer quotient = syno::floor_divide(form.constant, divisor);
+  out.constant = plus(out.constant, quotient);
+  form.constant -= quotient * divisor;
+  tidy(out);
+  tidy(form);
+}
+
+// Where factor*p is a multiple of the divisor, the part of a digit from p on leaves the floor.
+bool Algebra::cut_digits(Form& form, Integer divisor, Form& out) {
+  bool changed = false;
+  for (Term& term : form.terms) {
+    const Atom atom = this->atom(term.atom);
+    if (!atom.is_digit() || bases_[static_cast<std::size_t>(atom.base)].whole) continue;
+    const Integer period = divisor / std::gcd(term.factor, divisor);
+    const Integer extent = atom.high / atom.low;
+    if (period >= extent || extent % period != 0) continue;
+    const Integer cut = atom.low * period;
+    out.terms.push_back(
+        {digit_atom(atom.base, cut, atom.high), times(term.factor, period) / divisor});
+    term.atom = period == 1 ? term.atom : digit_atom(atom.base, atom.low, cut);
+    if (period == 1) term.factor = 0;
+    changed = true;
+  }
+  if (changed) {
+    tidy(out);
+    tidy(form);
+  }
+  return changed;
+}
+
+// floor((H + L)/B) = floor((H/g + floor(L/g)) / (B/g)) when g divides B and all of H; used when floor(L/g) has no carry
+// of its own: a constant or linear, so that low digits the floor does not see disappear.
+bool Algebra::drop_low_part(Form& form, Integer& divisor, int before) {
+  std::vector<Integer> candidates;
+  for (std::size_t i = 0; i < form.terms.size(); ++i) {
+    candidates.push_back(std::gcd(form.terms[i].factor, divisor));
+    Integer others = divisor;
+    for (std::size_t j = 0; j < form.terms.size(); ++j) {
+      if (j != i) others = std::gcd(others, form.terms[j].factor);
+    }
+    candidates.push_back(others);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  for (const Integer g : candidates) {
+    if (g <= 1 || g >= divisor) continue;
+    Form high;
+    Form low;
+    low.constant = form.constant;
+    for (const Term& term : form.terms) {
+      if (term.factor % g == 0) {
+        high.terms.push_back({term.atom, term.factor / g});
+      } else {
+        low.terms.push_back(term);
+      }
+    }
+    const Form quotient = floor_divide(low, g, before);
+    const bool easy = std::all_of(quotient.terms.begin(), quotient.terms.end(), [&](const Term& t) {
+      return atom(t.atom).is_digit() ||
+             std::any_of(form.terms.begin(), form.terms.end(),
+                         [&](const Term& old) { return old.atom == t.atom; });
+    });
+    if (!easy) continue;
+    form = sum(high, quotient);
+    divisor /= g;
+    return true;
+  }
+  return false;
+}
+
+// floor((X + floor(R/C)) / B) = floor((C*X + R) / (B*C)).
+bool Algebra::flatten(Form& form, Integer& divisor) {
+  for (const Term& term : form.terms) {
+    if (term.factor != 1 || atom(term.atom).is_digit()) continue;
+    const Atom carry = atom(term.atom);
+    Form one;
+    one.terms.push_back(term);
+    form = combine(combine(form, 1, one, -1), carry.divisor, carry.inner, 1);
+    divisor = times(divisor, carry.divisor);
+    return true;
+  }
+  return false;
+}
+
+// Any function of one two-valued atom is linear in it.
+bool Algebra::two_valued(const Form& form, Integer divisor, Form& out) {
+  if (form.terms.size() != 1) return false;
+  const Term& term = form.terms.front();
+  const Interval range = atom(term.atom).range;
+  if (range.width() != 1) return false;
+  const Integer first =
+      syno::floor_divide(plus(times(term.factor, range.low), form.constant), divisor);
+  const Integer second =
+      syno::floor_divide(plus(times(term.factor, range.high), form.constant), divisor);
+  // first + (second - first) * (atom - low)
+  out.constant = plus(out.constant, first - times(second - first, range.low));
+  if (second != first) out.terms.push_back({term.atom, second - first});
+  tidy(out);
+  return true;
+}
+
+Form Algebra::floor_divide(Form form, Integer divisor, int before) {
+  const Recursion recursion(*this);
+  Form out;
+  while (divisor != 1) {
+    if (const auto constant = constant_quotient(range(form, before), divisor)) {
+      out.constant = plus(out.constant, *constant);
+      return out;
+    }
+    take_multiples(form, divisor, out);
+    if (cut_digits(form, divisor, out)) continue;
+    if (const auto constant = constant_quotient(range(form, before), divisor)) {
+      out.constant = plus(out.constant, *constant);
+      return out;
+    }
+    const Integer common = common_divisor(form, divisor);
+    if (common > 1) {
+      for (Term& term : form.terms) term.factor /= common;
+      form.constant = syno::floor_divide(form.constant, common);
+      divisor /= common;
+      continue;
+    }
+    if (two_valued(form, divisor, out)) return out;
+    if (drop_low_part(form, divisor, before)) continue;
+    if (flatten(form, divisor)) continue;
+    Form carry;
+    carry.terms.push_back({carry_atom(form, divisor), 1});
+    return sum(out, carry);
+  }
+  return sum(out, form);
+}
+
+Form Algebra::modulo(const Form& form, Integer divisor, int before) {
+  return combine(form, 1, floor_divide(form, divisor, before), -divisor);
+}
+
+}  // namespace syno::key

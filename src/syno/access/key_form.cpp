@@ -1,0 +1,206 @@
+#include "syno/access/key_form.h"
+
+#include <algorithm>
+
+#include "syno/support/checked.h"
+
+namespace syno::key {
+
+Integer times(Integer a, Integer b) {
+  Integer result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
+  return result;
+}
+
+Integer plus(Integer a, Integer b) {
+  Integer result = 0;
+  if (__builtin_add_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
+  return result;
+}
+
+int Algebra::add_base(Integer extent) {
+  bases_.push_back({extent, false, {}});
+  return static_cast<int>(bases_.size()) - 1;
+}
+
+std::int32_t Algebra::digit_atom(int base, Integer low, Integer high) {
+  for (const std::int32_t id : bases_[static_cast<std::size_t>(base)].digits) {
+    if (atom(id).low == low && atom(id).high == high) return id;
+  }
+  const auto id = static_cast<std::int32_t>(atoms_.size());
+  Atom digit;
+  digit.base = base;
+  digit.low = low;
+  digit.high = high;
+  digit.range = {0, high / low - 1};
+  atoms_.push_back(std::move(digit));
+  bases_[static_cast<std::size_t>(base)].digits.push_back(id);
+  return id;
+}
+
+std::int32_t Algebra::carry_atom(const Form& inner, Integer divisor) {
+  for (const std::int32_t id : carries_) {
+    if (atom(id).divisor == divisor && atom(id).inner == inner) return id;
+  }
+  if (carries_.size() >= kMaxCarries) throw CapExceeded{"carries"};
+  const auto id = static_cast<std::int32_t>(atoms_.size());
+  Atom carry;
+  carry.inner = inner;
+  carry.divisor = divisor;
+  const Interval range = box_range(inner);
+  carry.range = {syno::floor_divide(range.low, divisor), syno::floor_divide(range.high, divisor)};
+  atoms_.push_back(std::move(carry));
+  carries_.push_back(id);
+  return id;
+}
+
+Form Algebra::digit(int base, Integer low, Integer high) {
+  Form form;
+  if (low < high) form.terms.push_back({digit_atom(base, low, high), 1});
+  return form;
+}
+
+Form Algebra::combine(const Form& a, Integer fa, const Form& b, Integer fb) {
+  Form result;
+  result.constant = plus(times(a.constant, fa), times(b.constant, fb));
+  result.terms.reserve(a.terms.size() + b.terms.size());
+  for (const Term& term : a.terms) result.terms.push_back({term.atom, times(term.factor, fa)});
+  for (const Term& term : b.terms) result.terms.push_back({term.atom, times(term.factor, fb)});
+  tidy(result);
+  return result;
+}
+
+void Algebra::tidy(Form& form) {
+  const auto merge = [&form] {
+    std::sort(form.terms.begin(), form.terms.end(),
+              [](const Term& a, const Term& b) { return a.atom < b.atom; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < form.terms.size();) {
+      Term term = form.terms[i++];
+      while (i < form.terms.size() && form.terms[i].atom == term.atom)
+        term.factor = plus(term.factor, form.terms[i++].factor);
+      if (term.factor != 0) form.terms[kept++] = term;
+    }
+    form.terms.resize(kept);
+  };
+  merge();
+  std::vector<int> bases;
+  for (const Term& term : form.terms) {
+    if (atom(term.atom).is_digit()) bases.push_back(atom(term.atom).base);
+  }
+  std::sort(bases.begin(), bases.end());
+  bool joined = false;
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    const bool first = i == 0 || bases[i - 1] != bases[i];
+    if (!first || i + 1 == bases.size() || bases[i + 1] != bases[i]) continue;
+    join_digits(form, bases[i]);
+    joined = true;
+  }
+  if (joined) merge();
+  if (form.terms.size() > kMaxTerms) throw CapExceeded{"terms"};
+}
+
+// Expands the digits of `base` into the digits between all their cuts, adds up, and joins neighbours that fit. Cuts that
+// do not divide each other stay as they are.
+void Algebra::join_digits(Form& form, int base) {
+  std::vector<Integer> cuts;
+  for (const Term& term : form.terms) {
+    const Atom& digit = atom(term.atom);
+    if (digit.base != base) continue;
+    cuts.push_back(digit.low);
+    cuts.push_back(digit.high);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    if (cuts[i + 1] % cuts[i] != 0) return;
+  }
+  std::vector<Integer> factors(cuts.size() - 1, 0);
+  std::vector<Term> rest;
+  for (const Term& term : form.terms) {
+    const Atom& digit = atom(term.atom);
+    if (digit.base != base) {
+      rest.push_back(term);
+      continue;
+    }
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      if (cuts[i] < digit.low || cuts[i + 1] > digit.high) continue;
+      factors[i] = plus(factors[i], times(term.factor, cuts[i] / digit.low));
+    }
+  }
+  for (std::size_t i = 0; i < factors.size();) {
+    std::size_t end = i + 1;
+    if (factors[i] != 0) {
+      while (end < factors.size() && factors[end] == times(factors[i], cuts[end] / cuts[i])) ++end;
+      rest.push_back({digit_atom(base, cuts[i], cuts[end]), factors[i]});
+    }
+    i = end;
+  }
+  form.terms = std::move(rest);
+}
+
+Interval Algebra::box_range(const Form& form) const {
+  Interval total{form.constant, form.constant};
+  for (const Term& term : form.terms) {
+    const Interval& range = atom(term.atom).range;
+    const Integer low = times(term.factor, term.factor > 0 ? range.low : range.high);
+    const Integer high = times(term.factor, term.factor > 0 ? range.high : range.low);
+    total = {plus(total.low, low), plus(total.high, high)};
+  }
+  return total;
+}
+
+// A fact narrows the range when a multiple of its form takes all its atoms out of `form`.
+Interval Algebra::range(const Form& form, int before) {
+  Interval best = box_range(form);
+  for (const Fact& fact : facts) {
+    if (fact.step >= before || fact.form.terms.empty() ||
+        fact.form.terms.size() > form.terms.size())
+      continue;
+    const Term& lead = fact.form.terms.front();
+    const auto place = std::find_if(form.terms.begin(), form.terms.end(),
+                                    [&](const Term& term) { return term.atom == lead.atom; });
+    if (place == form.terms.end() || place->factor % lead.factor != 0) continue;
+    const Integer factor = place->factor / lead.factor;
+    const Form rest = combine(form, 1, fact.form, -factor);
+    if (rest.terms.size() + fact.form.terms.size() != form.terms.size()) continue;
+    const Interval other = box_range(rest);
+    const Integer reach = times(factor, fact.high);
+    best.low = std::max(best.low, plus(other.low, std::min<Integer>(reach, 0)));
+    best.high = std::min(best.high, plus(other.high, std::max<Integer>(reach, 0)));
+  }
+  return best;
+}
+
+Form Algebra::substitute(const Form& form, const Replace& replace, int before) {
+  const Recursion recursion(*this);
+  Form result;
+  result.constant = form.constant;
+  for (const Term& term : form.terms) {
+    const Atom atom = this->atom(term.atom);  // a copy: rewriting adds atoms
+    std::optional<Form> replacement;
+    if (atom.is_digit()) {
+      replacement = replace(atom);
+    } else {
+      const Form inner = substitute(atom.inner, replace, before);
+      if (inner != atom.inner) replacement = floor_divide(inner, atom.divisor, before);
+    }
+    if (replacement) {
+      result = combine(result, 1, *replacement, term.factor);
+    } else {
+      result.terms.push_back(term);
+      tidy(result);
+    }
+  }
+  return result;
+}
+
+void Algebra::visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const {
+  for (const Term& term : form.terms) {
+    const Atom& found = atom(term.atom);
+    visit(found);
+    if (!found.is_digit()) visit_atoms(found.inner, visit);
+  }
+}
+
+}  // namespace syno::key

@@ -1,0 +1,160 @@
+// Integer forms: the arithmetic of the semantic key.
+//
+//     form := sum of factor * atom + constant
+//     atom := digit (base mod high) div low     with low | high | extent of the base; low = 1, high = extent: the base
+//           | floor(form / divisor)             a carry: the only opaque function
+//
+// A base is an output iterator, a reduction, or a rotated coordinate that is kept as a variable of its own
+// (key_rotation.h). Digits of one base that touch and whose factors fit become one digit as soon as they meet, so
+// B*(i div B) + i mod B is i again. `i mod B` is `i - B*floor(i/B)`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace syno::key {
+
+using Integer = std::int64_t;
+
+/// A limit of the key is exceeded. Never leaves semantic_key, which falls back to the hash of the structure.
+struct CapExceeded {
+  const char* cap;
+};
+
+inline constexpr std::size_t kMaxTerms = 14;
+inline constexpr std::size_t kMaxCarries = 240;
+inline constexpr int kMaxRecursion = 24;
+
+Integer times(Integer a, Integer b);
+Integer plus(Integer a, Integer b);
+
+struct Interval {
+  Integer low = 0;
+  Integer high = 0;
+  Integer width() const { return high - low; }
+};
+
+struct Term {
+  std::int32_t atom = 0;
+  Integer factor = 0;
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+/// Terms ascend by atom, no factor is zero.
+struct Form {
+  std::vector<Term> terms;
+  Integer constant = 0;
+
+  bool is_constant() const { return terms.empty(); }
+  friend bool operator==(const Form&, const Form&) = default;
+};
+
+struct Atom {
+  /// The base of a digit, or -1 for a carry.
+  int base = -1;
+  Integer low = 1;
+  Integer high = 1;
+  /// Of a carry: floor(inner / divisor).
+  Form inner;
+  Integer divisor = 1;
+  /// Values over the whole box of points, masked ones included.
+  Interval range;
+
+  bool is_digit() const { return base >= 0; }
+};
+
+/// Something known at unmasked points: 0 <= form <= high wherever no condition of a step up to `step` fails.
+struct Fact {
+  Form form;
+  Integer high = 0;
+  int step = 0;
+};
+
+inline constexpr int kAllSteps = std::numeric_limits<int>::max();
+
+/// What a digit is replaced by; nothing when it stays.
+using Replace = std::function<std::optional<Form>(const Atom& digit)>;
+
+class Algebra {
+ public:
+  int add_base(Integer extent);
+  Integer extent(int base) const { return bases_[static_cast<std::size_t>(base)].extent; }
+  /// From now on no rewrite cuts the base into digits: what is not the whole base is a carry.
+  void forbid_cuts(int base) { bases_[static_cast<std::size_t>(base)].whole = true; }
+  std::size_t base_count() const { return bases_.size(); }
+  const Atom& atom(std::int32_t id) const { return atoms_[static_cast<std::size_t>(id)]; }
+
+  /// (base mod high) div low; 0 when low equals high.
+  Form digit(int base, Integer low, Integer high);
+  Form base(int base) { return digit(base, 1, extent(base)); }
+
+  /// a*fa + b*fb.
+  Form combine(const Form& a, Integer fa, const Form& b, Integer fb);
+  Form sum(const Form& a, const Form& b) { return combine(a, 1, b, 1); }
+
+  /// Least and greatest value over the box, conditions ignored.
+  Interval box_range(const Form& form) const;
+  /// The same, narrowed by the facts of steps before `before`.
+  Interval range(const Form& form, int before);
+
+  /// floor(form / divisor), rewritten as far as the rules know (key_floor.cpp). Uses facts of steps before `before`.
+  Form floor_divide(Form form, Integer divisor, int before);
+  Form modulo(const Form& form, Integer divisor, int before);
+
+  /// Replaces digits everywhere, inside carries too.
+  Form substitute(const Form& form, const Replace& replace, int before);
+
+  /// Calls visit(atom) for every atom in `form` and inside its carries.
+  void visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const;
+
+  std::vector<Fact> facts;
+
+ private:
+  struct Base {
+    Integer extent = 1;
+    bool whole = false;
+    std::vector<std::int32_t> digits;
+  };
+  friend class Recursion;
+
+  std::int32_t digit_atom(int base, Integer low, Integer high);
+  std::int32_t carry_atom(const Form& inner, Integer divisor);
+  /// Restores the invariant of Form: sorted, merged, digits of one base joined.
+  void tidy(Form& form);
+  void join_digits(Form& form, int base);
+
+  // The rules of floor_divide; each returns whether it changed something. `out` collects what leaves the floor.
+  void take_multiples(Form& form, Integer divisor, Form& out);
+  bool cut_digits(Form& form, Integer divisor, Form& out);
+  bool drop_low_part(Form& form, Integer& divisor, int before);
+  bool flatten(Form& form, Integer& divisor);
+  bool two_valued(const Form& form, Integer divisor, Form& out);
+
+  std::vector<Base> bases_;
+  std::vector<Atom> atoms_;
+  std::vector<std::int32_t> carries_;
+  int depth_ = 0;
+};
+
+/// Counts nested rewrites of one algebra.
+class Recursion {
+ public:
+  explicit Recursion(Algebra& algebra) : algebra_(algebra) {
+    if (++algebra_.depth_ > kMaxRecursion) {
+      --algebra_.depth_;
+      throw CapExceeded{"recursion"};
+    }
+  }
+  ~Recursion() { --algebra_.depth_; }
+  Recursion(const Recursion&) = delete;
+  Recursion& operator=(const Recursion&) = delete;
+
+ private:
+  Algebra& algebra_;
+};
+
+}  // namespace syno::key

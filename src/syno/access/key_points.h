@@ -1,0 +1,107 @@
+// An operator under one binding as a set of points with functions on them.
+//
+// A point is one value of every output iterator and every reduction: one term of the sum. On the points there are
+//   exact forms   the index of each ordered dimension of y and of x
+//   partitions    which points read the same element: of a weight, or of an unordered dimension of y or x
+//   conditions    low <= form <= high, one an Unfold: where one fails the term is masked
+// Two operators are the same when a bijection of their unmasked points keeps the exact forms and turns the partitions
+// into each other, weight by weight. Every rewrite here is such a bijection, an identity of functions at unmasked points,
+// or the same partition in other words; what is not recognised stays as it is.
+#pragma once
+
+#include <vector>
+
+#include "syno/access/key_form.h"
+#include "syno/graph/operator.h"
+
+namespace syno::key {
+
+/// A dimension: output dimensions from 0, input dimensions after them.
+struct Exact {
+  int slot = 0;
+  Form form;
+};
+
+inline constexpr int kWeightSlot = -1;
+
+/// Points are in one part when all generators agree on them.
+struct Partition {
+  int slot = kWeightSlot;
+  std::vector<Form> generators;
+};
+
+inline constexpr Integer kNoLow = std::numeric_limits<Integer>::min();
+inline constexpr Integer kNoHigh = std::numeric_limits<Integer>::max();
+
+/// low <= form <= high. A condition may be rewritten with facts of earlier steps only: two conditions must not prove
+/// each other away.
+struct Condition {
+  Form form;
+  Integer low = kNoLow;
+  Integer high = kNoHigh;
+  int step = 0;
+};
+
+/// s = (before + amount) mod extent, kept as a variable of its own until key_rotation.cpp settles it.
+struct Rotation {
+  /// Digits of s, each a base: (s mod high) div low.
+  struct Part {
+    int base = 0;
+    Integer low = 1;
+    Integer high = 1;
+  };
+  std::vector<Part> parts;
+  Form before;
+  Integer amount = 0;
+  Integer extent = 1;
+  int step = 0;
+};
+
+struct Points {
+  Algebra algebra;
+  /// The bases whose product is the set of points.
+  std::vector<int> box;
+  std::vector<Exact> exact;
+  std::vector<Partition> partitions;
+  std::vector<Condition> conditions;
+  std::vector<Rotation> rotations;
+  /// Points that no function tells apart: a factor of the whole sum.
+  Integer multiplicity = 1;
+  /// All points are masked: the operator is zero.
+  bool masked = false;
+};
+
+/// Reads an operator under values that all its sizes are legal for.
+Points read_points(const Operator& op, const Values& values);
+
+/// The coordinates that tell what `dims` tell, as few and as early in the graph as possible: what a Shift, Stride,
+/// Split or Merge makes of coordinates is known when they are, and the other way round.
+std::vector<CoordinateId> independent_coordinates(const Graph& graph,
+                                                  const std::vector<CoordinateId>& dims);
+
+/// Replaces digits in every form.
+void rewrite(Points& points, const Replace& replace);
+
+/// Calls visit(atom) for every atom in exact forms, partitions, conditions and rotations.
+void visit_all(const Points& points, const std::function<void(const Atom&)>& visit);
+
+/// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other become carries over
+/// the digit they lie in, never independent digits.
+void split_bases(Points& points);
+
+/// Frees or writes out every rotation, in the order of steps.
+void settle_rotations(Points& points);
+
+/// Rewrites each partition to a fixed point; keeps what it tells apart at unmasked points.
+void simplify_partitions(Points& points);
+
+/// Normalises bounds, drops conditions that always hold, and finds out whether one never does.
+void simplify_conditions(Points& points);
+
+/// Turns digits round that only ever count down.
+void reflect_digits(Points& points);
+
+/// Joins two digits into one where nothing tells them apart, and takes out those that nothing mentions.
+void coarsen_digits(Points& points);
+
+}  // namespace syno::key
