@@ -20,13 +20,13 @@ from syno.store import (
 CONV = """syno operator 1
 out [N, C_out: unordered, H, H]
 in [N, C_in: unordered, H, H]
-reduce C_in -> r0
+reduce k -> r0
 reduce k -> r1
-reduce k -> r2
-unfold o2 r2 -> c0
-unfold o3 r1 -> c1
+reduce C_in -> r2
 contract o1:drop r0:keep r1:keep r2:keep
-match o0 r0 c0 c1
+unfold o2 r0 -> c0
+unfold o3 r1 -> c1
+match o0 r2 c0 c1
 """
 LINEAR = """syno operator 1
 out [N, C_out: unordered, H, H]
