@@ -44,14 +44,15 @@ key::Points normal_form(const Operator& op, const Values& values) {
   key::Points points = key::read_points(op, values);
   key::settle_rotations(points);
   key::reflect_digits(points);
-  key::simplify_partitions(points);
-  key::split_bases(points);
-  key::simplify_conditions(points);
-  if (points.masked) return points;
-  key::coarsen_digits(points);
-  key::simplify_partitions(points);
-  key::simplify_conditions(points);
-  return points;
+  // Partitions and conditions may cut digits, which changes the other forms.
+  for (int round = 0;; ++round) {
+    if (round > key::kMaxRecursion) throw key::CapExceeded{"rounds"};
+    key::simplify_partitions(points);
+    key::simplify_conditions(points);
+    if (points.masked) return points;
+    if (key::split_bases(points)) continue;
+    if (!key::coarsen_digits(points)) return points;
+  }
 }
 
 // Shapes are part of every key: keys of different specifications never meet.

@@ -1,6 +1,7 @@
 // Conditions low <= form <= high in one form. Ranges are those of the whole box, never of facts: a fact is a condition.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "syno/access/key_points.h"
 #include "syno/support/checked.h"
@@ -13,7 +14,7 @@ Integer ceil_divide(Integer a, Integer b) {
 }
 
 // Bounds that always hold vanish; the constant and the common divisor go into the bounds.
-void tighten(const Algebra& algebra, Condition& condition) {
+void tighten(Algebra& algebra, Condition& condition) {
   Form& form = condition.form;
   if (condition.low != kNoLow) condition.low = plus(condition.low, -form.constant);
   if (condition.high != kNoHigh) condition.high = plus(condition.high, -form.constant);
@@ -41,34 +42,26 @@ bool never_holds(const Algebra& algebra, const Condition& condition) {
          (condition.high != kNoHigh && condition.high < range.low);
 }
 
-// f = g*H + L with 0 <= L < g: L goes when neither bound sees it.
-bool drop_low_terms(const Algebra& algebra, Condition& condition) {
-  std::vector<Term> terms = condition.form.terms;
-  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-    return std::abs(a.factor) != std::abs(b.factor) ? std::abs(a.factor) < std::abs(b.factor)
-                                                    : a.atom < b.atom;
-  });
-  for (std::size_t cut = 1; cut < terms.size(); ++cut) {
-    Integer common = 0;
-    for (std::size_t j = cut; j < terms.size(); ++j) common = std::gcd(common, terms[j].factor);
-    Form low;
-    low.terms.assign(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(cut));
-    const Interval range = algebra.box_range(low);
-    if (range.width() >= common) continue;
+// f = g*H + L with 0 <= L < g: L goes when neither bound sees it. A digit may lie in both, cut where g asks for it.
+bool drop_low_terms(Algebra& algebra, Condition& condition) {
+  for (const Integer g : gap_candidates(condition.form)) {
+    const std::optional<Parts> parts = split_at(algebra, condition.form, g);
+    if (!parts) continue;
+    const Interval range = algebra.box_range(parts->low);
+    if (range.width() >= g) continue;
     Condition rest = condition;
-    std::erase_if(rest.form.terms, [&](const Term& term) {
-      return std::any_of(low.terms.begin(), low.terms.end(),
-                         [&](const Term& dropped) { return dropped.atom == term.atom; });
-    });
+    rest.form = parts->high;
     if (rest.low != kNoLow) {
-      const Integer remainder = floor_modulo(plus(rest.low, -range.low), common);
+      rest.low = plus(rest.low, -range.low);
+      const Integer remainder = floor_modulo(rest.low, g);
       if (remainder != 0 && remainder <= range.width()) continue;
-      rest.low = times(ceil_divide(plus(rest.low, -range.low), common), common);
+      rest.low = times(ceil_divide(rest.low, g), g);
     }
     if (rest.high != kNoHigh) {
-      const Integer remainder = floor_modulo(plus(rest.high, -range.low), common);
+      rest.high = plus(rest.high, -range.low);
+      const Integer remainder = floor_modulo(rest.high, g);
       if (remainder < range.width()) continue;
-      rest.high = plus(rest.high, -range.low) - remainder;
+      rest.high -= remainder;
     }
     condition = std::move(rest);
     return true;

@@ -164,11 +164,13 @@ bool split_once(Points& points) {
 
 }  // namespace
 
-void split_bases(Points& points) {
+bool split_bases(Points& points) {
   // Rewritten carries may ask for more cuts.
-  for (int round = 0; split_once(points); ++round) {
-    if (round == kMaxRecursion) throw CapExceeded{"digits"};
+  int round = 0;
+  while (split_once(points)) {
+    if (++round > kMaxRecursion) throw CapExceeded{"digits"};
   }
+  return round > 0;
 }
 
 void reflect_digits(Points& points) {
@@ -192,7 +194,7 @@ void reflect_digits(Points& points) {
   }
 }
 
-void coarsen_digits(Points& points) {
+bool coarsen_digits(Points& points) {
   Algebra& algebra = points.algebra;
   const std::vector<int> all = points.box;
   for (const int base : all) {
@@ -202,6 +204,7 @@ void coarsen_digits(Points& points) {
     std::erase(points.box, base);
     points.multiplicity = times(points.multiplicity, algebra.extent(base));
   }
+  bool any = false;
   for (bool changed = true; changed;) {
     changed = false;
     const std::vector<const Form*> forms = fixed_forms(points);
@@ -214,7 +217,9 @@ void coarsen_digits(Points& points) {
         changed = true;
       }
     }
+    any |= changed;
   }
+  return any;
 }
 
 }  // namespace syno::key

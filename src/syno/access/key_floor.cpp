@@ -166,4 +166,50 @@ Form Algebra::modulo(const Form& form, Integer divisor, int before) {
   return combine(form, 1, floor_divide(form, divisor, before), -divisor);
 }
 
+std::vector<Integer> gap_candidates(const Form& form) {
+  std::vector<Integer> candidates;
+  for (std::size_t i = 0; i < form.terms.size(); ++i) {
+    const Integer factor = std::abs(form.terms[i].factor);
+    Integer others = 0;
+    Integer larger = 0;
+    for (std::size_t j = 0; j < form.terms.size(); ++j) {
+      const Integer other = form.terms[j].factor;
+      if (j != i) others = std::gcd(others, other);
+      if (std::abs(other) >= factor) larger = std::gcd(larger, other);
+    }
+    candidates.push_back(others);
+    candidates.push_back(larger);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::erase_if(candidates, [](Integer g) { return g <= 1; });
+  return candidates;
+}
+
+std::optional<Parts> split_at(Algebra& algebra, const Form& form, Integer g) {
+  Parts parts;
+  parts.low.constant = form.constant;
+  for (const Term& term : form.terms) {
+    const Atom atom = algebra.atom(term.atom);
+    const Integer period = g / std::gcd(term.factor, g);
+    const Integer extent = atom.high / atom.low;
+    Form lone;
+    lone.terms.push_back({term.atom, 1});
+    if (period == 1) {
+      parts.high = algebra.combine(parts.high, 1, lone, term.factor);
+    } else if (atom.is_digit() && algebra.may_cut(atom.base) && period < extent &&
+               extent % period == 0) {
+      const Integer cut = atom.low * period;
+      parts.low =
+          algebra.combine(parts.low, 1, algebra.digit(atom.base, atom.low, cut), term.factor);
+      parts.high = algebra.combine(parts.high, 1, algebra.digit(atom.base, cut, atom.high),
+                                   times(term.factor, period));
+    } else {
+      parts.low = algebra.combine(parts.low, 1, lone, term.factor);
+    }
+  }
+  if (parts.high.is_constant() || parts.low.is_constant()) return std::nullopt;
+  return parts;
+}
+
 }  // namespace syno::key

@@ -83,6 +83,7 @@ class Algebra {
  public:
   int add_base(Integer extent);
   Integer extent(int base) const { return bases_[static_cast<std::size_t>(base)].extent; }
+  bool may_cut(int base) const { return !bases_[static_cast<std::size_t>(base)].whole; }
   /// From now on no rewrite cuts the base into digits: what is not the whole base is a carry.
   void forbid_cuts(int base) { bases_[static_cast<std::size_t>(base)].whole = true; }
   std::size_t base_count() const { return bases_.size(); }
@@ -139,6 +140,17 @@ class Algebra {
   std::vector<std::int32_t> carries_;
   int depth_ = 0;
 };
+
+/// form = high + low, where g divides high.
+struct Parts {
+  Form high;
+  Form low;
+};
+/// Values of g at which a form may fall into parts, ascending.
+std::vector<Integer> gap_candidates(const Form& form);
+/// Digits are cut where that moves a part of them into `high`; nothing when one of the parts would be empty. The
+/// constant is in `low`.
+std::optional<Parts> split_at(Algebra& algebra, const Form& form, Integer g);
 
 /// Counts nested rewrites of one algebra.
 class Recursion {

@@ -72,6 +72,8 @@ class Labeller {
     const Atom& atom = algebra_.atom(id);
     const auto key = atom.is_digit() ? node_key(atom.base, -1) : node_key(-1, id);
     const auto place = nodes_.find(key);
+    if (atom.is_digit() && (atom.low != 1 || atom.high != algebra_.extent(atom.base)))
+      throw CapExceeded{"a digit that is cut"};
     if (place != nodes_.end()) return place->second;
     if (atom.is_digit()) throw CapExceeded{"a digit outside the box"};
     const std::size_t node = colours_.size();

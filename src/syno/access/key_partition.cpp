@@ -80,31 +80,15 @@ class Simplifier {
   bool split_at_gaps() {
     for (std::size_t i = 0; i < generators_.size(); ++i) {
       if (generators_[i].terms.size() < 2) continue;
-      std::vector<Term> terms = generators_[i].terms;
-      std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-        return std::abs(a.factor) != std::abs(b.factor) ? std::abs(a.factor) < std::abs(b.factor)
-                                                        : a.atom < b.atom;
-      });
-      for (std::size_t cut = 1; cut < terms.size(); ++cut) {
-        Integer common = 0;
-        for (std::size_t j = cut; j < terms.size(); ++j) common = std::gcd(common, terms[j].factor);
-        Form low = part(terms, 0, cut);
-        if (algebra_.range(low, kAllSteps).width() >= common) continue;
-        generators_[i] = part(terms, cut, terms.size());
-        generators_.push_back(std::move(low));
+      for (const Integer g : gap_candidates(generators_[i])) {
+        std::optional<Parts> parts = split_at(algebra_, generators_[i], g);
+        if (!parts || algebra_.range(parts->low, kAllSteps).width() >= g) continue;
+        generators_[i] = std::move(parts->high);
+        generators_.push_back(std::move(parts->low));
         return true;
       }
     }
     return false;
-  }
-
-  static Form part(const std::vector<Term>& terms, std::size_t begin, std::size_t end) {
-    Form form;
-    form.terms.assign(terms.begin() + static_cast<std::ptrdiff_t>(begin),
-                      terms.begin() + static_cast<std::ptrdiff_t>(end));
-    std::sort(form.terms.begin(), form.terms.end(),
-              [](const Term& a, const Term& b) { return a.atom < b.atom; });
-    return form;
   }
 
   // f = c*(X - B*floor((X + V)/B)), known terms of f being gone already.
@@ -158,8 +142,13 @@ class Simplifier {
 }  // namespace
 
 void simplify_partitions(Points& points) {
-  for (Partition& partition : points.partitions)
-    Simplifier(points.algebra, partition.generators).run();
+  // Gaps may cut digits; then every partition is looked at again.
+  for (int round = 0; round <= kMaxRecursion; ++round) {
+    for (Partition& partition : points.partitions)
+      Simplifier(points.algebra, partition.generators).run();
+    if (!split_bases(points)) return;
+  }
+  throw CapExceeded{"partition"};
 }
 
 }  // namespace syno::key

@@ -86,8 +86,8 @@ void rewrite(Points& points, const Replace& replace);
 void visit_all(const Points& points, const std::function<void(const Atom&)>& visit);
 
 /// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other become carries over
-/// the digit they lie in, never independent digits.
-void split_bases(Points& points);
+/// the digit they lie in, never independent digits. Returns whether there was anything to split.
+bool split_bases(Points& points);
 
 /// Frees or writes out every rotation, in the order of steps.
 void settle_rotations(Points& points);
@@ -101,7 +101,8 @@ void simplify_conditions(Points& points);
 /// Turns digits round that only ever count down.
 void reflect_digits(Points& points);
 
-/// Joins two digits into one where nothing tells them apart, and takes out those that nothing mentions.
-void coarsen_digits(Points& points);
+/// Joins two digits into one where nothing tells them apart, and takes out those that nothing mentions. Returns whether
+/// any were joined.
+bool coarsen_digits(Points& points);
 
 }  // namespace syno::key

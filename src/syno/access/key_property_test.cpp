@@ -171,19 +171,106 @@ void print(const char* name, const Census& census) {
             << census.keys << " keys, " << census.fallbacks << " fallbacks\n";
 }
 
-TEST(KeyProperty, OneDimensionWithViewsAndAWindow) {
-  const VariablesPtr variables = Variables::make({"H", "k", "s"});
-  Space space{variables,  values_of(variables, "H=6, k=3, s=2"),
-              "[H]",      "[H]",
-              {"k", "s"}, {"s", "k"},
-              {"s"},      {1},
-              4,          1,
-              3};
+void judge_space(const char* name, const Space& space) {
   Judge judge;
   Enumerator(space, judge);
-  print("one dimension", judge.census());
+  print(name, judge.census());
   if (std::getenv("SYNO_LEAKS"))
-    judge.print_leaks(variables, space.values, atoi(std::getenv("SYNO_LEAKS")));
+    judge.print_leaks(space.variables, space.values, atoi(std::getenv("SYNO_LEAKS")));
+}
+
+const VariablesPtr kVariables = Variables::make({"H", "C", "D", "k", "s"});
+
+TEST(KeyProperty, OneDimensionWithViewsAndAWindow) {
+  judge_space("H=6", {kVariables,
+                      values_of(kVariables, "H=6, C=4, D=2, k=3, s=2"),
+                      "[H]",
+                      "[H]",
+                      {"k", "s"},
+                      {"s", "k"},
+                      {"s"},
+                      {1},
+                      4,
+                      1,
+                      3});
+}
+TEST(KeyProperty, OneDimensionOfFour) {
+  judge_space("H=4", {kVariables,
+                      values_of(kVariables, "H=4, C=4, D=2, k=3, s=2"),
+                      "[H]",
+                      "[H]",
+                      {"k", "s"},
+                      {"s"},
+                      {},
+                      {1, -1},
+                      5,
+                      1,
+                      3});
+}
+TEST(KeyProperty, OneDimensionOfEight) {
+  judge_space("H=8", {kVariables,
+                      values_of(kVariables, "H=8, C=4, D=2, k=4, s=2"),
+                      "[H]",
+                      "[H]",
+                      {"s"},
+                      {"s", "k"},
+                      {},
+                      {1},
+                      5,
+                      1,
+                      3});
+}
+TEST(KeyProperty, Linear) {
+  judge_space("linear", {kVariables,
+                         values_of(kVariables, "H=4, C=4, D=6, k=3, s=2"),
+                         "[D: unordered]",
+                         "[C: unordered]",
+                         {"C", "s"},
+                         {"s"},
+                         {},
+                         {1},
+                         5,
+                         2,
+                         3});
+}
+TEST(KeyProperty, LinearOrdered) {
+  judge_space("linear ordered", {kVariables,
+                                 values_of(kVariables, "H=4, C=4, D=6, k=3, s=2"),
+                                 "[D]",
+                                 "[C]",
+                                 {"C", "s"},
+                                 {"s", "k"},
+                                 {},
+                                 {1},
+                                 5,
+                                 2,
+                                 3});
+}
+TEST(KeyProperty, ConvolutionOfOneDimension) {
+  judge_space("conv1d", {kVariables,
+                         values_of(kVariables, "H=4, C=2, D=2, k=3, s=2"),
+                         "[D: unordered, H]",
+                         "[C: unordered, H]",
+                         {"C", "k"},
+                         {"s"},
+                         {},
+                         {1},
+                         4,
+                         1,
+                         4});
+}
+TEST(KeyProperty, Square) {
+  judge_space("square", {kVariables,
+                         values_of(kVariables, "H=4, C=2, D=2, k=3, s=2"),
+                         "[H, H]",
+                         "[H, H]",
+                         {"k", "s"},
+                         {"s"},
+                         {},
+                         {1},
+                         4,
+                         1,
+                         3});
 }
 
 }  // namespace
