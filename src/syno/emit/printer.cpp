@@ -1,0 +1,31 @@
+#include "syno/emit/printer.h"
+
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+constexpr int kIndent = 4;
+
+}  // namespace
+
+Printer& Printer::line(std::string_view text) {
+  if (!text.empty()) {
+    text_.append(static_cast<std::size_t>(depth_ * kIndent), ' ');
+    text_.append(text);
+  }
+  text_ += '\n';
+  return *this;
+}
+
+Printer& Printer::line(std::string_view text, std::string_view comment) {
+  return line(std::string(text) + "  " + comment_mark_ + " " + std::string(comment));
+}
+
+Printer& Printer::dedent() {
+  ensure(depth_ > 0, "Printer: more dedents than indents");
+  --depth_;
+  return *this;
+}
+
+}  // namespace syno

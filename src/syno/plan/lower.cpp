@@ -1,0 +1,359 @@
+#include "syno/plan/lower.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "syno/plan/convolution.h"
+#include "syno/plan/names.h"
+#include "syno/support/checked.h"
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+using Dims = std::vector<int>;
+
+bool contains(const Dims& dims, int dim) {
+  return std::find(dims.begin(), dims.end(), dim) != dims.end();
+}
+
+int place_of(const Dims& dims, int dim) {
+  const auto place = std::find(dims.begin(), dims.end(), dim);
+  ensure(place != dims.end(), "lower: a tensor lacks a dimension");
+  return static_cast<int>(place - dims.begin());
+}
+
+// Dimensions of a plan are numbered as the coordinates of the graph: dim i is coordinate i.
+class Lowering {
+ public:
+  explicit Lowering(const Network& network)
+      : network_(network), keys_(placement_keys(network)), done_(network.nothing_to_do()) {
+    plan_.dims = name_dims(network);
+    const auto& match = network.op().match();
+    plan_.input = add_tensor({TensorKind::kInput, -1, Dims(match.begin(), match.end())});
+    data_ = plan_.input;
+    const auto& weights = network.graph().weights();
+    for (std::size_t w = 0; w < weights.size(); ++w) {
+      plan_.weights.push_back(add_tensor({TensorKind::kWeight, static_cast<int>(w),
+                                          Dims(weights[w].dims.begin(), weights[w].dims.end())}));
+    }
+    plan_.fan_in.assign(weights.size(), 1);
+  }
+
+  Plan run(const Order& order) {
+    for (const Move& move : order.moves) {
+      switch (move.kind) {
+        case MoveKind::kView: view_data(move.step); break;
+        case MoveKind::kContract: contract(move.step, dims_of(move.reduces)); break;
+        case MoveKind::kSum: sum(dims_of(move.reduces)); break;
+        case MoveKind::kScale: scale(dims_of(move.reduces)); break;
+      }
+      done_ |= move.reduces;
+      if (move.kind == MoveKind::kView) views_.push_back(move.step);
+      if (move.kind == MoveKind::kView || move.kind == MoveKind::kContract)
+        done_ |= StepSet{1} << move.step;
+    }
+    finish();
+    plan_.exact = order.exact;
+    ensure(plan_.cost.macs == order.cost.macs, "lower: the stages do not cost what the order does");
+    return std::move(plan_);
+  }
+
+ private:
+  int add_tensor(PlanTensor tensor) {
+    plan_.tensors.push_back(std::move(tensor));
+    return static_cast<int>(plan_.tensors.size()) - 1;
+  }
+  const Dims& dims(int tensor) const { return plan_.tensor(tensor).dims; }
+  std::int64_t extent(int dim) const { return plan_.dim(dim).extent; }
+
+  std::int64_t elements(const Dims& of, const char* what) const {
+    std::int64_t product = 1;
+    for (const int dim : of) product = checked_multiply(product, extent(dim), what);
+    return product;
+  }
+
+  Dims dims_of(StepSet reduces) const {
+    Dims found;
+    for (std::size_t s = 0; s < network_.step_count(); ++s) {
+      if ((reduces & (StepSet{1} << s)) != 0) found.push_back(network_.step(s).out[0]);
+    }
+    return found;
+  }
+
+  // Appends a stage; its result has the dimensions `result`.
+  int add_stage(Stage stage, Dims result) {
+    stage.cost.written = elements(result, "elements written");
+    switch (stage.kind) {
+      case StageKind::kPermute:
+      case StageKind::kSplit:
+      case StageKind::kMerge:
+      case StageKind::kSlice:
+      case StageKind::kExpand: stage.cost.written = 0; break;
+      default: break;
+    }
+    stage.output = add_tensor({TensorKind::kValue, -1, std::move(result)});
+    plan_.cost.macs = checked_add(plan_.cost.macs, stage.cost.macs, "MACs");
+    plan_.cost.written = checked_add(plan_.cost.written, stage.cost.written, "elements written");
+    plan_.stages.push_back(std::move(stage));
+    return plan_.stages.back().output;
+  }
+
+  Stage stage_on(StageKind kind, int input, int axis) const {
+    Stage stage;
+    stage.kind = kind;
+    stage.input = input;
+    stage.axis = axis;
+    return stage;
+  }
+
+  int permute(int tensor, const Dims& wanted) {
+    if (dims(tensor) == wanted) return tensor;
+    Stage stage = stage_on(StageKind::kPermute, tensor, -1);
+    for (const int dim : wanted) stage.order.push_back(place_of(dims(tensor), dim));
+    return add_stage(std::move(stage), wanted);
+  }
+
+  int expand(int tensor, int dim, int axis) {
+    Dims result = dims(tensor);
+    result.insert(result.begin() + axis, dim);
+    return add_stage(stage_on(StageKind::kExpand, tensor, axis), std::move(result));
+  }
+
+  // --- views, for the data and for weights alike -----------------------------------------------------------------
+
+  int replace_dim(StageKind kind, int tensor, int from, const Dims& to, std::int64_t amount) {
+    const int axis = place_of(dims(tensor), from);
+    Dims result = dims(tensor);
+    result.erase(result.begin() + axis);
+    result.insert(result.begin() + axis, to.begin(), to.end());
+    Stage stage = stage_on(kind, tensor, axis);
+    stage.amount = amount;
+    return add_stage(std::move(stage), std::move(result));
+  }
+
+  int merge(int tensor, const Step& step) {
+    const int quotient = step.out[0];
+    const int remainder = step.out[1];
+    if (!contains(dims(tensor), quotient))
+      tensor = expand(tensor, quotient, place_of(dims(tensor), remainder));
+    if (!contains(dims(tensor), remainder))
+      tensor = expand(tensor, remainder, place_of(dims(tensor), quotient) + 1);
+    Dims adjacent = dims(tensor);
+    std::erase(adjacent, remainder);
+    adjacent.insert(adjacent.begin() + place_of(adjacent, quotient) + 1, remainder);
+    tensor = permute(tensor, adjacent);
+    Dims result = dims(tensor);
+    const int axis = place_of(result, quotient);
+    result.erase(result.begin() + axis, result.begin() + axis + 2);
+    result.insert(result.begin() + axis, step.in[0]);
+    return add_stage(stage_on(StageKind::kMerge, tensor, axis), std::move(result));
+  }
+
+  static std::int64_t padding_before(const Step& unfold, std::int64_t window) {
+    return unfold.causal ? window - 1 : window / 2;
+  }
+
+  int window(int tensor, const Step& step) {
+    const int place = step.in[0];
+    const int index = step.in[1];
+    const int axis = place_of(dims(tensor), step.out[0]);
+    Dims result = dims(tensor);
+    result[static_cast<std::size_t>(axis)] = place;
+    Stage stage = stage_on(StageKind::kWindow, tensor, axis);
+    stage.amount = extent(index);
+    stage.before = padding_before(step, extent(index));
+    stage.after = extent(index) - 1 - stage.before;
+    if (contains(result, index)) {
+      stage.kind = StageKind::kShear;
+      stage.second_axis = place_of(result, index);
+    } else {
+      result.push_back(index);
+    }
+    return add_stage(std::move(stage), std::move(result));
+  }
+
+  // A tensor without the coordinates that `step` produced is not changed by it.
+  int view(int tensor, std::size_t s) {
+    const Step& step = network_.step(s);
+    const Dims& has = dims(tensor);
+    const bool first = contains(has, step.out[0]);
+    switch (step.primitive) {
+      case Primitive::kSplit:
+        return first ? replace_dim(StageKind::kSplit, tensor, step.out[0], {step.in[0], step.in[1]},
+                                   0)
+                     : tensor;
+      case Primitive::kMerge:
+        return first || contains(has, step.out[1]) ? merge(tensor, step) : tensor;
+      case Primitive::kShift:
+        return first ? replace_dim(StageKind::kRoll, tensor, step.out[0], {step.in[0]}, step.amount)
+                     : tensor;
+      case Primitive::kStride:
+        return first ? replace_dim(StageKind::kSlice, tensor, step.out[0], {step.in[0]},
+                                   network_.step_size(s))
+                     : tensor;
+      case Primitive::kUnfold: return first ? window(tensor, step) : tensor;
+      default: throw InternalError("lower: not a view");
+    }
+  }
+
+  // --- the data -------------------------------------------------------------------------------------------------
+
+  // Takes the windows that wait and for which `wanted` holds.
+  template <class Predicate>
+  void take_windows(Predicate wanted) {
+    for (std::size_t i = 0; i < waiting_.size();) {
+      const Step& step = network_.step(waiting_[i]);
+      if (wanted(step)) {
+        data_ = window(data_, step);
+        waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+  void take_all_windows() {
+    take_windows([](const Step&) { return true; });
+  }
+
+  void view_data(std::size_t s) {
+    const Step& step = network_.step(s);
+    take_windows([&](const Step& unfold) {
+      return std::any_of(unfold.in.begin(), unfold.in.end(),
+                         [&](CoordinateId id) { return id == step.out[0] || id == step.out[1]; });
+    });
+    if (step.primitive != Primitive::kUnfold) {
+      data_ = view(data_, s);
+      return;
+    }
+    CoordinateSet present;
+    for (const int dim : dims(data_)) present.set(static_cast<std::size_t>(dim));
+    // Nothing depends on the place of this window, but the terms outside are zero all the same.
+    if (network_.unfold_is_bare(s, done_, present)) data_ = expand(data_, step.out[0], 0);
+    if (!contains(dims(data_), step.out[0])) return;
+    if (contains(dims(data_), step.in[1])) {
+      data_ = window(data_, step);
+    } else {
+      waiting_.push_back(s);
+    }
+  }
+
+  Dims sorted(Dims of) const {
+    std::sort(of.begin(), of.end(), [&](int a, int b) {
+      return keys_[static_cast<std::size_t>(a)] < keys_[static_cast<std::size_t>(b)];
+    });
+    return of;
+  }
+
+  void contract(std::size_t s, const Dims& summed) {
+    const std::size_t w = network_.weight_of(s);
+    int weight = plan_.weights[w];
+    for (const std::size_t done_view : views_) weight = view(weight, done_view);
+    const Dims held = dims(weight);
+
+    // Windows that this stage sums may be taken inside of it; at most two, as libraries have it.
+    std::vector<SpatialDim> windows;
+    take_windows([&](const Step& unfold) {
+      const bool inside = contains(held, unfold.in[1]) && !contains(held, unfold.in[0]) &&
+                          contains(summed, unfold.in[1]) && !contains(summed, unfold.in[0]) &&
+                          windows.size() < 2;
+      if (!inside) return true;
+      const std::int64_t size = extent(unfold.in[1]);
+      const std::int64_t before = padding_before(unfold, size);
+      windows.push_back({unfold.out[0], unfold.in[0], unfold.in[1], before, size - 1 - before});
+      return false;
+    });
+    const auto convolution = match_convolution(plan_, dims(data_), held, summed, windows);
+    if (convolution) {
+      waiting_.clear();
+    } else {
+      take_all_windows();
+    }
+
+    Dims all = dims(data_);
+    for (const int dim : dims(weight)) {
+      if (!contains(all, dim)) all.push_back(dim);
+    }
+    Stage stage = stage_on(StageKind::kContract, data_, -1);
+    stage.weight = weight;
+    stage.summed = summed;
+    stage.cost.macs = elements(all, "MACs");
+    Dims left;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(left),
+                 [&](int dim) { return !contains(summed, dim); });
+    Dims result = sorted(left);
+    if (convolution) {
+      stage.kind = StageKind::kConvolution;
+      stage.convolution = *convolution;
+      result = convolution_output(*convolution);
+    }
+    data_ = add_stage(std::move(stage), std::move(result));
+    plan_.fan_in[w] = checked_multiply(unassigned_, elements(summed, "fan-in"), "fan-in");
+    unassigned_ = 1;
+    last_weight_ = static_cast<int>(w);
+  }
+
+  void sum(const Dims& summed) {
+    take_all_windows();
+    Stage stage = stage_on(StageKind::kSum, data_, -1);
+    stage.summed = summed;
+    stage.cost.macs = elements(dims(data_), "MACs");
+    Dims left;
+    std::copy_if(dims(data_).begin(), dims(data_).end(), std::back_inserter(left),
+                 [&](int dim) { return !contains(summed, dim); });
+    data_ = add_stage(std::move(stage), std::move(left));
+    unassigned_ = checked_multiply(unassigned_, elements(summed, "fan-in"), "fan-in");
+  }
+
+  void scale(const Dims& summed) {
+    take_all_windows();
+    Stage stage = stage_on(StageKind::kScale, data_, -1);
+    stage.amount = elements(summed, "a sum of equal terms");
+    stage.cost.macs = elements(dims(data_), "MACs");
+    // Equal terms: the variance grows with the square of their number.
+    const std::int64_t square = checked_multiply(stage.amount, stage.amount, "fan-in");
+    unassigned_ = checked_multiply(unassigned_, square, "fan-in");
+    const Dims same = dims(data_);
+    data_ = add_stage(std::move(stage), same);
+  }
+
+  void finish() {
+    take_all_windows();
+    Dims wanted;
+    for (std::size_t d = 0; d < network_.graph().output().size(); ++d)
+      wanted.push_back(static_cast<int>(d));
+    Dims present;
+    std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(present),
+                 [&](int dim) { return contains(dims(data_), dim); });
+    ensure(present.size() == dims(data_).size(), "lower: a dimension is left over");
+    data_ = permute(data_, present);
+    for (const int dim : wanted) {
+      if (!contains(dims(data_), dim)) data_ = expand(data_, dim, dim);
+    }
+    if (last_weight_ >= 0) {
+      std::int64_t& fan_in = plan_.fan_in[static_cast<std::size_t>(last_weight_)];
+      fan_in = checked_multiply(fan_in, unassigned_, "fan-in");
+    }
+    plan_.output = data_;
+  }
+
+  const Network& network_;
+  std::vector<std::vector<int>> keys_;
+  Plan plan_;
+  StepSet done_ = 0;
+  int data_ = -1;
+  /// Views executed so far; a weight goes through them when it is multiplied in.
+  std::vector<std::size_t> views_;
+  /// Unfolds of the data that are executed but not taken yet: the data still has the dimension they produced.
+  std::vector<std::size_t> waiting_;
+  std::int64_t unassigned_ = 1;
+  int last_weight_ = -1;
+};
+
+}  // namespace
+
+Plan lower(const Network& network, const Order& order) {
+  return Lowering(network).run(order);
+}
+
+}  // namespace syno

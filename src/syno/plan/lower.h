@@ -1,0 +1,13 @@
+// Turns an order of steps into stages over tensors with named dimensions.
+#pragma once
+
+#include "syno/plan/order.h"
+#include "syno/plan/plan.h"
+
+namespace syno {
+
+/// Stages for `order`. Windows of the data are taken as late as possible, and inside a convolution where a contraction
+/// sums them (convolution.h). All of Plan but `params` is filled in.
+Plan lower(const Network& network, const Order& order);
+
+}  // namespace syno

@@ -1,0 +1,202 @@
+#include "syno/plan/network.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
+
+constexpr StepSet bit(std::size_t step) {
+  return StepSet{1} << step;
+}
+
+std::size_t at(CoordinateId id) {
+  return static_cast<std::size_t>(id);
+}
+
+bool is_view(Primitive primitive) {
+  return primitive != Primitive::kReduce && primitive != Primitive::kShare &&
+         primitive != Primitive::kExpand;
+}
+
+}  // namespace
+
+Network::Network(const Operator& op, const Values& values) : op_(op) {
+  const Graph& g = graph();
+  const Variables& variables = *g.variables();
+  if (g.steps().size() > kMaxPlanSteps || g.coordinates().size() > kMaxPlanCoordinates) {
+    throw Complaint("cannot plan an operator of " + std::to_string(g.steps().size()) +
+                    " steps and " + std::to_string(g.coordinates().size()) + " coordinates")
+        .expected(
+            "at most " + std::to_string(kMaxPlanSteps) + " steps and " +
+                std::to_string(kMaxPlanCoordinates) + " coordinates",
+            std::to_string(g.steps().size()) + " and " + std::to_string(g.coordinates().size()))
+        .error();
+  }
+  const auto value_of = [&](const Size& size, const std::string& where) {
+    const auto value = size.evaluate(values);
+    if (value) return *value;
+    throw Complaint("the size " + size.text(variables) +
+                    " is not a positive integer under this binding")
+        .where(where)
+        .hint("give every variable a positive value, so that all quotients are whole")
+        .error();
+  };
+
+  consumer_.assign(g.coordinates().size(), -1);
+  weight_of_step_.assign(g.steps().size(), 0);
+  for (std::size_t s = 0; s < g.steps().size(); ++s) {
+    const Step& step = g.steps()[s];
+    if (step.primitive == Primitive::kExpand) expands_ |= bit(s);
+    if (!is_view(step.primitive)) continue;
+    for (int j = 0; j < primitive_info(step.primitive).consumes; ++j)
+      consumer_[at(step.in[static_cast<std::size_t>(j)])] = static_cast<int>(s);
+  }
+  for (std::size_t w = 0; w < g.weights().size(); ++w)
+    weight_of_step_[static_cast<std::size_t>(g.weights()[w].step)] = w;
+
+  for (std::size_t id = 0; id < g.coordinates().size(); ++id) {
+    const auto coordinate = static_cast<CoordinateId>(id);
+    extents_.push_back(value_of(g.extent(coordinate), "coordinate '" + g.name(coordinate) + "'"));
+    free_.push_back(g.is_iterator(coordinate) && g.share_count(coordinate) == 0 &&
+                    std::find(op.match().begin(), op.match().end(), coordinate) !=
+                        op.match().end());
+  }
+  for (std::size_t s = 0; s < g.steps().size(); ++s) {
+    const Step& step = g.steps()[s];
+    const PrimitiveInfo& info = primitive_info(step.primitive);
+    const std::string where = "step " + std::to_string(s + 1) + " (" + std::string(info.name) + ")";
+    step_sizes_.push_back(value_of(step.size, where));
+    std::array<std::int64_t, 2> in{};
+    for (std::size_t j = 0; j < static_cast<std::size_t>(info.consumes); ++j)
+      in[j] = extent(step.in[j]);
+    if (!info.fits(step, {in.data(), static_cast<std::size_t>(info.consumes)}, step_sizes_[s])) {
+      throw Complaint("the step does not fit the extent " + std::to_string(in[0]) +
+                      " under this binding")
+          .where(where)
+          .expected("a size that divides it", std::to_string(step_sizes_[s]))
+          .error();
+    }
+  }
+}
+
+std::int64_t Network::elements(const CoordinateSet& dims) const {
+  std::int64_t product = 1;
+  for (std::size_t id = 0; id < extents_.size(); ++id) {
+    if (dims[id] && __builtin_mul_overflow(product, extents_[id], &product)) return kSaturated;
+  }
+  return product;
+}
+
+StepSet Network::all_steps() const {
+  return step_count() == kMaxPlanSteps ? ~StepSet{0} : bit(step_count()) - 1;
+}
+
+CoordinateSet Network::input_dims() const {
+  CoordinateSet dims;
+  for (const CoordinateId id : op_.match()) dims.set(at(id));
+  return dims;
+}
+
+bool Network::is_contraction(std::size_t s) const {
+  return step(s).primitive == Primitive::kShare;
+}
+
+bool Network::is_reduce(std::size_t s) const {
+  return step(s).primitive == Primitive::kReduce;
+}
+
+bool Network::consumed_later(CoordinateId id, StepSet done) const {
+  const int consumer = consumer_[at(id)];
+  return consumer >= 0 && (done & bit(static_cast<std::size_t>(consumer))) == 0;
+}
+
+CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
+  CoordinateSet dims;
+  std::vector<CoordinateId> open = graph().weights()[weight].dims;
+  while (!open.empty()) {
+    const CoordinateId id = open.back();
+    open.pop_back();
+    const std::int16_t producer = graph().coordinate(id).step;
+    const bool replaced = producer >= 0 &&
+                          is_view(step(static_cast<std::size_t>(producer)).primitive) &&
+                          (done & bit(static_cast<std::size_t>(producer))) != 0;
+    if (!replaced) {
+      dims.set(at(id));
+      continue;
+    }
+    const Step& view = step(static_cast<std::size_t>(producer));
+    for (int j = 0; j < primitive_info(view.primitive).consumes; ++j)
+      open.push_back(view.in[static_cast<std::size_t>(j)]);
+  }
+  return dims;
+}
+
+bool Network::view_ready(std::size_t s, StepSet done) const {
+  const Step& view = step(s);
+  if (!is_view(view.primitive)) return false;
+  for (int j = 0; j < primitive_info(view.primitive).produces; ++j) {
+    if (consumed_later(view.out[static_cast<std::size_t>(j)], done)) return false;
+  }
+  return true;
+}
+
+bool Network::contraction_ready(std::size_t s, StepSet done) const {
+  const CoordinateSet dims = weight_dims(weight_of(s), done);
+  for (std::size_t id = 0; id < extents_.size(); ++id) {
+    const auto coordinate = static_cast<CoordinateId>(id);
+    if (!dims[id] || !consumed_later(coordinate, done)) continue;
+    const Step& consumer = step(static_cast<std::size_t>(consumer_[id]));
+    const bool window = consumer.primitive == Primitive::kUnfold && consumer.in[1] == coordinate;
+    if (!window) return false;
+  }
+  return true;
+}
+
+StepSet Network::ready_reduces(StepSet done) const {
+  CoordinateSet waiting;
+  for (std::size_t s = 0; s < step_count(); ++s) {
+    if (is_contraction(s) && (done & bit(s)) == 0) waiting |= weight_dims(weight_of(s), done);
+  }
+  StepSet ready = 0;
+  for (std::size_t s = 0; s < step_count(); ++s) {
+    if (!is_reduce(s) || (done & bit(s)) != 0) continue;
+    const CoordinateId id = step(s).out[0];
+    if (!consumed_later(id, done) && !waiting[at(id)]) ready |= bit(s);
+  }
+  return ready;
+}
+
+bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& data) const {
+  const CoordinateId id = step(s).out[0];
+  if (step(s).primitive != Primitive::kUnfold || data[at(id)]) return false;
+  for (std::size_t other = 0; other < step_count(); ++other) {
+    if (is_contraction(other) && (done & bit(other)) == 0 &&
+        weight_dims(weight_of(other), done)[at(id)]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+CoordinateSet Network::after_view(std::size_t s, StepSet done, const CoordinateSet& data) const {
+  const Step& view = step(s);
+  const PrimitiveInfo& info = primitive_info(view.primitive);
+  CoordinateSet result = data;
+  bool touched = unfold_is_bare(s, done, data);
+  for (int j = 0; j < info.produces; ++j) {
+    const std::size_t id = at(view.out[static_cast<std::size_t>(j)]);
+    touched = touched || data[id];
+    result.reset(id);
+  }
+  if (!touched) return data;
+  for (int j = 0; j < info.consumes; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
+  return result;
+}
+
+}  // namespace syno
