@@ -96,6 +96,21 @@ std::optional<std::int64_t> Size::evaluate(const Values& values) const {
   return numerator / denominator;
 }
 
+std::optional<std::int64_t> Size::extent(const Values& values) const {
+  std::int64_t numerator = 1;
+  std::int64_t denominator = 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (int p = 0; p < powers_[i]; ++p) {
+      if (__builtin_mul_overflow(numerator, values[i], &numerator)) return std::nullopt;
+    }
+    for (int p = 0; p > powers_[i]; --p) {
+      if (__builtin_mul_overflow(denominator, values[i], &denominator)) return std::nullopt;
+    }
+  }
+  if (denominator == 0 || numerator <= 0 || numerator % denominator != 0) return std::nullopt;
+  return numerator / denominator;
+}
+
 std::string Size::text(const Variables& variables) const {
   std::vector<std::string> factors;
   for (std::size_t i = 0; i < kMaxVariables; ++i) {

@@ -41,6 +41,8 @@ class Size {
 
   /// The value under a binding, or nothing when it is not a positive integer there. Throws UserError on overflow.
   std::optional<std::int64_t> evaluate(const Values& values) const;
+  /// The same, but a value that does not fit in 64 bits is nothing too: no coordinate can have such an extent.
+  std::optional<std::int64_t> extent(const Values& values) const;
 
   std::string text(const Variables& variables) const;
   /// Depends on names and powers only, not on the table.

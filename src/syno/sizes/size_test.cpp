@@ -47,6 +47,9 @@ TEST(Size, RefusesToOverflow) {
   const Values values =
       Binding({{"H", 4000000000}, {"C_in", 6}, {"s", 2}, {"k", 3}}).resolve(*kTable);
   EXPECT_THROW(Size::parse("H^3", *kTable).evaluate(values), UserError);
+  EXPECT_EQ(Size::parse("H^3", *kTable).extent(values), std::nullopt);
+  EXPECT_EQ(Size::parse("H^2", *kTable).extent(values), std::nullopt);
+  EXPECT_EQ(Size::parse("s^-1*H", *kTable).extent(values), 2000000000);
   EXPECT_THROW(Size::variable(0, 100) * Size::variable(0, 100), UserError);
 }
 

@@ -44,7 +44,7 @@ FitMask where(const Specification& spec, FitMask fit, Test test) {
 }
 
 double value(const Size& size, const Values& values) {
-  const auto exact = size.evaluate(values);
+  const auto exact = size.extent(values);
   return exact ? static_cast<double>(*exact) : 0.0;
 }
 
@@ -56,10 +56,14 @@ Size input_elements(const Specification& spec) {
   return product;
 }
 
-Size product_of(const Graph& graph, const Step& step, ShareRole role) {
+// The product of the coordinates that leave the frontier in a contraction: reductions (indices only weights share) or the
+// others (outer indices).
+Size leaving(const Graph& graph, const Step& step, bool reductions) {
   Size product;
   for (const SharedDim& dim : step.dims) {
-    if (dim.role == role) product = product * graph.extent(dim.coordinate);
+    if (dim.role != ShareRole::kKeep && graph.is_reduction(dim.coordinate) == reductions) {
+      product = product * graph.extent(dim.coordinate);
+    }
   }
   return product;
 }
@@ -177,7 +181,7 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
   FitNarrowing narrowing(spec, next.fit);
   for (int i = 0; i < info.produces; ++i) {
     narrowing.require(reason::kFit, [&](const Values& values) {
-      return out[static_cast<std::size_t>(i)].evaluate(values).has_value();
+      return out[static_cast<std::size_t>(i)].extent(values).has_value();
     });
   }
 
@@ -198,7 +202,7 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
       const Size window = in[1];
       if (!limits.even_windows) {
         narrowing.require(reason::kEvenWindow, [&](const Values& values) {
-          return window.evaluate(values).value_or(0) % 2 == 1;
+          return window.extent(values).value_or(0) % 2 == 1;
         });
       }
       narrowing.require(reason::kWindow, [&](const Values& values) {
@@ -224,8 +228,8 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
                       [](const SharedDim& dim) { return dim.role == ShareRole::kKeep; });
       if (all_kept && !limits.element_wise_weights) return reason::kElementWise;
       const Size params = weight_size(graph, step);
-      const Size dropped = product_of(graph, step, ShareRole::kDrop);
-      const Size joined = product_of(graph, step, ShareRole::kJoin);
+      const Size dropped = leaving(graph, step, false);
+      const Size joined = leaving(graph, step, true);
       narrowing.require(reason::kWeightParams, [&](const Values& values) {
         return value(params, values) >= static_cast<double>(limits.min_weight_params);
       });

@@ -43,9 +43,10 @@ constexpr std::array kOptions = std::to_array<Option<Limits>>({
     {"min_weight_params", &L::min_weight_params, 1,
      "parameters of the smallest weight, under every binding"},
     {"max_dropped", &L::max_dropped, 1,
-     "product of the extents a contraction drops (outer indices)"},
+     "product of the outer indices that leave the data in one contraction"},
     {"max_joined", &L::max_joined, 1,
-     "product of the extents a contraction joins (indices only weights share)"},
+     "product of the reductions that leave the data in one contraction (indices only weights "
+     "share)"},
     {"min_macs", &L::min_macs, 0, "multiply-adds over all layers by multiplicity; 0: no limit"},
     {"max_macs", &L::max_macs, 0, "multiply-adds over all layers by multiplicity; 0: no limit"},
     {"min_params", &L::min_params, 0, "parameters over all layers by multiplicity; 0: no limit"},

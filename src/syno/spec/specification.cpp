@@ -238,7 +238,7 @@ std::string Specification::why_illegal(const Size& size) const {
 FitMask Specification::fit(const Size& size) const {
   FitMask mask = 0;
   for (std::size_t b = 0; b < values_.size(); ++b) {
-    if (size.evaluate(values_[b])) mask |= FitMask{1} << b;
+    if (size.extent(values_[b])) mask |= FitMask{1} << b;
   }
   return mask;
 }

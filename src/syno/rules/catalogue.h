@@ -1,0 +1,58 @@
+// The catalogue of rules, read from top to bottom, and sets of rules that are switched on.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "syno/rules/rule.h"
+#include "syno/support/hash.h"
+
+namespace syno {
+
+/// All built-in rules, in the order in which they are asked.
+std::span<const Rule* const> catalogue();
+
+/// Which rules are on. A value: copies are independent.
+class RuleSet {
+ public:
+  /// All rules on.
+  RuleSet();
+  static RuleSet none();
+  /// Restrictions alone: the space as the specification means it, with all its redundancy.
+  static RuleSet restrictions();
+
+  /// Switches one rule by id or name; throws UserError that lists the rules.
+  void set(std::string_view rule, bool on);
+  bool is_on(std::string_view rule) const;
+  const std::vector<const Rule*>& rules() const { return rules_; }
+
+  /// The first rule that refuses the step, or null.
+  const Rule* first_refusal(const RuleContext& context) const;
+  /// Changes when a rule is added, changed or switched.
+  std::string version() const;
+
+ private:
+  std::vector<const Rule*> rules_;
+};
+
+// One per file in catalogue/.
+extern const Rule kMergeAboveSplit;
+extern const Rule kNestedSplits;
+extern const Rule kNestedMerges;
+extern const Rule kSplitUndoesMerge;
+extern const Rule kSplitOfReductions;
+extern const Rule kMergeOfReduction;
+extern const Rule kShiftOfUnordered;
+extern const Rule kMergeOrderOfUnordered;
+extern const Rule kSplitOfUnorderedPieces;
+extern const Rule kViewAboveShare;
+extern const Rule kDroppedPieces;
+extern const Rule kSplitAboveShare;
+extern const Rule kDroppedKinds;
+extern const Rule kWindowOfReduction;
+extern const Rule kShiftOfReduction;
+extern const Rule kAbsorbedWeight;
+
+}  // namespace syno

@@ -1,0 +1,50 @@
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+// Pieces of an unordered iterator are left alone: R5b may have exchanged them.
+bool matches(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kMerge ||
+      !is_unshared(c.graph, c.step.in[0], Primitive::kMerge))
+    return false;
+  const Step& outer = *c.graph.producer(c.step.in[0]);
+  return outer.out[1] == c.step.in[0] && !is_unordered_iterator(c.graph, outer.in[0]);
+}
+
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const std::size_t place = step_of(c.graph, c.step.in[0]);
+  const Step& outer = c.graph.steps()[place];
+  if (outer.size == c.step.size) return std::nullopt;
+  Rebuild rebuild(c.graph);
+  for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
+    if (s != place) {
+      rebuild.copy(s);
+      continue;
+    }
+    const Step low = rebuild.add(Step::merge(rebuild.now(outer.in[0]), c.step.size));
+    const Step high = rebuild.add(Step::merge(low.out[0], outer.size / c.step.size));
+    rebuild.rename(outer.out[0], high.out[0]);
+  }
+  return rebuild.graph();
+}
+
+}  // namespace
+
+const Rule kNestedMerges{
+    .id = "R2b",
+    .name = "nested-merges",
+    .kind = RuleKind::kExact,
+    .doc =
+        R"(What:      merging the remainder of a Merge again is merging by the small block first and then the quotient
+Why:       with block M and then B of the remainder: i/M, (i%M)/B, i%B; and (i/B)/(M/B) = i/M, (i/B)%(M/B) = (i%M)/B
+When:      no weight holds the remainder, and the dimension is not unordered (R5b orders its pieces)
+Soundness: exact
+Status:    stable since 0.1
+Example:   merge(i, s*k) then merge(i%(s*k), k) is refused; merge(i, k) then merge(i/k, s) is kept)",
+    .matches = matches,
+    .rewrite = rewrite,
+};
+
+}  // namespace syno

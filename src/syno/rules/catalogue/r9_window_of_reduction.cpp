@@ -1,0 +1,31 @@
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+bool matches(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kUnfold) return false;
+  const auto [i, j] = c.step.in;
+  return is_unshared(c.graph, j, Primitive::kReduce) ||
+         (reductions_only(c.graph, i) && reductions_only(c.graph, j));
+}
+
+}  // namespace
+
+const Rule kWindowOfReduction{
+    .id = "R9",
+    .name = "window-of-reduction",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      no Unfold whose window is a Reduce that no weight holds, and none whose two sides are made of reductions only
+Why:       the first is plain average pooling over overlapping windows, the second sums the same elements again
+When:      always
+Soundness: restriction: excludes plain pooling windows
+Status:    stable since 0.1
+Example:   reduce k -> r; unfold(h, r) is left out until a weight holds r)",
+    .matches = matches,
+    .rewrite = nullptr,
+};
+
+}  // namespace syno

@@ -1,0 +1,85 @@
+// Rebuilds a graph step by step with changes: how rules write down what they keep instead.
+#pragma once
+
+#include <vector>
+
+#include "syno/graph/graph.h"
+
+namespace syno {
+
+class Rebuild {
+ public:
+  explicit Rebuild(const Graph& original)
+      : original_(original),
+        graph_(original.variables(), original.output()),
+        now_(original.coordinates().size(), kNoCoordinate) {
+    for (std::size_t d = 0; d < original.output().size(); ++d)
+      now_[d] = static_cast<CoordinateId>(d);
+  }
+
+  /// Takes step `index` of the original again, on what its coordinates are now.
+  void copy(std::size_t index) {
+    const Step& step = original_.steps()[index];
+    const Step taken = graph_.apply(renamed(step));
+    for (int i = 0; i < primitive_info(step.primitive).produces; ++i) {
+      rename(step.out[static_cast<std::size_t>(i)], taken.out[static_cast<std::size_t>(i)]);
+    }
+  }
+  /// Copies all steps except those in `skipped`.
+  void copy_all_but(const std::vector<std::size_t>& skipped) {
+    for (std::size_t s = 0; s < original_.steps().size(); ++s) {
+      bool skip = false;
+      for (const std::size_t other : skipped) skip = skip || other == s;
+      if (!skip) copy(s);
+    }
+  }
+  /// A new step, whose operands are coordinates of the rebuilt graph.
+  Step add(Step step) { return graph_.apply(std::move(step)); }
+  /// A step of the original's coordinates, on what they are now.
+  Step renamed(Step step) const {
+    for (CoordinateId& id : step.in) {
+      if (id != kNoCoordinate) id = now(id);
+    }
+    for (SharedDim& dim : step.dims) dim.coordinate = now(dim.coordinate);
+    step.out = {kNoCoordinate, kNoCoordinate};
+    return step;
+  }
+
+  /// Where a coordinate of the original is now.
+  CoordinateId now(CoordinateId id) const { return now_[static_cast<std::size_t>(id)]; }
+  void rename(CoordinateId id, CoordinateId to) { now_[static_cast<std::size_t>(id)] = to; }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  const Graph& original_;
+  Graph graph_;
+  std::vector<CoordinateId> now_;
+};
+
+/// The index of the step that produced `id`.
+inline std::size_t step_of(const Graph& graph, CoordinateId id) {
+  return static_cast<std::size_t>(graph.coordinate(id).step);
+}
+
+/// Whether `id` is produced by `primitive` and no weight holds it.
+inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive) {
+  const Step* step = graph.producer(id);
+  return step != nullptr && step->primitive == primitive && graph.share_count(id) == 0;
+}
+
+/// Whether `id` iterates over an unordered output dimension.
+inline bool is_unordered_iterator(const Graph& graph, CoordinateId id) {
+  return graph.is_iterator(id) &&
+         graph.output()[static_cast<std::size_t>(graph.coordinate(id).index)].unordered;
+}
+
+/// Whether `id` depends on reductions only.
+inline bool reductions_only(const Graph& graph, CoordinateId id) {
+  if (graph.is_iterator(id)) return false;
+  for (const CoordinateId in : graph.producer(id)->in) {
+    if (in != kNoCoordinate && !reductions_only(graph, in)) return false;
+  }
+  return true;
+}
+
+}  // namespace syno
