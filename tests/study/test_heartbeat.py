@@ -1,0 +1,54 @@
+"""A lease is renewed while an evaluation runs."""
+
+from __future__ import annotations
+
+import time
+
+from syno._errors import UserError
+from syno.store import Store, Worker
+from syno.study.heartbeat import Heartbeat
+
+
+class Renewals:
+    """Counts renewals; the first fails, as on a store that is locked for a moment."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, str]] = []
+
+    def renew(self, proposal: int, worker: str) -> bool:
+        self.asked.append((proposal, worker))
+        if len(self.asked) == 1:
+            raise UserError("the store is locked")
+        return True
+
+
+def test_a_heartbeat_goes_on_after_a_failure_and_ends_with_its_block():
+    renewals = Renewals()
+    with Heartbeat(renewals, 7, "worker", period=0.005) as heartbeat:
+        deadline = time.monotonic() + 10
+        while len(renewals.asked) < 3 and time.monotonic() < deadline:
+            time.sleep(0.002)
+    assert renewals.asked[:3] == [(7, "worker")] * 3
+    assert heartbeat.missed == ["the store is locked"]
+    count = len(renewals.asked)
+    time.sleep(0.03)
+    assert len(renewals.asked) == count
+
+
+def test_a_heartbeat_moves_the_time_in_the_store(tmp_path):
+    with Store.open(str(tmp_path / "store.db")) as store:
+        study = store.create_study("study", specification=("5bec", {}), settings={}, seed=0)
+        worker = Worker()
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        before = _heartbeat(store)
+        with Heartbeat(store, asked.id, worker.name, period=0.005):
+            deadline = time.monotonic() + 10
+            while _heartbeat(store) == before and time.monotonic() < deadline:
+                time.sleep(0.002)
+        assert _heartbeat(store) > before
+        worker.close()
+
+
+def _heartbeat(store: Store) -> str:
+    with store._reading() as connection:
+        return str(connection.exec_driver_sql("SELECT heartbeat FROM proposal").scalar_one())
