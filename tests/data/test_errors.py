@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,10 +88,22 @@ def test_a_truncated_archive_is_refused(
 ) -> None:
     archive = pack(photos, suffix)
     content = archive.read_bytes()
-    # A plain archive is cut at a block, where it reads like a shorter one.
-    archive.write_bytes(content[: int(len(content) * share) // 512 * 512])
+    archive.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(UserError, match=refused("archive", archive.name, "truncated or damaged")):
         load(str(archive))
+
+
+def test_an_archive_cut_between_two_members_is_refused(
+    photos: Path, pack: Callable[[Path, str], Path]
+) -> None:
+    path = pack(photos, ".tar")
+    with tarfile.open(path) as archive:
+        boundary = archive.getmembers()[-3].offset
+    path.write_bytes(path.read_bytes()[:boundary])
+    with tarfile.open(path) as archive:
+        archive.getmembers()  # tarfile takes it for a shorter archive
+    with pytest.raises(UserError, match=refused("truncated or damaged", "no end-of-archive")):
+        load(str(path))
 
 
 def test_an_unreadable_image_is_named(photos: Path) -> None:

@@ -81,7 +81,9 @@ def test_the_same_seed_gives_the_same_outcome_and_weights(
 ) -> None:
     recipe = replace(quick, crop=1, flip=True, label_smoothing=0.1)
     first, second, other = linear(), linear(), linear()
-    outcomes = [train(first, dataset, recipe, 5), train(second, dataset, recipe, 5)]
+    outcomes = [train(first, dataset, recipe, 5)]
+    torch.manual_seed(77)  # the global generator has no say
+    outcomes.append(train(second, dataset, recipe, 5))
     assert timeless(outcomes[0]) == timeless(outcomes[1])
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -110,6 +112,17 @@ def test_held_out_images_are_never_trained_on(dataset: DataSet, quick: Fidelity)
     a, b = (train(linear(), data, quick, 0) for data in (dataset, changed))
     assert a.loss_sum == b.loss_sum
     assert a.accuracy != b.accuracy
+
+
+def test_measuring_accuracy_keeps_the_mode_of_the_network(dataset: DataSet) -> None:
+    net = linear().train()
+    state = copy.deepcopy(net.state_dict())
+    scores = [accuracy(net, dataset.test, dataset) for _ in range(3)]
+    assert len(set(scores)) == 1, "dropout was on"
+    assert net.training
+    accuracy(net.eval(), dataset.test, dataset)
+    assert not net.training
+    assert all(torch.equal(value, state[key]) for key, value in net.state_dict().items())
 
 
 def test_fewer_images_are_a_stratified_part_and_the_holdout_stays(
