@@ -1,0 +1,132 @@
+#include "syno/access/wasted.h"
+
+#include <algorithm>
+
+#include "syno/access/components.h"
+
+namespace syno {
+namespace {
+
+class WasteFinder {
+ public:
+  explicit WasteFinder(const Operator& op)
+      : graph_(op.graph()), map_(make_access_map(op)), depends_(dependences(map_)) {
+    for (std::size_t i = 0; i < map_.expressions.size(); ++i) {
+      bool held = graph_.share_count(static_cast<CoordinateId>(i)) > 0;
+      for (const CoordinateId below : {map_.expressions[i].a, map_.expressions[i].b})
+        held = held || (below != kNoCoordinate && in_weight(below));
+      in_weight_.push_back(held);
+    }
+  }
+
+  std::vector<Refusal> find() const {
+    std::vector<Refusal> result;
+    find_expand(result);
+    find_unfold(result);
+    find_weight(result);
+    find_reduce(result);
+    return result;
+  }
+
+  bool weight_sees(std::size_t t, CoordinateId leaf) const {
+    const auto& dims = map_.weights[t];
+    return std::any_of(dims.begin(), dims.end(),
+                       [&](CoordinateId id) { return depends(id, leaf); });
+  }
+  const AccessMap& map() const { return map_; }
+
+ private:
+  bool depends(CoordinateId id, CoordinateId leaf) const {
+    return depends_[static_cast<std::size_t>(id)][static_cast<std::size_t>(leaf)];
+  }
+  bool reductions_only(CoordinateId id) const {
+    return std::none_of(map_.iterators.begin(), map_.iterators.end(),
+                        [&](CoordinateId iterator) { return depends(id, iterator); });
+  }
+  bool in_weight(CoordinateId id) const { return in_weight_[static_cast<std::size_t>(id)]; }
+  std::string quoted(CoordinateId id) const { return "'" + graph_.name(id) + "'"; }
+
+  void find_expand(std::vector<Refusal>& result) const {
+    for (const Step& step : graph_.steps()) {
+      if (step.primitive != Primitive::kExpand || !reductions_only(step.in[0])) continue;
+      result.push_back({reason::kWastedExpand, "expand of " + quoted(step.in[0]) +
+                                                   ", which depends on reductions only: it only "
+                                                   "scales the result"});
+      return;
+    }
+  }
+
+  void find_unfold(std::vector<Refusal>& result) const {
+    for (const CoordinateId id : map_.windows) {
+      const Expression& expression = map_.at(id);
+      if (!reductions_only(id) || in_weight(expression.a) || in_weight(expression.b)) continue;
+      result.push_back({reason::kWastedUnfold, "unfold of " + quoted(expression.a) + " and " +
+                                                   quoted(expression.b) +
+                                                   ", which depend on reductions only and are in "
+                                                   "no weight"});
+      return;
+    }
+  }
+
+  // A term multiplies A[u] * B[v] with u among v: C[v] = A[u] * B[v] is any tensor over v already with A = 1, wherever
+  // the sums stand, as no reduction of A is missing in B.
+  void find_weight(std::vector<Refusal>& result) const {
+    for (std::size_t t = 0; t < map_.weights.size(); ++t) {
+      for (std::size_t other = 0; other < map_.weights.size(); ++other) {
+        if (t == other) continue;
+        const auto& dims = map_.weights[t];
+        const auto& more = map_.weights[other];
+        const bool held = std::all_of(dims.begin(), dims.end(), [&](CoordinateId id) {
+          return std::find(more.begin(), more.end(), id) != more.end();
+        });
+        if (!held) continue;
+        result.push_back({reason::kAbsorbedWeight,
+                          "weight " + std::to_string(t) + " holds only coordinates that weight " +
+                              std::to_string(other) + " holds too: their product is weight " +
+                              std::to_string(other) + " again"});
+        return;
+      }
+    }
+  }
+
+  void find_reduce(std::vector<Refusal>& result) const {
+    for (const CoordinateId reduction : map_.reductions) {
+      const bool data = std::any_of(map_.data.begin(), map_.data.end(),
+                                    [&](CoordinateId id) { return depends(id, reduction); });
+      int weights = 0;
+      for (std::size_t t = 0; t < map_.weights.size(); ++t) weights += weight_sees(t, reduction);
+      if (data || weights > 1) continue;
+      result.push_back({reason::kWastedReduce,
+                        "reduction " + quoted(reduction) +
+                            (weights == 1 ? " reaches one weight only: it adds up that weight"
+                                          : " reaches neither data nor a weight")});
+      return;
+    }
+  }
+
+  const Graph& graph_;
+  AccessMap map_;
+  std::vector<std::vector<bool>> depends_;
+  /// By coordinate: whether a weight holds it or something it is made of.
+  std::vector<bool> in_weight_;
+};
+
+}  // namespace
+
+std::vector<Refusal> wasted_steps(const Operator& op) {
+  return WasteFinder(op).find();
+}
+
+Size pooling_size(const Operator& op) {
+  const WasteFinder finder(op);
+  Size product;
+  for (const CoordinateId reduction : finder.map().reductions) {
+    bool seen = false;
+    for (std::size_t t = 0; t < finder.map().weights.size(); ++t)
+      seen = seen || finder.weight_sees(t, reduction);
+    if (!seen) product = product * finder.map().at(reduction).extent;
+  }
+  return product;
+}
+
+}  // namespace syno

@@ -1,0 +1,39 @@
+// Steps of an operator that add nothing, under any binding: each has the name of a reason and a text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "syno/graph/operator.h"
+#include "syno/spec/ledger.h"
+
+namespace syno {
+
+namespace reason {
+/// An Expand of a coordinate that depends on reductions only: it multiplies by a number.
+inline constexpr Reason kWastedExpand = "wasted_expand";
+/// An Unfold of two sides that depend on reductions only and are in no weight: sums with fixed counts.
+inline constexpr Reason kWastedUnfold = "wasted_unfold";
+/// A weight whose coordinates are all in another weight: the product of the two is the other one again.
+inline constexpr Reason kAbsorbedWeight = "absorbed_weight";
+/// A Reduce that no data coordinate and at most one weight depends on: it only adds up a weight.
+inline constexpr Reason kWastedReduce = "wasted_reduce";
+}  // namespace reason
+
+/// One thing that speaks against an operator.
+struct Refusal {
+  /// A stable name that searches count by.
+  Reason reason;
+  /// What was found, in words.
+  std::string text;
+  /// The question could not be settled within its cost limit; nothing is known to be wrong.
+  bool undecided = false;
+};
+
+/// Where several steps are wasted for one reason, the first is named. Empty when nothing is wasted.
+std::vector<Refusal> wasted_steps(const Operator& op);
+
+/// The product of the reductions that no weight sees: how many data elements are summed before any weight.
+Size pooling_size(const Operator& op);
+
+}  // namespace syno
