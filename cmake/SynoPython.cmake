@@ -26,7 +26,8 @@ if(sources AND TARGET syno)
   else()
     set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
     nanobind_add_stub(syno_stub MODULE syno._core OUTPUT "${package}/_core.pyi"
-                      PYTHON_PATH "${PROJECT_SOURCE_DIR}/python" DEPENDS _core)
+                      PYTHON_PATH "${PROJECT_SOURCE_DIR}/python" DEPENDS _core
+                      PATTERN_FILE "${PROJECT_SOURCE_DIR}/src/bindings/stub_patterns.txt")
     set_target_properties(syno_stub PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 else()

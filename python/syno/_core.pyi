@@ -1,0 +1,366 @@
+"""
+The C++ library of Syno. Private: the public interface is the package syno.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+class UserError(Exception):
+    """
+    A mistake in what was asked for. The text says what, where, what was expected and found.
+    """
+
+class InternalError(Exception):
+    """A bug in Syno: an invariant that does not hold."""
+
+def size_names(text: str) -> list[str]:
+    """
+    The variable names in a size such as 's^-1*C_in'. UserError with the column.
+    """
+
+def parse_binding(text: str) -> dict[str, int]:
+    """Reads 'C_in=64, H=56'. UserError with the column."""
+
+def evaluate_size(text: str, binding: Mapping[str, int]) -> int:
+    """
+    The value of a size under a binding. UserError where it is not a positive integer.
+    """
+
+class Step:
+    """One step of a graph as plain data, coordinates by name."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def out(self) -> list[str]: ...
+
+    @property
+    def size(self) -> str:
+        """Block, factor or extent; empty where there is none."""
+
+    @property
+    def amount(self) -> int: ...
+
+    @property
+    def causal(self) -> bool: ...
+
+    @property
+    def dims(self) -> list[tuple[str, str]]:
+        """(coordinate, role) of each dimension of the weight."""
+
+class Graph:
+    """A partial graph, built from the output towards the input."""
+
+    def __init__(self, variables: Sequence[str], output: Sequence[tuple[str, bool, bool]]) -> None:
+        """
+        The empty graph over these variables; output: (size, unordered, causal) a dimension.
+        """
+
+    @staticmethod
+    def parse(text: str) -> Graph:
+        """Reads the text of a partial graph."""
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+
+    def apply(self, op: str, in_: Sequence[int], size: str = '', amount: int = 0, causal: bool = False, dims: Sequence[tuple[int, str]] = []) -> list[int]:
+        """Takes one step; returns the coordinates it produced."""
+
+    @property
+    def frontier(self) -> list[int]:
+        """Coordinates the data is read at."""
+
+    def name(self, coordinate: int) -> str:
+        """The canonical name of a coordinate."""
+
+    def extent(self, coordinate: int) -> str:
+        """The extent of a coordinate as a size string."""
+
+    @property
+    def steps(self) -> list[Step]: ...
+
+    @property
+    def depth(self) -> int: ...
+
+    @property
+    def primitives(self) -> dict[str, int]:
+        """How many steps use each primitive."""
+
+    def dot(self) -> str:
+        """A drawing in Graphviz' language."""
+
+class Operator:
+    """A complete graph matched to its input, in canonical form."""
+
+    def __init__(self, graph: Graph, input: Sequence[tuple[str, bool, bool]], match: Sequence[int]) -> None:
+        """
+        match: the coordinate of the frontier that each input dimension is read at.
+        """
+
+    @staticmethod
+    def parse(text: str) -> Operator:
+        """Reads the versioned text."""
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+
+    @property
+    def structure(self) -> str:
+        """Hash of the canonical form, 32 hexadecimal digits."""
+
+    @property
+    def input(self) -> list[tuple[str, bool, bool]]: ...
+
+    @property
+    def output(self) -> list[tuple[str, bool, bool]]: ...
+
+    @property
+    def match(self) -> list[str]: ...
+
+    @property
+    def steps(self) -> list[Step]: ...
+
+    @property
+    def variables(self) -> list[str]: ...
+
+    @property
+    def primitives(self) -> dict[str, int]:
+        """How many steps use each primitive; a contraction counts once."""
+
+    @property
+    def depth(self) -> int: ...
+
+    def weight_shapes(self, binding: Mapping[str, int]) -> list[list[int]]:
+        """Extents of each weight, canonical order."""
+
+    def dot(self) -> str:
+        """A drawing in Graphviz' language."""
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+def option_descriptors() -> list[dict[str, Any]]:
+    """
+    name, type, default, minimum and doc of every limit of a specification.
+    """
+
+def preset_names() -> list[str]:
+    """The names of the presets."""
+
+def preset_doc(name: str) -> str:
+    """What a preset is, in a sentence."""
+
+def preset_source(name: str) -> dict[str, Any]:
+    """The fields of a preset. UserError that lists the presets."""
+
+class Specification:
+    """Shapes, variables, bindings and limits."""
+
+    def __init__(self, input: str, output: str, primary: Sequence[str], coefficient: Sequence[str], bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int], layer_macs: Sequence[float], passed_through: Sequence[tuple[int, int]], limits: Mapping[str, float]) -> None: ...
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The fields it was made from."""
+
+    @property
+    def text(self) -> str:
+        """"input -> output"."""
+
+    @property
+    def key(self) -> str:
+        """Hash of the content, 32 hexadecimal digits."""
+
+    @property
+    def variables(self) -> list[str]: ...
+
+    @property
+    def defaults(self) -> dict[str, int]:
+        """Values of variables that a binding may leave out."""
+
+    @property
+    def full_bindings(self) -> list[dict[str, int]]:
+        """Every variable of every binding."""
+
+    @property
+    def multiplicities(self) -> list[int]: ...
+
+@overload
+def interpret(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]]) -> NDArray[numpy.int64]: ...
+
+@overload
+def interpret(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]]) -> NDArray[numpy.float64]:
+    """
+    y by the definition, one term at a time. Exact for int64; UserError on overflow.
+    """
+
+@overload
+def interpret_at(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], positions: Sequence[int]) -> NDArray[numpy.int64]: ...
+
+@overload
+def interpret_at(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], positions: Sequence[int]) -> NDArray[numpy.float64]:
+    """y at row-major positions of the output."""
+
+@overload
+def gradients(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], dy: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], list[NDArray[numpy.int64]]]: ...
+
+@overload
+def gradients(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], dy: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], list[NDArray[numpy.float64]]]:
+    """Gradients of sum(dy * y) with respect to x and every weight."""
+
+class OperatorShapes:
+    """Extents of all tensors under a binding."""
+
+    @property
+    def input(self) -> list[int]: ...
+
+    @property
+    def output(self) -> list[int]: ...
+
+    @property
+    def weights(self) -> list[list[int]]: ...
+
+def operator_shapes(op: Operator, binding: Mapping[str, int]) -> OperatorShapes:
+    """UserError where a size is not a positive integer."""
+
+def semantic_key(op: Operator, spec: Specification) -> str:
+    """
+    Equal only for operators that are the same under every binding of the specification.
+    """
+
+def random_operator(seed: int, batch: bool = False, unordered: float = 0.0, causal_windows: float = 0.0, min_weights: int = 0, max_terms: int = 20000) -> tuple[Operator, dict[str, int]]:
+    """
+    A random well-formed operator with a small binding, for tests. The same on every machine.
+    """
+
+def rule_catalogue() -> list[dict[str, str]]:
+    """
+    id, name, kind (exact, approximate, restriction) and doc of every rule.
+    """
+
+class RuleSet:
+    """Which rules are on; all of them at first."""
+
+    def __init__(self) -> None: ...
+
+    def set(self, rule: str, on: bool) -> None:
+        """Switches one rule by id or name. UserError that lists the rules."""
+
+    def is_on(self, rule: str) -> bool: ...
+
+    @property
+    def version(self) -> str:
+        """Changes when a rule is added, changed or switched."""
+
+class Plan:
+    """An operator under one binding as an ordered list of stages."""
+
+    def __init__(self, op: Operator, binding: Mapping[str, int]) -> None:
+        """The cheapest one: least MACs, then least elements written."""
+
+    @property
+    def text(self) -> str:
+        """One line a stage with shape and cost, and the totals."""
+
+    @property
+    def macs(self) -> int: ...
+
+    @property
+    def written(self) -> int:
+        """Elements written by all stages."""
+
+    @property
+    def stage_macs(self) -> list[int]: ...
+
+    @property
+    def params(self) -> int: ...
+
+    @property
+    def fan_in(self) -> list[int]:
+        """Terms summed per element that each weight helps to make."""
+
+    @property
+    def exact(self) -> bool:
+        """False when not every order of the steps was costed."""
+
+def macs(op: Operator, binding: Mapping[str, int]) -> int:
+    """Multiply-adds of the cheapest plan."""
+
+def params(op: Operator, binding: Mapping[str, int]) -> int:
+    """Elements of all weights."""
+
+def refusals(op: Operator, spec: Specification, rules: RuleSet) -> list[tuple[str, str]]:
+    """(reason, text) of everything a specification has against an operator."""
+
+def total_macs(op: Operator, spec: Specification) -> int:
+    """Multiply-adds over all layers that the operator fits, by multiplicity."""
+
+def total_params(op: Operator, spec: Specification) -> int:
+    """Parameters over all those layers."""
+
+class FoundOperator:
+    """An operator with its key under a specification."""
+
+    @property
+    def op(self) -> Operator: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def depth(self) -> int: ...
+
+class Enumeration:
+    """The operators of a specification up to a budget."""
+
+    @property
+    def operators(self) -> list[FoundOperator]:
+        """One a semantic key, by depth and key."""
+
+    @property
+    def graphs(self) -> int: ...
+
+    @property
+    def structures(self) -> int: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def complete_depth(self) -> int:
+        """The largest depth limit that was listed completely."""
+
+    @property
+    def exhausted(self) -> bool: ...
+
+    @property
+    def rejections(self) -> dict[str, int]: ...
+
+def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, progress: Callable[[int, int, int], bool] | None = None) -> Enumeration:
+    """
+    Lists operators by iterative deepening. progress(depth limit, nodes, operators) is called now and then; False ends the enumeration like a spent budget. Deterministic.
+    """
+
+class UniformDraws:
+    """Distinct numbers below a count in seeded order."""
+
+    def __init__(self, count: int, seed: int) -> None: ...
+
+    def at(self, n: int) -> int:
+        """The n-th draw without replacement, n < count."""
+
+    def __len__(self) -> int: ...
+
+def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
+    """
+    The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.
+    """
+
+__version__: str
