@@ -1,0 +1,24 @@
+// Operators in index notation:
+//
+//     y[n,o,h,w] = sum(i:C_in, a:k, b:k) x[n,i,h+a-k/2,w+b-k/2] * w0[o,i,a,b]
+//
+//     formula := 'y[' names '] =' ( 'sum(' name ':' size, ... ')' )? 'x[' index, ... ']' ( '* w' number '[' index, ... ']' )*
+//                ( 'where' 0 '<=' index '<' size, ... )?
+//     index   := + - * / and mod over names and sizes; '/' is floor division, mod has the sign of the divisor;
+//                * and / bind from left to right, mod binds less than + and -
+//
+// Reading x or a weight outside its extents gives 0, which is all that most windows need. A window whose value could
+// come back inside (rotated, or under a second window) has its condition behind `where`.
+#pragma once
+
+#include <string>
+
+#include "syno/graph/operator.h"
+
+namespace syno {
+
+/// One line. Names of indices are chosen from the dimensions and never are names of variables; weights and their
+/// dimensions stand in the operator's canonical order, so that w0 has the shape op.weight_shapes()[0].
+std::string formula(const Operator& op);
+
+}  // namespace syno
