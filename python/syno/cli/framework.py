@@ -33,6 +33,12 @@ class SectionOption(click.Option):
         super().__init__(*args, **options)
         self.section = section
 
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """What follows the words of help, without the range: the words say it."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 class Command(click.Command):
     """A command with examples at the end of its help; each is (what it does, the line)."""

@@ -29,6 +29,14 @@ seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same result."
 )
 
+nodes_option = click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=200_000,
+    show_default=True,
+    help="How many partial graphs the enumeration visits.",
+)
+
 _TYPES = {"int": click.INT, "float": click.FLOAT, "bool": click.BOOL, "str": click.STRING}
 _NAMES = {"bool": "yes|no"}
 
@@ -150,3 +158,21 @@ def named_specification(
     return Specification(
         input_shape, output_shape, list(primary), list(coefficient), **given, **limits
     )
+
+
+def required_specification(**named: Any) -> Specification:
+    """`named_specification`, or UserError that says how to name one."""
+    specification = named_specification(**named)
+    if specification is None:
+        raise UserError(
+            "no specification is given\n"
+            "  expected: --preset NAME, or --input, --output, --primary, --coefficient, --binding\n"
+            f"  presets: {', '.join(_presets())}"
+        )
+    return specification
+
+
+def _presets() -> list[str]:
+    from syno import Specification
+
+    return list(Specification.presets())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     examples=[
         ("an operator that a search has found", "syno show 8e296a06 --store runs.db"),
         ("the costs of an operator in a file", "syno show op.txt --binding C_in=64,C_out=64,H=28"),
-        ("from a pipe", "syno sample --preset paper/readme --count 1 --text | syno show -"),
+        ("from a pipe", "syno sample --preset paper/resnet18 --text | syno show -"),
     ],
 )
 @click.argument("op")
