@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.operator import Operator
+from syno.sampler import Sampler
 from syno.spec import Specification
+from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
 
 if TYPE_CHECKING:
     from syno.placeholder import Placeholder, slots
@@ -24,12 +26,19 @@ _LAZY = {
 
 __all__ = [
     "InternalError",
+    "LayerReport",
     "Operator",
     "Placeholder",
+    "Sampler",
     "Specification",
     "UserError",
     "__version__",
+    "conv2d",
+    "layer_report",
+    "linear",
+    "replace",
     "slots",
+    "substitute",
 ]
 
 

@@ -6,10 +6,14 @@ A dim is {"size": "s^-1*C_in", "unordered": false}, with "causal": true for a se
 iterators are o0, o1, ...; other coordinates may have any name on the way in and have the canonical
 ones on the way out. `match` names the coordinate each input dimension is read at. Steps:
 
-    {"op": "split", "in": [i, j], "out": c}            {"op": "merge", "in": i, "block": B, "out": [q, m]}
-    {"op": "shift", "in": i, "d": 1, "out": c}         {"op": "expand", "in": i}
-    {"op": "unfold", "in": [i, j], "out": c}           {"op": "stride", "in": i, "S": S, "out": c}
-    {"op": "reduce", "size": n, "out": r}              {"op": "contract", "dims": [[name, role]...]}
+    {"op": "split", "in": [i, j], "out": c}
+    {"op": "merge", "in": i, "block": B, "out": [q, m]}
+    {"op": "shift", "in": i, "d": 1, "out": c}
+    {"op": "expand", "in": i}
+    {"op": "unfold", "in": [i, j], "out": c}
+    {"op": "stride", "in": i, "S": S, "out": c}
+    {"op": "reduce", "size": n, "out": r}
+    {"op": "contract", "dims": [[name, role]...]}
 
 with "causal": true for a window that ends at its position, and roles keep, drop and join.
 """
@@ -244,7 +248,9 @@ class _Reader:
         op = step["op"]
         fields = _STEPS[op]
         source = step.get("in", [])
-        inputs = [self._coordinate(name) for name in ([source] if isinstance(source, str) else source)]
+        inputs = [
+            self._coordinate(name) for name in ([source] if isinstance(source, str) else source)
+        ]
         dims = [(self._coordinate(name), role) for name, role in step.get("dims", [])]
         size = step[_SIZE_FIELD[op]] if op in _SIZE_FIELD else ""
         graph = self._graph

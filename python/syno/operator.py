@@ -14,7 +14,7 @@ from syno.json_form import from_data, to_data
 from syno.spec import Binding, Specification, checked_binding
 
 if TYPE_CHECKING:
-    from torch import nn
+    from syno.kernel import KernelPack
 
 Array = NDArray[Any]
 
@@ -29,10 +29,16 @@ class Operator:
 
     __slots__ = ("_core", "_key", "_specification")
 
-    def __init__(self, core: _core.Operator, specification: Specification | None = None) -> None:
+    def __init__(
+        self,
+        core: _core.Operator,
+        specification: Specification | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
         self._core = core
         self._specification = specification
-        self._key: str | None = None
+        self._key = key
 
     # In and out.
 
@@ -86,8 +92,10 @@ class Operator:
         Without a specification with bindings it is `structure`, which tells fewer repeats.
         """
         if self._key is None:
-            bindings = self._specification.full_bindings if self._specification else []
-            self._key = _core.semantic_key(self._core, bindings) if bindings else self.structure
+            if self._specification is not None and self._specification.full_bindings:
+                self._key = _core.semantic_key(self._core, self._specification._core)
+            else:
+                self._key = self.structure
         return self._key
 
     # What it is.
@@ -110,6 +118,13 @@ class Operator:
     def primitives(self) -> dict[str, int]:
         """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
         return self._core.primitives
+
+    def formula(self) -> str:
+        """The operator in index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
+
+        `/` is floor division; reading outside of x or a weight gives 0.
+        """
+        return _core.formula(self._core)
 
     def dot(self) -> str:
         """A drawing in Graphviz' language, the input at the top."""
@@ -155,7 +170,7 @@ class Operator:
     def interpret(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike]
     ) -> Array:
-        """y by the definition, one term at a time: slow, and the truth that code is checked against.
+        """y by the definition, term by term: slow, and the truth that code is checked against.
 
         x: of the input's shape; weights: of `weight_shapes`, in that order. Integers give int64,
         exactly (UserError on overflow); anything else is computed in float64. A variable that the
@@ -185,6 +200,86 @@ class Operator:
         x, dy, *weights = _arrays({"x": x, "dy": dy} | _named(weights))
         return _core.gradients(self._core, values, x, weights, dy)
 
+    # What it costs, and its code.
+
+    def macs(self, binding: Binding | str | None = None) -> int:
+        """Multiply-adds of the cheapest plan under a binding, dense (masks are ignored).
+
+        Without a binding: over all layers of the specification that the operator fits, by
+        multiplicity. `flops` are twice as many.
+        """
+        if binding is None:
+            return _core.total_macs(self._core, self._layers("macs()")._core)
+        return _core.macs(self._core, self.complete(binding))
+
+    def params(self, binding: Binding | str | None = None) -> int:
+        """Elements of all weights, under a binding or over all layers as in `macs`."""
+        if binding is None:
+            return _core.total_params(self._core, self._layers("params()")._core)
+        return _core.params(self._core, self.complete(binding))
+
+    def plan(self, binding: Binding | str) -> str:
+        """The cheapest plan in readable lines: stages with shapes and multiply-adds."""
+        return self._plan(binding).text
+
+    def source(self, binding: Binding | str) -> str:
+        """PyTorch source of the class SynoOperator, an nn.Module without constructor arguments.
+
+        It needs torch alone, and takes any size of the dimensions that are passed through.
+        UserError where a size is not a positive integer under the binding.
+        """
+        source, _ = _core.emit_pytorch(self._plan(binding), self.formula())
+        return source
+
+    def kernel_pack(self, binding: Binding | str) -> KernelPack:
+        """A new torch module that computes the operator under a binding. Needs torch."""
+        from syno.kernel import KernelPack
+
+        return KernelPack(self, self.complete(binding))
+
+    def construct_kernel_packs(self) -> list[KernelPack]:
+        """One torch module a layer of the specification, in the order of its bindings.
+
+        Layers whose sizes the operator does not fit are left out. UserError when it fits none.
+        """
+        specification = self._layers("construct_kernel_packs()")
+        packs = []
+        refused = []
+        for binding, count in zip(
+            specification.full_bindings, specification.multiplicities, strict=True
+        ):
+            try:
+                packs += [self.kernel_pack(binding) for _ in range(count)]
+            except UserError as error:
+                refused.append(f"  {binding}: {str(error).splitlines()[0]}")
+        if not packs:
+            raise UserError(
+                "\n".join(["the operator fits no layer of its specification", *refused])
+            )
+        return packs
+
+    def refusals(self, specification: Specification | None = None) -> list[tuple[str, str]]:
+        """(reason, text) of everything a specification has against the operator; empty: none.
+
+        Reasons are stable names: limits, rules that restrict, quality conditions, budgets.
+        """
+        specification = specification or self._specification
+        if specification is None:
+            raise UserError("refusals() needs a specification: the operator comes without one")
+        return _core.refusals(self._core, specification._core, _core.RuleSet())
+
+    def _plan(self, binding: Binding | str) -> _core.Plan:
+        return _core.Plan(self._core, self.complete(binding))
+
+    def _layers(self, call: str) -> Specification:
+        if self._specification is None or not self._specification.full_bindings:
+            raise UserError(
+                f"{call} of an operator without layers\n"
+                "  expected: a binding, or a specification with bindings      got: neither\n"
+                "  hint: operator.with_specification(specification), or give the call a binding"
+            )
+        return self._specification
+
     # Identity of the value.
 
     def __eq__(self, other: object) -> bool:
@@ -202,9 +297,13 @@ class Operator:
     def __reduce__(self) -> tuple[Any, ...]:
         return Operator.from_text, (self.text, self._specification)
 
+    def __str__(self) -> str:
+        return self.formula()
+
     def __repr__(self) -> str:
         steps = ", ".join(f"{count} {name}" for name, count in self.primitives().items())
-        return f"<Operator {self.structure[:8]}: {', '.join(self.input)} -> {', '.join(self.output)}; {steps}>"
+        shapes = f"[{', '.join(self.input)}] -> [{', '.join(self.output)}]"
+        return f"<Operator {self.structure[:8]}: {shapes}; {steps}>"
 
 
 def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:
@@ -226,7 +325,8 @@ def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:
             raise UserError(f"{name} is not an array: {error}") from error
         if array.dtype.kind not in "biuf":
             raise UserError(
-                f"{name} holds {array.dtype}\n  expected: integers or floats      got: {array.dtype}"
+                f"{name} does not hold numbers\n"
+                f"  expected: integers or floats      got: {array.dtype}"
             )
         arrays.append(array)
     integers = all(array.dtype.kind in "biu" for array in arrays)

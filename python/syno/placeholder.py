@@ -87,7 +87,7 @@ class Placeholder(nn.Module):
             raise UserError(
                 f"this placeholder is empty: {self.binding}\n"
                 "  expected: an operator in it      got: none\n"
-                "  hint: fill it with sampler.replace(net, kernel_packs) or syno.replace(net, operator)"
+                "  hint: sampler.replace(net, kernel_packs) or syno.replace(net, operator) fills it"
             )
         self.observe(x)
         if self.layer is self.original:
@@ -128,9 +128,7 @@ class Placeholder(nn.Module):
 
 def slots(net: nn.Module) -> dict[str, Placeholder]:
     """The placeholders of a network by name, in the order of its modules."""
-    return {
-        name: module for name, module in net.named_modules() if isinstance(module, Placeholder)
-    }
+    return {name: module for name, module in net.named_modules() if isinstance(module, Placeholder)}
 
 
 def checked_slots(net: nn.Module) -> dict[str, Placeholder]:

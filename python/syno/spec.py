@@ -31,8 +31,8 @@ class Specification:
     input, output: shapes, such as "[N, C_in: unordered, H, H]".
     primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
     coefficient: small variables with values and budgets, such as "k=3: 2".
-    bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}; variables with a value
-        may be left out, and so may those that only passed-through dimensions use.
+    bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}; variables with a
+        value may be left out, and so may those that only passed-through dimensions use.
     multiplicities: how many layers each binding stands for; default one.
     layer_macs: multiply-adds of those layers together, which weigh them for `min_fit`.
     passed_through: pairs (output dimension, input dimension) that no primitive touches (batch).
@@ -76,7 +76,11 @@ class Specification:
         drop the preset's multiplicities, layer_macs and window of multiply-adds, which belong to
         its own layers. Raises UserError that lists the presets.
         """
-        return cls._from_fields(_core.preset_source(_text("preset", name)), changes)
+        fields = _core.preset_source(_text("preset", name))
+        if "bindings" in changes:
+            totals = ("min_macs", "max_macs", "min_params", "max_params")
+            fields["limits"] |= dict.fromkeys(totals, 0)
+        return cls._from_fields(fields, changes)
 
     @staticmethod
     def presets() -> dict[str, str]:
@@ -89,17 +93,15 @@ class Specification:
         return [descriptor["name"] for descriptor in _core.option_descriptors()]
 
     def with_changes(self, **changes: Any) -> Specification:
-        """A copy with other arguments or limits, as in `preset`."""
+        """A copy with changes; new bindings drop multiplicities and layer_macs."""
         return self._from_fields(self._core.source, changes)
 
     @classmethod
     def _from_fields(cls, fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Specification:
         merged = {name: fields[name] for name in _FIELDS if name != "limits"}
-        limits = dict(fields["limits"])
         if "bindings" in changes:
             merged |= {"multiplicities": None, "layer_macs": None}
-            limits |= {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
-        return cls(**merged | limits | dict(changes))
+        return cls(**merged | dict(fields["limits"]) | dict(changes))
 
     @property
     def input(self) -> str:

@@ -8,7 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/access/interpreter.h"
+#include "syno/access/key.h"
 #include "syno/access/random_graph.h"
+#include "syno/spec/specification.h"
 
 #include "bindings.h"
 
@@ -126,6 +128,14 @@ void bind_access(nb::module_& m) {
         return operator_shapes(op, resolve(op, binding));
       },
       "op"_a, "binding"_a, "UserError where a size is not a positive integer.");
+
+  m.def(
+      "semantic_key",
+      [](const Operator& op, const Specification& spec) {
+        return semantic_key(op.in_table(spec.variables()), spec.bindings()).hex();
+      },
+      "op"_a, "spec"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Equal only for operators that are the same under every binding of the specification.");
 
   m.def(
       "random_operator",

@@ -13,5 +13,10 @@ void bind_sizes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_spec(nb::module_& m);
 void bind_access(nb::module_& m);
+void bind_rules(nb::module_& m);
+void bind_plan(nb::module_& m);
+void bind_search(nb::module_& m);
+void bind_notation(nb::module_& m);
+void bind_emit(nb::module_& m);
 
 }  // namespace syno::bindings

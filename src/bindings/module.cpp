@@ -10,4 +10,9 @@ NB_MODULE(_core, m) {
   bindings::bind_graph(m);
   bindings::bind_spec(m);
   bindings::bind_access(m);
+  bindings::bind_rules(m);
+  bindings::bind_plan(m);
+  bindings::bind_search(m);
+  bindings::bind_notation(m);
+  bindings::bind_emit(m);
 }

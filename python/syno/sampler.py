@@ -1,0 +1,188 @@
+"""Sampler: enumerates the operators of a specification and draws from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from syno import _core
+from syno._errors import UserError
+from syno.operator import Operator
+from syno.spec import Binding, Specification
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from syno.kernel import KernelPack
+    from syno.layers import LayerReport
+
+Progress = Callable[[int, int, int], bool]
+
+
+class Sampler:
+    """Draws operators that map `input` to `output`, seeded and without repetition.
+
+    input, output, primary, coefficient, passed_through, limits: as in Specification.
+    net: a network whose placeholders give the bindings; equal ones become one with a multiplicity.
+    bindings: sizes of layers, when there is no network.
+    seed: of the draws. The same specification, budget and seed give the same operators.
+    max_nodes: how many partial graphs the enumeration visits, over all depths.
+    progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
+
+    The operators are enumerated at the first use, by iterative deepening: all those of the largest
+    depth that the budget covers, one a semantic key. Raises UserError for a network without slots
+    and for what a Specification refuses.
+    """
+
+    def __init__(
+        self,
+        input: str,
+        output: str,
+        primary: Sequence[str],
+        coefficient: Sequence[str] = (),
+        *,
+        net: nn.Module | None = None,
+        seed: int = 0,
+        bindings: Iterable[Binding | str] | None = None,
+        max_nodes: int = 200_000,
+        progress: Progress | None = None,
+        **limits: Any,
+    ) -> None:
+        if bindings is not None:
+            limits["bindings"] = bindings
+        specification = Specification(input, output, primary, coefficient, **limits)
+        self._start(specification, net, seed, max_nodes, progress)
+
+    @classmethod
+    def from_specification(
+        cls,
+        specification: Specification,
+        *,
+        net: nn.Module | None = None,
+        seed: int = 0,
+        max_nodes: int = 200_000,
+        progress: Progress | None = None,
+    ) -> Sampler:
+        """A sampler of a specification.
+
+        The placeholders of `net`, if given, take the place of its bindings; limits on macs and
+        params that were about other bindings go with those.
+        """
+        if not isinstance(specification, Specification):
+            raise UserError(f"expected a Specification, got {type(specification).__name__}")
+        sampler = cls.__new__(cls)
+        sampler._start(specification, net, seed, max_nodes, progress)
+        return sampler
+
+    def _start(
+        self,
+        specification: Specification,
+        net: nn.Module | None,
+        seed: int,
+        max_nodes: int,
+        progress: Progress | None,
+    ) -> None:
+        for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+                raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+        if net is not None:
+            from syno.surgery import slot_bindings
+
+            totals = ("min_macs", "max_macs", "min_params", "max_params")
+            dropped = dict.fromkeys(totals, 0) if specification.full_bindings else {}
+            specification = specification.with_changes(
+                **slot_bindings(net, specification), **dropped
+            )
+        if not specification.full_bindings:
+            raise UserError(
+                "the sampler has no layer to find operators for\n"
+                "  expected: a network with placeholders, or bindings      got: neither\n"
+                "  hint: Sampler(..., net=net), or bindings=[{...}] with a size for each of "
+                + ", ".join(v for v in specification.variables if v not in specification.defaults)
+            )
+        self._specification = specification
+        self._seed = seed
+        self._max_nodes = max_nodes
+        self._progress = progress
+        self._rules = _core.RuleSet()
+        self._enumeration: _core.Enumeration | None = None
+        self._operators: list[Operator] | None = None
+        self._drawn = 0
+        self._draws: _core.UniformDraws | None = None
+
+    @property
+    def specification(self) -> Specification:
+        """What is sampled, with the bindings of the network."""
+        return self._specification
+
+    @property
+    def rules(self) -> str:
+        """The version of the rule set."""
+        return self._rules.version
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Everything that was enumerated, one operator a semantic key, by depth and key."""
+        if self._operators is None:
+            self._operators = [
+                Operator(found.op, self._specification, key=found.key)
+                for found in self._enumerated().operators
+            ]
+        return self._operators
+
+    def sample(self) -> Operator:
+        """The next operator: uniform among those not drawn yet. UserError when none is left."""
+        operators = self.operators
+        if self._draws is None:
+            self._draws = _core.UniformDraws(len(operators), self._seed)
+        if self._drawn >= len(operators):
+            raise UserError(self._exhausted())
+        self._drawn += 1
+        return operators[self._draws.at(self._drawn - 1)]
+
+    def statistics(self) -> dict[str, Any]:
+        """What the enumeration met: operators, nodes, depth, and rejections by reason."""
+        found = self._enumerated()
+        return {
+            "operators": len(found.operators),
+            "structures": found.structures,
+            "graphs": found.graphs,
+            "nodes": found.nodes,
+            "complete_depth": found.complete_depth,
+            "exhausted": found.exhausted,
+            "rules": self.rules,
+            "rejections": dict(sorted(found.rejections.items(), key=lambda item: -item[1])),
+        }
+
+    def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
+        """Puts kernel packs into the placeholders of `net`, each where its binding fits.
+
+        Returns what became of each slot; a slot without a pack of its binding keeps its original.
+        UserError when the network has no slots, or packs are left over.
+        """
+        from syno.surgery import replace_with_packs
+
+        return replace_with_packs(net, kernel_packs, self._specification)
+
+    def _enumerated(self) -> _core.Enumeration:
+        if self._enumeration is None:
+            self._enumeration = _core.enumerate(
+                self._specification._core, self._rules, 0, self._max_nodes, self._progress
+            )
+        return self._enumeration
+
+    def _exhausted(self) -> str:
+        found = self._enumerated()
+        reasons: Mapping[str, int] = self.statistics()["rejections"]
+        most = ", ".join(f"{name} {count:,}" for name, count in list(reasons.items())[:5])
+        if self._drawn:
+            what = f"all {self._drawn} operators have been drawn"
+        else:
+            what = "no operator connects the shapes"
+        return (
+            f"{what}\n"
+            f"  in {self._specification!r}, {found.nodes:,} partial graphs up to depth "
+            f"{found.complete_depth}\n"
+            f"  most frequent rejections: {most or 'none'}\n"
+            "  hint: larger budgets of variables, max_depth or max_nodes reach more operators"
+        )

@@ -1,0 +1,64 @@
+"""Slots for a network's layers: find them, fill them, and say what became of each.
+
+`import syno` loads this module and needs no torch; the functions do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from syno.layers import LayerFilter, LayerReport, LayerRow, conv2d, linear
+from syno.operator import Operator
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+def substitute(
+    net: nn.Module,
+    where: LayerFilter | None = None,
+    example_input: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+) -> nn.Module:
+    """A copy of `net` in which the layers that `where` describes are slots with their originals.
+
+    where: default conv2d(kernel=3, groups=1).
+    example_input: what the network is run on once to learn the sizes of its maps. Without one each
+        slot learns its sizes when the network first runs.
+
+    The copy computes what `net` does until an operator fills a slot; `layer_report` says which
+    layers became slots and why others did not. Raises UserError when none does.
+    """
+    from syno.surgery import put_slots
+
+    return put_slots(net, conv2d(kernel=3, groups=1) if where is None else where, example_input)
+
+
+def replace(net: nn.Module, operator: Operator) -> LayerReport:
+    """Fills every slot of `net` with the operator, each with weights of its own.
+
+    A slot that the operator cannot fill, because a size is illegal there, keeps its original, and
+    the report says why. Raises UserError when the network has no slots or the operator fits none.
+    """
+    from syno.surgery import replace_slots
+
+    return replace_slots(net, operator)
+
+
+def layer_report(net: nn.Module) -> LayerReport:
+    """Every layer that operators may replace: found, replaced, or kept and why."""
+    from syno import surgery
+
+    return surgery.layer_report(net)
+
+
+__all__ = [
+    "LayerFilter",
+    "LayerReport",
+    "LayerRow",
+    "conv2d",
+    "layer_report",
+    "linear",
+    "replace",
+    "substitute",
+]

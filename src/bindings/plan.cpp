@@ -1,0 +1,56 @@
+// plan/: the cheapest plan of an operator under a binding.
+#include "syno/plan/plan.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+
+namespace syno::bindings {
+namespace {
+
+using namespace nb::literals;
+using Bound = std::map<std::string, std::int64_t>;
+
+Values resolve(const Operator& op, const Bound& binding) {
+  return Binding(binding).resolve(*op.variables());
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& m) {
+  nb::class_<Plan>(m, "Plan", "An operator under one binding as an ordered list of stages.")
+      .def(
+          "__init__",
+          [](Plan* self, const Operator& op, const Bound& binding) {
+            const nb::gil_scoped_release release;
+            new (self) Plan(plan(op, resolve(op, binding)));
+          },
+          "op"_a, "binding"_a, "The cheapest one: least MACs, then least elements written.")
+      .def_prop_ro("text", &Plan::text, "One line a stage with shape and cost, and the totals.")
+      .def_prop_ro("macs", [](const Plan& p) { return p.cost.macs; })
+      .def_prop_ro(
+          "written", [](const Plan& p) { return p.cost.written; },
+          "Elements written by all stages.")
+      .def_prop_ro("stage_macs",
+                   [](const Plan& p) {
+                     std::vector<std::int64_t> macs;
+                     for (const Stage& stage : p.stages) macs.push_back(stage.cost.macs);
+                     return macs;
+                   })
+      .def_ro("params", &Plan::params)
+      .def_ro("fan_in", &Plan::fan_in, "Terms summed per element that each weight helps to make.")
+      .def_ro("exact", &Plan::exact, "False when not every order of the steps was costed.");
+  m.def(
+      "macs",
+      [](const Operator& op, const Bound& binding) { return macs(op, resolve(op, binding)); },
+      "op"_a, "binding"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Multiply-adds of the cheapest plan.");
+  m.def(
+      "params",
+      [](const Operator& op, const Bound& binding) { return params(op, resolve(op, binding)); },
+      "op"_a, "binding"_a, "Elements of all weights.");
+}
+
+}  // namespace syno::bindings
