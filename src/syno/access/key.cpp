@@ -50,9 +50,12 @@ key::Points normal_form(const Operator& op, const Values& values) {
     key::simplify_partitions(points);
     key::simplify_conditions(points);
     if (points.masked) return points;
-    if (key::split_bases(points)) continue;
-    if (!key::coarsen_digits(points)) return points;
+    if (key::split_bases(points) || key::free_top_digits(points) || key::cover_windows(points))
+      continue;
+    if (!key::coarsen_digits(points)) break;
   }
+  key::drop_implied_bounds(points);
+  return points;
 }
 
 // Shapes are part of every key: keys of different specifications never meet.

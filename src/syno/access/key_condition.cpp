@@ -77,7 +77,36 @@ Condition negated(const Condition& condition) {
   return result;
 }
 
+// Whether `source` keeps target.form >= target.low: F >= low_G + min(F - G).
+bool implies_low(Algebra& algebra, const Condition& source, const Condition& target) {
+  if (source.low == kNoLow) return false;
+  const Form difference = algebra.combine(target.form, 1, source.form, -1);
+  return plus(source.low, algebra.box_range(difference).low) >= target.low;
+}
+
 }  // namespace
+
+void drop_implied_bounds(Points& points) {
+  Algebra& algebra = points.algebra;
+  auto& conditions = points.conditions;
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    for (int side = 0; side < 2; ++side) {
+      Condition target = side == 0 ? conditions[i] : negated(conditions[i]);
+      if (target.low == kNoLow) continue;
+      for (std::size_t j = 0; j < conditions.size(); ++j) {
+        if (i == j || (!implies_low(algebra, conditions[j], target) &&
+                       !implies_low(algebra, negated(conditions[j]), target)))
+          continue;
+        target.low = kNoLow;
+        conditions[i] = side == 0 ? target : negated(target);
+        break;
+      }
+    }
+  }
+  std::erase_if(conditions, always_holds);
+  // What was dropped is no condition any more, so its facts may not rewrite what is left.
+  for (Condition& condition : conditions) condition.step = -1;
+}
 
 void simplify_conditions(Points& points) {
   std::vector<Condition> kept;

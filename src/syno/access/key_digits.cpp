@@ -27,37 +27,31 @@ Form shifted(Algebra& algebra, const Cut& cut, Integer low) {
   return result;
 }
 
-// The factor of `base` in `form`, outside carries.
-Integer factor_of(const Algebra& algebra, const Form& form, int base) {
-  for (const Term& term : form.terms) {
-    if (algebra.atom(term.atom).base == base) return term.factor;
-  }
-  return 0;
-}
-
-bool is_only(const Algebra& algebra, const Form& form, int base) {
-  return form.terms.size() == 1 && algebra.atom(form.terms[0].atom).base == base;
-}
-
 // Whether high*extent(low) + low is one digit wherever either occurs.
 bool fit_together(const Points& points, const std::vector<const Form*>& forms, int high, int low) {
+  const std::size_t first_carry = points.exact.size() + points.conditions.size();
   const Algebra& algebra = points.algebra;
   const Integer extent = algebra.extent(low);
   const auto fits = [&](const Form& form) {
-    const Integer low_factor = factor_of(algebra, form, low);
-    const Integer high_factor = factor_of(algebra, form, high);
+    const Integer low_factor = algebra.factor_of(form, low);
+    const Integer high_factor = algebra.factor_of(form, high);
     return high_factor % extent == 0 && high_factor / extent == low_factor;
   };
-  for (const Form* form : forms) {
-    if (!fits(*form)) return false;
+  // A carry of the two alone is one of the joined digit (Algebra::join_bit).
+  const auto fits_as_bit = [&](const Form& form) {
+    return extent == 2 && form.terms.size() == 2 && algebra.factor_of(form, low) == 1 &&
+           algebra.factor_of(form, high) == 1;
+  };
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    if (!fits(*forms[i]) && !(i >= first_carry && fits_as_bit(*forms[i]))) return false;
   }
   for (const Partition& partition : points.partitions) {
     bool low_alone = false;
     bool high_alone = false;
     for (const Form& generator : partition.generators) {
-      if (is_only(algebra, generator, low)) {
+      if (algebra.is_lone(generator, low)) {
         low_alone = true;
-      } else if (is_only(algebra, generator, high)) {
+      } else if (algebra.is_lone(generator, high)) {
         high_alone = true;
       } else if (!fits(generator)) {
         return false;
@@ -68,7 +62,7 @@ bool fit_together(const Points& points, const std::vector<const Form*>& forms, i
   return true;
 }
 
-// The inner forms of all carries that occur, and the exact forms and conditions.
+// Exact forms, conditions, then the inner forms of all carries that occur.
 std::vector<const Form*> fixed_forms(const Points& points) {
   std::vector<const Form*> forms;
   for (const Exact& exact : points.exact) forms.push_back(&exact.form);
@@ -89,7 +83,7 @@ void join(Points& points, int high, int low) {
     auto& generators = partition.generators;
     const auto alone = [&](int base) {
       return std::find_if(generators.begin(), generators.end(),
-                          [&](const Form& form) { return is_only(algebra, form, base); });
+                          [&](const Form& form) { return algebra.is_lone(form, base); });
     };
     if (alone(low) == generators.end()) continue;
     generators.erase(alone(low));
@@ -179,7 +173,7 @@ void reflect_digits(Points& points) {
     bool down = false;
     bool up = false;
     for (const Exact& exact : points.exact) {
-      const Integer factor = factor_of(algebra, exact.form, base);
+      const Integer factor = algebra.factor_of(exact.form, base);
       down |= factor < 0;
       up |= factor > 0;
     }

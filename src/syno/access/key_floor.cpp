@@ -63,7 +63,7 @@ bool Algebra::cut_digits(Form& form, Integer divisor, Form& out) {
 // floor((H + L)/B) = floor((H/g + floor(L/g)) / (B/g)) when g divides B and all of H; used when floor(L/g) has no carry
 // of its own: a constant or linear, so that low digits the floor does not see disappear.
 bool Algebra::drop_low_part(Form& form, Integer& divisor, int before) {
-  std::vector<Integer> candidates;
+  std::vector<Integer> candidates{std::gcd(form.constant, divisor)};
   for (std::size_t i = 0; i < form.terms.size(); ++i) {
     candidates.push_back(std::gcd(form.terms[i].factor, divisor));
     Integer others = divisor;
@@ -114,6 +114,26 @@ bool Algebra::flatten(Form& form, Integer& divisor) {
   return false;
 }
 
+// floor((a + b + k)/B) = floor((2*a + b + 1 + 2*k)/(2*B)) for a bit b: done where 2*a + b is one digit.
+bool Algebra::join_bit(Form& form, Integer& divisor) {
+  if (form.terms.size() != 2) return false;
+  for (int i = 0; i < 2; ++i) {
+    const Term& high_term = form.terms[static_cast<std::size_t>(i)];
+    const Term& low_term = form.terms[static_cast<std::size_t>(1 - i)];
+    const Atom& high = atom(high_term.atom);
+    const Atom& low = atom(low_term.atom);
+    if (high_term.factor != 1 || low_term.factor != 1 || low.base < 0 || low.base != high.base ||
+        low.high != 2 * low.low || low.high != high.low)
+      continue;
+    const Integer constant = plus(times(2, form.constant), 1);
+    form = digit(low.base, low.low, high.high);
+    form.constant = constant;
+    divisor = times(divisor, 2);
+    return true;
+  }
+  return false;
+}
+
 // Any function of one two-valued atom is linear in it.
 bool Algebra::two_valued(const Form& form, Integer divisor, Form& out) {
   if (form.terms.size() != 1) return false;
@@ -131,6 +151,23 @@ bool Algebra::two_valued(const Form& form, Integer divisor, Form& out) {
   return true;
 }
 
+// A fact that the form repeats up to multiples of the divisor: floor((fact + B*X + k)/B) = X + floor((fact + k)/B).
+bool Algebra::quotient_by_fact(const Form& form, Integer divisor, int before, Form& out) {
+  for (const Fact& fact : facts) {
+    if (fact.step >= before || fact.form.terms.empty()) continue;
+    Form multiples;
+    Form rest = combine(form, 1, fact.form, -1);
+    take_multiples(rest, divisor, multiples);
+    const Interval other = box_range(rest);
+    const auto constant = constant_quotient({other.low, plus(other.high, fact.high)}, divisor);
+    if (!constant) continue;
+    out = sum(out, multiples);
+    out.constant = plus(out.constant, *constant);
+    return true;
+  }
+  return false;
+}
+
 Form Algebra::floor_divide(Form form, Integer divisor, int before) {
   const Recursion recursion(*this);
   Form out;
@@ -145,6 +182,7 @@ Form Algebra::floor_divide(Form form, Integer divisor, int before) {
       out.constant = plus(out.constant, *constant);
       return out;
     }
+    if (quotient_by_fact(form, divisor, before, out)) return out;
     const Integer common = common_divisor(form, divisor);
     if (common > 1) {
       for (Term& term : form.terms) term.factor /= common;
@@ -153,6 +191,12 @@ Form Algebra::floor_divide(Form form, Integer divisor, int before) {
       continue;
     }
     if (two_valued(form, divisor, out)) return out;
+    if (join_bit(form, divisor)) continue;
+    if (divisor == 2 && form.constant == 1 && box_range(form).width() == 2) {
+      // The halves of a sum of two bits add up to it: floor((R + 1)/2) = R - floor(R/2).
+      form.constant = 0;
+      return combine(sum(out, form), 1, floor_divide(form, 2, before), -1);
+    }
     if (drop_low_part(form, divisor, before)) continue;
     if (flatten(form, divisor)) continue;
     Form carry;

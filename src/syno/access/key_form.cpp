@@ -195,6 +195,24 @@ Form Algebra::substitute(const Form& form, const Replace& replace, int before) {
   return result;
 }
 
+bool Algebra::mentions(const Form& form, int base) const {
+  return std::any_of(form.terms.begin(), form.terms.end(), [&](const Term& term) {
+    const Atom& found = atom(term.atom);
+    return found.is_digit() ? found.base == base : mentions(found.inner, base);
+  });
+}
+
+Integer Algebra::factor_of(const Form& form, int base) const {
+  for (const Term& term : form.terms) {
+    if (atom(term.atom).base == base) return term.factor;
+  }
+  return 0;
+}
+
+bool Algebra::is_lone(const Form& form, int base) const {
+  return form.terms.size() == 1 && atom(form.terms[0].atom).base == base;
+}
+
 void Algebra::visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const {
   for (const Term& term : form.terms) {
     const Atom& found = atom(term.atom);

@@ -112,6 +112,13 @@ class Algebra {
   /// Calls visit(atom) for every atom in `form` and inside its carries.
   void visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const;
 
+  /// Whether `base` occurs in `form` or inside its carries.
+  bool mentions(const Form& form, int base) const;
+  /// The factor of the first digit of `base` outside carries; 0 when there is none.
+  Integer factor_of(const Form& form, int base) const;
+  /// Whether `form` is a digit of `base` times a factor, and a constant.
+  bool is_lone(const Form& form, int base) const;
+
   std::vector<Fact> facts;
 
  private:
@@ -133,6 +140,8 @@ class Algebra {
   bool cut_digits(Form& form, Integer divisor, Form& out);
   bool drop_low_part(Form& form, Integer& divisor, int before);
   bool flatten(Form& form, Integer& divisor);
+  bool quotient_by_fact(const Form& form, Integer divisor, int before, Form& out);
+  bool join_bit(Form& form, Integer& divisor);
   bool two_valued(const Form& form, Integer divisor, Form& out);
 
   std::vector<Base> bases_;

@@ -1,6 +1,7 @@
 #include "syno/access/key_points.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
@@ -205,10 +206,11 @@ Points read_points(const Operator& op, const Values& values) {
 
 void rewrite(Points& points, const Replace& replace) {
   Algebra& algebra = points.algebra;
-  for (std::size_t i = 0; i < algebra.facts.size(); ++i) {
-    const Fact fact = algebra.facts[i];
-    algebra.facts[i].form = algebra.substitute(fact.form, replace, fact.step);
-  }
+  // A fact in old variables must never meet a form in new ones.
+  const std::vector<Fact> facts = std::exchange(algebra.facts, {});
+  for (const Fact& fact : facts)
+    algebra.facts.push_back(
+        {algebra.substitute(fact.form, replace, fact.step), fact.high, fact.step});
   for (Rotation& rotation : points.rotations)
     rotation.before = algebra.substitute(rotation.before, replace, rotation.step);
   for (Exact& exact : points.exact) exact.form = algebra.substitute(exact.form, replace, kAllSteps);

@@ -98,6 +98,17 @@ void simplify_partitions(Points& points);
 /// Normalises bounds, drops conditions that always hold, and finds out whether one never does.
 void simplify_conditions(Points& points);
 
+/// Where one digit of the box takes up, modulo its extent, whatever else is added to it, that sum takes its place: the
+/// rest reaches the carry alone. Returns whether anything changed.
+bool free_top_digits(Points& points);
+
+/// Where a window covers its whole extent whatever else is added, the place in the extent takes the place of the window's
+/// digit, and the condition is gone. Returns whether anything changed.
+bool cover_windows(Points& points);
+
+/// Drops bounds that another bound implies. The last rewrite of all: facts may not be used on what is left.
+void drop_implied_bounds(Points& points);
+
 /// Turns digits round that only ever count down.
 void reflect_digits(Points& points);
 

@@ -65,7 +65,11 @@ class Settler {
                     [&](const Form& form) { return is_digit(lone_base(algebra_, form)); });
       generators.push_back(algebra_.modulo(value_of_parts(), modulus, kAllSteps));
     }
-    for (const int base : digits_) std::erase(points_.box, base);
+    for (const int base : digits_) {
+      std::erase(points_.box, base);
+      std::erase_if(algebra_.facts,
+                    [&](const Fact& fact) { return algebra_.mentions(fact.form, base); });
+    }
     for (const Rotation::Part& part : rotation_.parts) points_.box.push_back(part.base);
     return true;
   }
@@ -116,9 +120,8 @@ class Settler {
   }
 
   bool mentions_digit(const Form& form) const {
-    bool found = false;
-    algebra_.visit_atoms(form, [&](const Atom& atom) { found |= is_digit(atom.base); });
-    return found;
+    return std::any_of(digits_.begin(), digits_.end(),
+                       [&](int base) { return algebra_.mentions(form, base); });
   }
 
   bool seen_outside_partitions() const {
