@@ -32,9 +32,9 @@ seed_option = click.option(
 nodes_option = click.option(
     "--max-nodes",
     type=click.IntRange(min=1),
-    default=200_000,
+    default=30_000,
     show_default=True,
-    help="How many partial graphs the enumeration visits.",
+    help="How many partial graphs the enumeration visits: more reach deeper operators.",
 )
 
 _TYPES = {"int": click.INT, "float": click.FLOAT, "bool": click.BOOL, "str": click.STRING}
@@ -145,7 +145,7 @@ def named_specification(
             "both --preset and shapes or variables are given\n"
             "  expected: either --preset, or --input, --output, --primary and --coefficient"
         )
-    given = {"bindings": list(bindings)} if bindings else {}
+    given: dict[str, Any] = {"bindings": list(bindings)} if bindings else {}
     if preset is not None:
         return Specification.preset(preset, **given, **limits)
     if input_shape is None and output_shape is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,9 +18,12 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
+
+_LINE_EVERY = 10.0  # seconds between progress lines where there is no terminal
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 dry_run_option = click.option(
@@ -44,6 +48,13 @@ def say(text: str = "") -> None:
 def print_json(value: Any) -> None:
     """`value` as indented JSON on stdout."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def indented(text: str, by: int) -> Text:
+    """`text` as it is, `by` columns from the left; a terminal wraps what is too long for it."""
+    from rich.text import Text
+
+    return Text("\n".join(f"{'':{by}}{line}" for line in text.rstrip("\n").split("\n")))
 
 
 def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
@@ -76,19 +87,26 @@ class Move(Protocol):
         """Move to `done`."""
 
 
+def _quiet_move(description: str, total: int | None) -> Move:
+    last = time.monotonic()
+
+    def line(done: int, remark: str = "") -> None:
+        nonlocal last
+        if remark and time.monotonic() - last >= _LINE_EVERY:
+            last = time.monotonic()
+            say(f"{description}: {done:,}{f' of {total:,}' if total else ''}, {remark}")
+
+    return line
+
+
 @contextlib.contextmanager
 def progress(description: str, total: int | None) -> Iterator[Move]:
     """A bar on stderr while the block runs; call the result with (how far, a remark).
 
-    Where stderr is no terminal, each call with a remark prints one line instead.
+    Where stderr is no terminal, remarks are printed instead, one in several seconds.
     """
     if not sys.stderr.isatty():
-
-        def line(done: int, remark: str = "") -> None:
-            if remark:
-                say(f"[{done}/{total}] {remark}" if total else f"[{done}] {remark}")
-
-        yield line
+        yield _quiet_move(description, total)
         return
 
     from rich.progress import (

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
             "      --primary 'C_out: 2' --primary 'H: 1' --coefficient 'k=3: 1' \\\n"
             "      --binding C_in=16,C_out=16,H=32",
         ),
-        ("the text of one, for other commands", "syno sample --preset paper/resnet18 --text > op.txt"),
+        (
+            "the text of one, for other commands",
+            "syno sample --preset paper/resnet18 --text > op.txt",
+        ),
     ],
 )
 @options.specification_options
@@ -74,7 +77,7 @@ def _draw(
     with output.progress("composing operators", max_nodes) as move:
 
         def watch(depth: int, nodes: int, operators: int) -> bool:
-            move(nodes, f"depth {depth}, {operators:,} operators" if depth else "")
+            move(nodes, f"depth {depth}, {operators:,} operators")
             return True
 
         sampler = Sampler.from_specification(
@@ -94,22 +97,18 @@ def _as_json(operator: Operator) -> dict[str, Any]:
 
 
 def _print(drawn: list[Operator], statistics: dict[str, Any], *, rejections: bool) -> None:
-    rows = [
-        [
-            operator.key[:8],
-            operator.formula().strip(),
-            fmt.count(operator.macs()),
-            fmt.count(operator.params()),
-            fmt.primitives(operator.primitives()),
-        ]
-        for operator in drawn
-    ]
-    columns = [("key", "left"), ("formula", "fold"), ("MACs", "right"), ("params", "right")]
     screen = output.console()
-    screen.print(output.table([*columns, ("primitives", "fold")], rows))
+    for number, operator in enumerate(drawn, start=1):
+        facts = (
+            f"{number:>4}  [bold]{operator.key[:8]}[/bold]  {fmt.count(operator.macs()):>7} MACs"
+            f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
+        )
+        screen.print(facts)
+        screen.print(output.indented(operator.formula(), 6), soft_wrap=True)
     screen.print(
-        f"{len(drawn)} of {statistics['operators']:,} operators "
-        f"from {statistics['nodes']:,} partial graphs up to depth {statistics['complete_depth']}"
+        f"\n{len(drawn)} of {statistics['operators']:,} operators "
+        f"from {statistics['nodes']:,} partial graphs; complete up to depth "
+        f"{statistics['complete_depth']}"
     )
     if rejections:
         counts = [[reason, f"{n:,}"] for reason, n in statistics["rejections"].items()]

@@ -99,7 +99,7 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
         ("Text", operator.text),
     ):
         screen.print(f"[bold]{heading}[/bold]")
-        screen.print(_indented(text), markup=False, soft_wrap=True)
+        screen.print(output.indented(text, 2), soft_wrap=True)
         screen.print()
     if not layers:
         screen.print("Cost is per layer: name one with --binding C_in=64,C_out=64,H=28")
@@ -118,7 +118,3 @@ def _row(layer: dict[str, Any]) -> list[str]:
     shapes = "  ".join("x".join(map(str, shape)) for shape in layer["weights"])
     cost = [fmt.count(layer["macs"]), fmt.count(layer["params"])]
     return [name, str(layer["multiplicity"]), *cost, shapes]
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.rstrip("\n").split("\n"))
