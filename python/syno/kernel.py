@@ -24,8 +24,7 @@ def load_kernel(source: str) -> type[nn.Module]:
     The module it lives in is named by the content, so equal sources share one class, and
     tracebacks show its lines.
     """
-    digest = hashlib.sha256(source.encode()).hexdigest()
-    name = f"syno_kernel_{digest[:32]}"
+    name = f"syno_kernel_{source_hash(source)[:32]}"
     module = sys.modules.get(name)
     if module is None:
         filename = f"<{name}>"
@@ -39,19 +38,26 @@ def load_kernel(source: str) -> type[nn.Module]:
     return kernel
 
 
+def source_hash(source: str) -> str:
+    """SHA-256 of emitted source, 64 hexadecimal digits: the name a verification knows it by."""
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
 class KernelPack(nn.Module):
     """An operator under one binding, ready to take the place of a layer.
 
     operator: what it computes; binding: the size of every variable; kernel: the emitted module,
-    whose parameters are the operator's weights. It travels (pickle, torch.save) as the operator's
-    text, never as code.
+    whose parameters are the operator's weights; source_hash: of the emitted source.
+    It travels (pickle, torch.save) as the operator's text, never as code.
     """
 
     def __init__(self, operator: Any, binding: Mapping[str, int]) -> None:
         super().__init__()
         self.operator = operator
         self.binding = dict(binding)
-        self.kernel = load_kernel(operator.source(self.binding))()
+        source = operator.source(self.binding)
+        self.source_hash = source_hash(source)
+        self.kernel = load_kernel(source)()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies the operator to x, a tensor of the input shape with any batch size."""

@@ -1,0 +1,155 @@
+"""Latency of a network on the CPU, beside its baseline in the same run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from syno._errors import UserError
+from syno.placeholder import KernelPack
+from syno.verify import Verification
+
+LEAST_REPEATS = 20
+# A machine is noisy when the middle half of a fixed computation's times spans more than this share
+# of their median.
+NOISE = 0.10
+# The fixed computation: a product of matrices of this size, some 0.3 ms on one core.
+_CONTROL_SIZE = 256
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of one computation in milliseconds: median and interquartile range."""
+
+    median_ms: float
+    spread_ms: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Latency of a network: median and interquartile range in milliseconds.
+
+    ratio: median over the baseline's, below 1 when the network is faster; None without a baseline.
+    control: a fixed computation timed beside; noisy: whether its spread says that something else
+    was using the machine.
+    """
+
+    median_ms: float
+    spread_ms: float
+    ratio: float | None
+    baseline: Timing | None
+    control: Timing
+    noisy: bool
+    threads: int
+    repeats: int
+    warmup: int
+    batch: int = 1
+
+
+def latency(
+    net: nn.Module,
+    input_shape: Sequence[int],
+    *,
+    baseline: nn.Module | None = None,
+    verifications: Iterable[Verification] = (),
+    repeats: int = 30,
+    warmup: int = 5,
+    threads: int = 1,
+) -> Measurement:
+    """Times `net` on one input of shape [1, *input_shape], in evaluation mode, without gradients.
+
+    baseline: timed in turns with the network, so that a slow moment of the machine meets both.
+    verifications: of the operators in the network. A number about unchecked code means nothing, so
+        an operator without a passed one is a UserError.
+    repeats: at least 20; warmup: untimed calls before; threads: of torch, as it was afterwards.
+    """
+    _check_counts(repeats, warmup, threads)
+    _check_verified(net, verifications)
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(1, *input_shape, generator=random)
+    control = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=random)
+    calls: list[Callable[[], object]] = [lambda: net(x), lambda: control @ control]
+    nets = [net]
+    if baseline is not None:
+        calls.append(lambda: baseline(x))
+        nets.append(baseline)
+    with _quiet(nets, threads), torch.inference_mode():
+        for call in calls:
+            for _ in range(warmup):
+                call()
+        times = _interleaved(calls, repeats)
+    own, beside = _timing(times[0]), _timing(times[1])
+    other = _timing(times[2]) if baseline is not None else None
+    return Measurement(
+        median_ms=own.median_ms,
+        spread_ms=own.spread_ms,
+        ratio=None if other is None else own.median_ms / other.median_ms,
+        baseline=other,
+        control=beside,
+        noisy=beside.spread_ms > NOISE * beside.median_ms,
+        threads=threads,
+        repeats=repeats,
+        warmup=warmup,
+    )
+
+
+def _interleaved(calls: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
+    """Milliseconds of each call; in every round each runs once, and the order turns."""
+    times: list[list[float]] = [[] for _ in calls]
+    for round_ in range(repeats):
+        for turn in range(len(calls)):
+            which = (round_ + turn) % len(calls)
+            began = time.perf_counter()
+            calls[which]()
+            times[which].append((time.perf_counter() - began) * 1e3)
+    return times
+
+
+def _timing(times: list[float]) -> Timing:
+    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
+    return Timing(median_ms=middle, spread_ms=high - low)
+
+
+@contextmanager
+def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
+    """Evaluation mode and so many threads inside; everything as it was afterwards."""
+    modes = [(module, module.training) for net in nets for module in net.modules()]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    for net in nets:
+        net.eval()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        for module, training in modes:
+            module.training = training
+
+
+def _check_counts(repeats: int, warmup: int, threads: int) -> None:
+    for name, value, least in (
+        ("repeats", repeats, LEAST_REPEATS),
+        ("warmup", warmup, 1),
+        ("threads", threads, 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+
+
+def _check_verified(net: nn.Module, verifications: Iterable[Verification]) -> None:
+    passed = {v.source_hash for v in verifications if v.passed}
+    for name, module in net.named_modules():
+        if isinstance(module, KernelPack) and module.source_hash not in passed:
+            raise UserError(
+                f"the operator in '{name}' has no passed verification\n"
+                f"  in binding {module.binding}\n"
+                f"  expected: a passed check of the code {module.source_hash[:12]}      "
+                f"got: {len(passed)} passed, of other code\n"
+                "  hint: latency(net, ..., verifications=[verify(operator, binding)])"
+            )
