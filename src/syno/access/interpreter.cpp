@@ -180,18 +180,27 @@ std::vector<Tensor<T>> absolute(const std::vector<Tensor<T>>& tensors) {
   return result;
 }
 
-#define SYNO_INSTANTIATE(T)                                                              \
-  template Tensor<T> interpret(const Operator&, const Values&, const Tensor<T>&,         \
-                               const std::vector<Tensor<T>>&);                           \
-  template std::vector<T> interpret_at(const Operator&, const Values&, const Tensor<T>&, \
-                                       const std::vector<Tensor<T>>&,                    \
-                                       std::span<const std::int64_t>);                   \
-  template Gradients<T> gradients(const Operator&, const Values&, const Tensor<T>&,      \
-                                  const std::vector<Tensor<T>>&, const Tensor<T>&);      \
-  template Tensor<T> absolute(const Tensor<T>&);                                         \
-  template std::vector<Tensor<T>> absolute(const std::vector<Tensor<T>>&);
-SYNO_INSTANTIATE(double)
-SYNO_INSTANTIATE(std::int64_t)
-#undef SYNO_INSTANTIATE
+using Reals = std::vector<Tensor<double>>;
+using Integers = std::vector<Tensor<std::int64_t>>;
+using Positions = std::span<const std::int64_t>;
+
+template Tensor<double> interpret(const Operator&, const Values&, const Tensor<double>&,
+                                  const Reals&);
+template Tensor<std::int64_t> interpret(const Operator&, const Values&, const Tensor<std::int64_t>&,
+                                        const Integers&);
+template std::vector<double> interpret_at(const Operator&, const Values&, const Tensor<double>&,
+                                          const Reals&, Positions);
+template std::vector<std::int64_t> interpret_at(const Operator&, const Values&,
+                                                const Tensor<std::int64_t>&, const Integers&,
+                                                Positions);
+template Gradients<double> gradients(const Operator&, const Values&, const Tensor<double>&,
+                                     const Reals&, const Tensor<double>&);
+template Gradients<std::int64_t> gradients(const Operator&, const Values&,
+                                           const Tensor<std::int64_t>&, const Integers&,
+                                           const Tensor<std::int64_t>&);
+template Tensor<double> absolute(const Tensor<double>&);
+template Tensor<std::int64_t> absolute(const Tensor<std::int64_t>&);
+template Reals absolute(const Reals&);
+template Integers absolute(const Integers&);
 
 }  // namespace syno

@@ -161,7 +161,7 @@ class Draw {
     return within(terms, options_.max_terms) && within(graph_.frontier(), options_.max_elements);
   }
 
-  std::vector<CoordinateId> free() const {
+  std::vector<CoordinateId> takeable() const {
     std::vector<CoordinateId> ids = graph_.frontier();
     if (options_.batch) ids.erase(ids.begin());
     return ids;
@@ -199,7 +199,7 @@ class Draw {
       if (static_cast<int>(graph_.weights().size()) < options_.max_weights) contract();
       return;
     }
-    std::vector<CoordinateId> ids = free();
+    std::vector<CoordinateId> ids = takeable();
     if (ids.empty()) return;
     shuffle(ids, 0);
     switch (primitive) {
@@ -248,7 +248,7 @@ class Draw {
   }
 
   bool contract() {
-    std::vector<CoordinateId> ids = free();
+    std::vector<CoordinateId> ids = takeable();
     if (ids.empty()) return false;
     shuffle(ids, 0);
     const int rank = 1 + below(std::min(options_.max_weight_rank, static_cast<int>(ids.size())));

@@ -40,7 +40,7 @@ Piece size_piece(const Size& size, const Variables& variables) {
 // Names of iterators and reductions.
 class Names {
  public:
-  Names(const Operator& op, const AccessMap& map) : op_(op), map_(map) {
+  Names(const Operator& op, const AccessMap& map) : map_(map) {
     names_.resize(map.expressions.size());
     for (std::size_t d = 0; d < map.iterators.size(); ++d)
       give(map.iterators[d], wanted(op.output()[d], map.iterators[d]));
@@ -79,7 +79,7 @@ class Names {
     return "hwuvpq";
   }
 
-  bool free(const std::string& name) const {
+  bool is_free(const std::string& name) const {
     return !map_.variables->find(name) &&
            std::find(names_.begin(), names_.end(), name) == names_.end();
   }
@@ -96,7 +96,7 @@ class Names {
   }
 
   bool set(CoordinateId id, const std::string& name) {
-    if (!free(name)) return false;
+    if (!is_free(name)) return false;
     names_[static_cast<std::size_t>(id)] = name;
     return true;
   }
@@ -118,7 +118,6 @@ class Names {
     if (expression.b != kNoCoordinate) visit(expression.b);
   }
 
-  const Operator& op_;
   const AccessMap& map_;
   std::vector<std::string> names_;
   std::vector<CoordinateId> reductions_;
