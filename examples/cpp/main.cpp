@@ -1,4 +1,5 @@
-// Syno from C++: an operator is read from text, planned, and evaluated by its definition.
+// Syno from C++: an operator is read from text, planned and evaluated by its definition; then operators for the same
+// layer are searched, and the one with the fewest multiply-adds is printed as a PyTorch module.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -7,8 +8,11 @@
 #include <vector>
 
 #include "syno/access/interpreter.h"
+#include "syno/emit/pytorch/pytorch.h"
 #include "syno/graph/operator.h"
 #include "syno/plan/plan.h"
+#include "syno/search/enumerate.h"
+#include "syno/spec/specification.h"
 
 namespace {
 
@@ -23,7 +27,7 @@ unfold o2 r1 -> c0
 match o0 r0 c0 o3
 )";
 
-void show() {
+void evaluate() {
   const syno::Operator op = syno::Operator::parse(kText);
   const syno::Values values =
       syno::Binding::parse("N=1, C_in=3, C_out=2, H=4, W=4, k=3").resolve(*op.variables());
@@ -44,11 +48,35 @@ void show() {
   std::printf("\n");
 }
 
+void search() {
+  syno::SpecificationSource source;
+  source.input = "[N, C_in: unordered, H, W]";
+  source.output = "[N, C_out: unordered, H, W]";
+  source.primary = {"N: 0", "C_in: 2", "C_out: 2", "H: 0", "W: 0"};
+  source.coefficient = {"k=3: 2"};
+  source.bindings = {syno::Binding::parse("N=1, C_in=16, C_out=16, H=8, W=8")};
+  source.passed_through = {{0, 0}};
+  source.limits.max_depth = 6;
+  const syno::Specification spec(source);
+
+  const syno::Enumeration found = syno::enumerate(spec, {.max_nodes = 20'000});
+  if (found.operators.empty()) throw syno::UserError("no operator was found");
+  const auto cost = [&](const syno::FoundOperator& candidate) {
+    return syno::macs(candidate.op, spec.bindings().front());
+  };
+  const auto best = std::ranges::min_element(found.operators, {}, cost);
+  std::printf("\n%zu operators in %lld nodes; the cheapest:\n\n%s\n", found.operators.size(),
+              static_cast<long long>(found.nodes), best->op.text().c_str());
+  const syno::Plan plan = syno::plan(best->op, spec.bindings().front());
+  std::printf("%s", syno::emit_pytorch(plan).text.c_str());
+}
+
 }  // namespace
 
 int main() {
   try {
-    show();
+    evaluate();
+    search();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
