@@ -25,6 +25,10 @@ const std::vector<syno::FoundOperator>& some_operators() {
   return found;
 }
 
+syno::Values values(const syno::Specification& spec, const syno::Operator& op) {
+  return spec.source().bindings.front().resolve(*op.variables());
+}
+
 /// Items are nodes: partial graphs visited.
 void enumerate_operators(benchmark::State& state) {
   const syno::Specification spec = small_convolutions();
@@ -41,7 +45,7 @@ void key_operators(benchmark::State& state) {
   std::int64_t count = 0;
   for (auto _ : state) {
     for (const syno::FoundOperator& found : some_operators()) {
-      benchmark::DoNotOptimize(syno::semantic_key(found.op, spec.bindings()));
+      benchmark::DoNotOptimize(syno::semantic_key(found.op, {values(spec, found.op)}));
       ++count;
     }
   }
@@ -55,7 +59,7 @@ void plan_operators(benchmark::State& state) {
   std::int64_t count = 0;
   for (auto _ : state) {
     for (const syno::FoundOperator& found : some_operators()) {
-      benchmark::DoNotOptimize(syno::plan(found.op, spec.bindings().front()));
+      benchmark::DoNotOptimize(syno::plan(found.op, values(spec, found.op)));
       ++count;
     }
   }
