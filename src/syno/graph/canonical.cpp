@@ -297,7 +297,17 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
     }
   }
 
-  // Repeatedly takes the ready step that comes first: by primitive, then by the new numbers of what it consumes.
+  // Whether a contraction taken now would leave all its coordinates in the data.
+  const auto keeps_all = [&](const Step& step) {
+    for (const SharedDim& dim : step.dims) {
+      const auto id = static_cast<std::size_t>(dim.coordinate);
+      if (leaves_in_weight[id] && holders[id] == 1) return false;
+    }
+    return true;
+  };
+
+  // Repeatedly takes the ready step that comes first: by primitive, then by the new numbers of what it consumes. A
+  // contraction that would keep everything waits, so that weights are element-wise only where no order avoids it.
   using Key = std::tuple<int, std::vector<CoordinateId>, Size, int, bool>;
   while (!waiting.empty()) {
     const Step** best = nullptr;
@@ -318,8 +328,9 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
       for (const SharedDim& dim : step->dims) use(dim.coordinate, false);
       if (!ready) continue;
       if (step->primitive == Primitive::kShare) std::sort(used.begin(), used.end());
-      Key key{static_cast<int>(step->primitive), std::move(used), step->size, step->amount,
-              step->causal};
+      const int rank = static_cast<int>(step->primitive) +
+                       (step->primitive == Primitive::kShare && keeps_all(*step) ? 1 : 0);
+      Key key{rank, std::move(used), step->size, step->amount, step->causal};
       if (best == nullptr || key < best_key) {
         best = &step;
         best_key = std::move(key);

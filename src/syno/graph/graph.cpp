@@ -39,6 +39,15 @@ bool Graph::is_reduction(CoordinateId id) const {
   return step != nullptr && step->primitive == Primitive::kReduce;
 }
 
+bool Graph::reductions_only(CoordinateId id) const {
+  const Step* step = producer(id);
+  if (step == nullptr) return false;
+  for (const CoordinateId in : step->in) {
+    if (in != kNoCoordinate && !reductions_only(in)) return false;
+  }
+  return true;
+}
+
 int Graph::share_count(CoordinateId id) const {
   int count = 0;
   for (const Weight& weight : weights_) count += weight.holds(id);

@@ -64,6 +64,8 @@ class Graph {
   bool in_frontier(CoordinateId id) const;
   bool is_iterator(CoordinateId id) const { return coordinate(id).step < 0; }
   bool is_reduction(CoordinateId id) const;
+  /// Whether `id` is made of reductions alone.
+  bool reductions_only(CoordinateId id) const;
   /// The step that produced `id`, or nothing for an output iterator.
   const Step* producer(CoordinateId id) const;
   /// How many weights hold `id`.

@@ -10,10 +10,11 @@ namespace syno {
 namespace {
 
 constexpr std::array kCatalogue = {
-    &kMergeAboveSplit,        &kNestedSplits,      &kNestedMerges,     &kSplitUndoesMerge,
-    &kSplitOfReductions,      &kMergeOfReduction,  &kShiftOfUnordered, &kMergeOrderOfUnordered,
-    &kSplitOfUnorderedPieces, &kViewAboveShare,    &kDroppedPieces,    &kSplitAboveShare,
-    &kDroppedKinds,           &kWindowOfReduction, &kShiftOfReduction, &kAbsorbedWeight,
+    &kMergeUndoesSplit,      &kMergeAboveSplit,        &kNestedSplits,      &kNestedMerges,
+    &kSplitUndoesMerge,      &kSplitOfReductions,      &kMergeOfReduction,  &kShiftOfUnordered,
+    &kMergeOrderOfUnordered, &kSplitOfUnorderedPieces, &kViewAboveShare,    &kDroppedPieces,
+    &kSplitAboveShare,       &kDroppedKinds,           &kWindowOfReduction, &kShiftOfReduction,
+    &kAbsorbedWeight,
 };
 
 const Rule& find_rule(std::string_view wanted) {
@@ -32,11 +33,21 @@ std::span<const Rule* const> catalogue() {
   return kCatalogue;
 }
 
-RuleSet::RuleSet() : rules_(kCatalogue.begin(), kCatalogue.end()) {}
+RuleSet::RuleSet()
+    : rules_(kCatalogue.begin(), kCatalogue.end()), restrictions_(active_restrictions()) {}
+
+std::vector<const Rule*> RuleSet::active_restrictions() const {
+  std::vector<const Rule*> active;
+  for (const Rule* rule : rules_) {
+    if (rule->kind == RuleKind::kRestriction) active.push_back(rule);
+  }
+  return active;
+}
 
 RuleSet RuleSet::none() {
   RuleSet set;
   set.rules_.clear();
+  set.restrictions_.clear();
   return set;
 }
 
@@ -58,11 +69,12 @@ void RuleSet::set(std::string_view wanted, bool on) {
     if (other == &rule ? on : was_on) kept.push_back(other);
   }
   rules_ = std::move(kept);
+  restrictions_ = active_restrictions();
 }
 
 const Rule* RuleSet::first_refusal(const RuleContext& context) const {
   for (const Rule* rule : rules_) {
-    if (refuses(*rule, context)) return rule;
+    if (refuses(*rule, context, restrictions_)) return rule;
   }
   return nullptr;
 }

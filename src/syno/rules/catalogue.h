@@ -34,10 +34,14 @@ class RuleSet {
   std::string version() const;
 
  private:
+  std::vector<const Rule*> active_restrictions() const;
+
   std::vector<const Rule*> rules_;
+  std::vector<const Rule*> restrictions_;
 };
 
 // One per file in catalogue/.
+extern const Rule kMergeUndoesSplit;
 extern const Rule kMergeAboveSplit;
 extern const Rule kNestedSplits;
 extern const Rule kNestedMerges;

@@ -73,13 +73,4 @@ inline bool is_unordered_iterator(const Graph& graph, CoordinateId id) {
          graph.output()[static_cast<std::size_t>(graph.coordinate(id).index)].unordered;
 }
 
-/// Whether `id` depends on reductions only.
-inline bool reductions_only(const Graph& graph, CoordinateId id) {
-  if (graph.is_iterator(id)) return false;
-  for (const CoordinateId in : graph.producer(id)->in) {
-    if (in != kNoCoordinate && !reductions_only(graph, in)) return false;
-  }
-  return true;
-}
-
 }  // namespace syno

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "syno/graph/graph.h"
@@ -37,8 +38,9 @@ struct Rule {
 };
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep
-/// instead is legal in the specification under every binding the refused graph fits, and takes no more steps, budget or
-/// capped resources.
-bool refuses(const Rule& rule, const RuleContext& context);
+/// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, and takes no
+/// more steps, budget or capped resources.
+bool refuses(const Rule& rule, const RuleContext& context,
+             std::span<const Rule* const> restrictions = {});
 
 }  // namespace syno

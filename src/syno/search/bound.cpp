@@ -29,6 +29,29 @@ CompletionBound::Kind CompletionBound::kind_of(const Graph& graph, CoordinateId 
   }
 }
 
+bool CompletionBound::can_leave(const Coordinate& coordinate) const {
+  if (mode_ != BoundMode::kFull) return true;
+  switch (coordinate.kind) {
+    case kLeaves: return sizes_.droppable(coordinate.size);
+    case kBareReduction:
+    case kSharedReduction: return sizes_.joinable(coordinate.size);
+    case kStays: return false;
+  }
+  return true;
+}
+
+// One contraction is needed, and every coordinate beyond the target's number that no contraction can take away needs a
+// Split, an Unfold or an Expand of its own. A Merge makes two that can leave out of one that cannot, at a step as well.
+bool CompletionBound::may_complete_with_more(const Graph& graph, int steps) {
+  if (mode_ != BoundMode::kFull) return steps > 0;
+  int staying = 0;
+  for (const CoordinateId id : graph.frontier()) {
+    if (graph.is_iterator(id) && spec_.passes_output(graph.coordinate(id).index)) continue;
+    staying += !can_leave({sizes_.intern(graph.extent(id)), kind_of(graph, id)});
+  }
+  return 1 + std::max(0, staying - static_cast<int>(target_.size())) <= steps;
+}
+
 bool CompletionBound::may_complete(const Graph& graph, const Ledger& ledger, int steps) {
   if (mode_ == BoundMode::kNone) return steps >= 0;
   const Limits& limits = spec_.limits();
@@ -110,7 +133,7 @@ bool CompletionBound::out_of_reach(const State& state, int steps) const {
   // Coordinates larger in number than the target must go: one a step, or several in a contraction.
   if (missing < 0) {
     int droppable = 0;
-    for (const Coordinate& c : state.frontier) droppable += c.kind != kStays;
+    for (const Coordinate& c : state.frontier) droppable += can_leave(c);
     const int contractions = std::min<int>(steps, state.weights);
     const int most = (contractions > 0 ? droppable : 0) + (steps - (contractions > 0 ? 1 : 0));
     // A merge makes two more that can be dropped, at the price of a step.
@@ -165,13 +188,12 @@ bool CompletionBound::try_contractions(const State& state, int steps) {
     if (c.kind == kStays) continue;
     Charges free = base.left;
     const Charges before = free;
-    const bool affordable = charge_share(free, sizes_.size(c.size));
-    if (!affordable) continue;
+    if (!charge_share(free, sizes_.size(c.size))) continue;
     if (c.kind == kBareReduction && free == before) {
       c.kind = kSharedReduction;
-      continue;
+    } else if (c.kind == kBareReduction || can_leave(c)) {
+      choices.push_back(i);
     }
-    choices.push_back(i);
   }
   const std::size_t subsets = std::size_t{1} << std::min<std::size_t>(choices.size(), 20);
   for (std::size_t subset = subsets; subset-- > 0;) {

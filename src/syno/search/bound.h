@@ -32,6 +32,10 @@ class CompletionBound {
   /// Whether `graph` may become an operator with at most `steps` more steps, none of them a Reduce.
   bool may_complete(const Graph& graph, const Ledger& ledger, int steps);
 
+  /// Whether a graph of reductions alone, or any that has more of them, may become an operator with `steps` more steps.
+  /// Counts coordinates only, so it can only get worse with more reductions.
+  bool may_complete_with_more(const Graph& graph, int steps);
+
   /// How many abstract states were searched so far.
   std::int64_t searched() const { return searched_; }
 
@@ -58,6 +62,8 @@ class CompletionBound {
     std::int8_t proved = 127;
   };
 
+  /// Whether a coordinate of this kind and size can leave in a contraction.
+  bool can_leave(const Coordinate& coordinate) const;
   Kind kind_of(const Graph& graph, CoordinateId id) const;
   bool feasible(State state, int steps);
   bool is_complete(const State& state) const;

@@ -38,12 +38,16 @@ PartialGraph ChildGenerator::child(const PartialGraph& parent, const Step& step)
 }
 
 void ChildGenerator::add_reductions(const PartialGraph& parent, std::vector<Step>& steps) {
-  if (!only_reductions(parent.graph)) return;
   const bool first = parent.graph.steps().empty();
   for (const SizeId id : sizes_.universe()) {
     const Size& size = sizes_.size(id);
     if (!first && size < parent.graph.steps().back().size) continue;
-    steps.push_back(Step::reduce(size));
+    bool affordable = true;
+    for (std::size_t v = 0; v < spec_.variables()->count() && affordable; ++v) {
+      const int charge = std::abs(size.power(v));
+      affordable = charge == 0 || parent.ledger.charges[v] + charge <= spec_.variable(v).budget;
+    }
+    if (affordable) steps.push_back(Step::reduce(size));
   }
 }
 
@@ -86,11 +90,9 @@ void ChildGenerator::add_contractions(const PartialGraph& parent, std::vector<St
   visit(visit, 0, false);
 }
 
-std::vector<Step> ChildGenerator::candidates(const PartialGraph& parent) {
+void ChildGenerator::add_others(const PartialGraph& parent, std::vector<Step>& steps) {
   const Graph& graph = parent.graph;
   const Limits& limits = spec_.limits();
-  std::vector<Step> steps;
-  add_reductions(parent, steps);
   add_contractions(parent, steps);
   const auto spent = [&](Primitive primitive, std::int64_t limit) {
     return parent.ledger.counts[static_cast<std::size_t>(primitive)] >= limit;
@@ -127,7 +129,6 @@ std::vector<Step> ChildGenerator::candidates(const PartialGraph& parent) {
     }
     if (limits.max_repeat > 1) steps.push_back(Step::expand(i));
   }
-  return steps;
 }
 
 std::string ChildGenerator::reason_against(const PartialGraph& parent, const Step& step,
@@ -138,12 +139,14 @@ std::string ChildGenerator::reason_against(const PartialGraph& parent, const Ste
   const RuleContext context{spec_, parent.graph, step};
   if (const Rule* rule = rules_.first_refusal(context))
     return std::string(rule->id) + " " + std::string(rule->name);
-  // More reductions may follow a reduction; the bound speaks of graphs that have all of theirs.
-  if (step.primitive == Primitive::kReduce) return "";
-  Graph graph = parent.graph;
-  graph.apply(step);
   const auto left = static_cast<int>(max_depth - ledger.depth);
   if (left < 0) return std::string(reason::kDepth);
+  Graph graph = parent.graph;
+  graph.apply(step);
+  // More reductions may follow a reduction; the bound proper speaks of graphs that have all of theirs.
+  if (step.primitive == Primitive::kReduce) {
+    return bound_.may_complete_with_more(graph, left) ? "" : std::string(kBoundReason);
+  }
   return bound_.may_complete(graph, ledger, left) ? "" : std::string(kBoundReason);
 }
 
@@ -155,8 +158,10 @@ std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t
   const bool without = bound_.may_complete(parent.graph, parent.ledger, left);
   const bool reducible = only_reductions(parent.graph);
   if (!without && !reducible) return children;
-  for (Step& step : candidates(parent)) {
-    if (!without && step.primitive != Primitive::kReduce) continue;
+  std::vector<Step> candidate_steps;
+  if (reducible) add_reductions(parent, candidate_steps);
+  if (without) add_others(parent, candidate_steps);
+  for (Step& step : candidate_steps) {
     const std::string why = reason_against(parent, step, max_depth);
     if (why.empty()) {
       children.push_back(std::move(step));

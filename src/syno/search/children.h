@@ -47,7 +47,7 @@ class ChildGenerator {
   CompletionBound& bound() { return bound_; }
 
  private:
-  std::vector<Step> candidates(const PartialGraph& parent);
+  void add_others(const PartialGraph& parent, std::vector<Step>& steps);
   void add_reductions(const PartialGraph& parent, std::vector<Step>& steps);
   void add_contractions(const PartialGraph& parent, std::vector<Step>& steps);
   /// The first reason against `step`, or empty.

@@ -31,6 +31,15 @@ void SizeSpace::list_universe(std::size_t variable, Size so_far) {
   }
 }
 
+FitMask SizeSpace::fit_at_most(const Size& size, std::int64_t limit) const {
+  FitMask fit = 0;
+  for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
+    const auto value = size.extent(spec_.bindings()[b]);
+    if (value && *value <= limit) fit |= FitMask{1} << b;
+  }
+  return fit;
+}
+
 SizeId SizeSpace::intern(const Size& size) {
   const auto [place, is_new] = ids_.emplace(size, static_cast<SizeId>(entries_.size()));
   if (!is_new) return place->second;
@@ -45,6 +54,8 @@ SizeId SizeSpace::intern(const Size& size) {
       if (odd && *value <= spec_.limits().max_window) fit |= FitMask{1} << b;
     }
     entry.window = spec_.fit_suffices(fit);
+    entry.droppable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_dropped));
+    entry.joinable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_joined));
   }
   entries_.push_back(std::move(entry));
   return place->second;

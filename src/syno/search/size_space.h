@@ -24,6 +24,10 @@ class SizeSpace {
   bool usable(SizeId id) const { return entries_[static_cast<std::size_t>(id)].usable; }
   /// Whether windows of this size are allowed somewhere: odd unless even ones are, and not too large.
   bool is_window(SizeId id) const { return entries_[static_cast<std::size_t>(id)].window; }
+  /// Whether a contraction may drop a coordinate of this size (an outer index).
+  bool droppable(SizeId id) const { return entries_[static_cast<std::size_t>(id)].droppable; }
+  /// Whether a contraction may join a Reduce of this size (an index only weights share).
+  bool joinable(SizeId id) const { return entries_[static_cast<std::size_t>(id)].joinable; }
   /// Whether a window `window` may slide over `extent` under enough bindings.
   bool slides(SizeId extent, SizeId window);
   /// The product, or kNoSize when it is not usable.
@@ -39,10 +43,13 @@ class SizeSpace {
     Size size;
     bool usable = false;
     bool window = false;
+    bool droppable = false;
+    bool joinable = false;
     bool blocks_known = false;
     std::vector<SizeId> blocks;
     std::vector<SizeId> quotients;
   };
+  FitMask fit_at_most(const Size& size, std::int64_t limit) const;
   void list_universe(std::size_t variable, Size size);
   void find_blocks(SizeId n);
 

@@ -61,7 +61,7 @@ Size input_elements(const Specification& spec) {
 Size leaving(const Graph& graph, const Step& step, bool reductions) {
   Size product;
   for (const SharedDim& dim : step.dims) {
-    if (dim.role != ShareRole::kKeep && graph.is_reduction(dim.coordinate) == reductions) {
+    if (dim.role != ShareRole::kKeep && graph.reductions_only(dim.coordinate) == reductions) {
       product = product * graph.extent(dim.coordinate);
     }
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
@@ -6,17 +7,54 @@
 namespace syno {
 namespace {
 
+using Set = std::set<CoordinateId>;
+
+// Everything whose value follows from the coordinates of `known`, going back through one-to-one views.
+Set closure(const Graph& graph, Set known) {
+  bool grown = true;
+  while (grown) {
+    const std::size_t before = known.size();
+    for (const Step& step : graph.steps()) {
+      switch (step.primitive) {
+        case Primitive::kShift:
+        case Primitive::kStride:
+        case Primitive::kSplit:
+          if (known.contains(step.out[0])) {
+            for (const CoordinateId in : step.in) {
+              if (in != kNoCoordinate) known.insert(in);
+            }
+          }
+          break;
+        case Primitive::kMerge:
+          if (known.contains(step.out[0]) && known.contains(step.out[1])) known.insert(step.in[0]);
+          break;
+        default: break;
+      }
+      // Forwards: whatever is computed from known coordinates alone.
+      const bool computed = step.primitive != Primitive::kReduce &&
+                            step.primitive != Primitive::kShare && known.contains(step.in[0]) &&
+                            (step.in[1] == kNoCoordinate || known.contains(step.in[1]));
+      for (const CoordinateId out : step.out) {
+        if (computed && out != kNoCoordinate) known.insert(out);
+      }
+    }
+    grown = known.size() > before;
+  }
+  return known;
+}
+
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kShare) return false;
+  if (c.step.primitive != Primitive::kShare || c.graph.weights().empty()) return false;
+  Set fresh;
+  for (const SharedDim& dim : c.step.dims) fresh.insert(dim.coordinate);
+  const Set from_fresh = closure(c.graph, fresh);
+  const auto inside = [](const auto& dims, const Set& known) {
+    return std::all_of(dims.begin(), dims.end(),
+                       [&](CoordinateId id) { return known.contains(id); });
+  };
   for (const Weight& weight : c.graph.weights()) {
-    const bool inside =
-        std::all_of(c.step.dims.begin(), c.step.dims.end(),
-                    [&](const SharedDim& dim) { return weight.holds(dim.coordinate); });
-    const bool around = std::all_of(weight.dims.begin(), weight.dims.end(), [&](CoordinateId id) {
-      return std::any_of(c.step.dims.begin(), c.step.dims.end(),
-                         [&](const SharedDim& dim) { return dim.coordinate == id; });
-    });
-    if (inside || around) return true;
+    if (inside(weight.dims, from_fresh)) return true;
+    if (inside(fresh, closure(c.graph, Set(weight.dims.begin(), weight.dims.end())))) return true;
   }
   return false;
 }
@@ -27,7 +65,7 @@ const Rule kAbsorbedWeight{
     .id = "R16",
     .name = "absorbed-weight",
     .kind = RuleKind::kRestriction,
-    .doc = R"(What:      no weight all of whose coordinates another weight holds
+    .doc = R"(What:      no weight whose index follows from the index of another weight
 Why:       A[o]*B[o,i] takes the values of one weight B'[o,i] and no others: the same maps, over-parameterised
 When:      always
 Soundness: restriction: span-equal forms (E5) train differently but realise the same maps

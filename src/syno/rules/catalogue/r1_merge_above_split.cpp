@@ -4,9 +4,23 @@
 namespace syno {
 namespace {
 
-bool matches(const RuleContext& c) {
+bool above_split(const RuleContext& c) {
   return c.step.primitive == Primitive::kMerge &&
          is_unshared(c.graph, c.step.in[0], Primitive::kSplit);
+}
+
+bool undoes_split(const RuleContext& c) {
+  return above_split(c) && c.graph.extent(c.graph.producer(c.step.in[0])->in[1]) == c.step.size;
+}
+
+// Whether a contraction could take this coordinate out of the data. A Split's result never leaves (R8), so the rule
+// must not turn a piece that could into one.
+bool could_leave(const RuleContext& c, const Size& size) {
+  if (c.graph.count(Primitive::kShare) >= c.spec.limits().max_weights) return false;
+  for (std::size_t v = 0; v < c.spec.variables()->count(); ++v) {
+    if (c.spec.variable(v).primary && size.power(v) > c.spec.variable(v).budget) return false;
+  }
+  return true;
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -17,15 +31,16 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
   const CoordinateId i = rebuild.now(split.in[0]);
   const CoordinateId j = rebuild.now(split.in[1]);
-  if (block == minor) return rebuild.graph();
   const Specification& spec = c.spec;
-  if (spec.legal(minor / block) && spec.fit_suffices(spec.fit(minor / block))) {
+  const Size quotient = c.graph.extent(c.step.in[0]) / block;
+  if (!could_leave(c, quotient) && spec.legal(minor / block) &&
+      spec.fit_suffices(spec.fit(minor / block))) {
     const Step merged = rebuild.add(Step::merge(j, block));
     rebuild.add(Step::split(i, merged.out[0]));
     return rebuild.graph();
   }
-  if (spec.legal(block / minor) && spec.fit_suffices(spec.fit(block / minor)) &&
-      c.graph.extent(split.in[0]) != block / minor) {
+  if (!could_leave(c, block) && spec.legal(block / minor) &&
+      spec.fit_suffices(spec.fit(block / minor)) && c.graph.extent(split.in[0]) != block / minor) {
     const Step merged = rebuild.add(Step::merge(i, block / minor));
     rebuild.add(Step::split(merged.out[1], j));
     return rebuild.graph();
@@ -35,19 +50,35 @@ std::optional<Graph> rewrite(const RuleContext& c) {
 
 }  // namespace
 
+const Rule kMergeUndoesSplit{
+    .id = "R1a",
+    .name = "merge-undoes-split",
+    .kind = RuleKind::kRestriction,
+    .doc = R"(What:      a Merge by B of a Split with minor part B gives the two parts back
+Why:       (B*i + j) div B is i and (B*i + j) mod B is j: two wasted steps
+When:      no weight holds the Split's result
+Soundness: restriction: the same coordinates without the two steps; what only the detour allows, such as dropping a
+           Reduce that no weight holds, is left out on purpose
+Status:    stable since 0.1
+Example:   merge(split(i, j), B) with |j| = B is i, j)",
+    .matches = undoes_split,
+    .rewrite = nullptr,
+};
+
 const Rule kMergeAboveSplit{
-    .id = "R1",
+    .id = "R1b",
     .name = "merge-above-split",
     .kind = RuleKind::kExact,
     .doc =
         R"(What:      a Merge of what a Split made, when one block divides the other: the Split moves above the Merge
-Why:       with B*i+j, j < B: merging by B gives (i, j); by a divisor b of B it gives (B/b*i + j/b, j%b);
+Why:       with B*i+j, j < B: merging by a divisor b of B gives (B/b*i + j/b, j%b);
            by a multiple b*B it gives (i/b, B*(i%b)+j)
-When:      no weight holds the Split's result; B and the merge block divide one another under every binding
+When:      no weight holds the Split's result; B and the merge block divide one another under every binding; no piece
+           becomes a Split's result that could leave the data as a Merge's result
 Soundness: exact
 Status:    stable since 0.1
-Example:   merge(split(i, j), B) with |j| = B is i, j)",
-    .matches = matches,
+Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",
+    .matches = above_split,
     .rewrite = rewrite,
 };
 

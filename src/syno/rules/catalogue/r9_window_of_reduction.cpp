@@ -4,11 +4,21 @@
 namespace syno {
 namespace {
 
+// Whether a weight holds the coordinate or anything it is made of.
+bool seen_by_weight(const Graph& graph, CoordinateId id) {
+  if (graph.share_count(id) > 0) return true;
+  const Step* step = graph.producer(id);
+  if (step == nullptr) return false;
+  for (const CoordinateId in : step->in) {
+    if (in != kNoCoordinate && seen_by_weight(graph, in)) return true;
+  }
+  return false;
+}
+
 bool matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kUnfold) return false;
   const auto [i, j] = c.step.in;
-  return is_unshared(c.graph, j, Primitive::kReduce) ||
-         (reductions_only(c.graph, i) && reductions_only(c.graph, j));
+  return c.graph.reductions_only(j) && (!seen_by_weight(c.graph, j) || c.graph.reductions_only(i));
 }
 
 }  // namespace
@@ -18,7 +28,8 @@ const Rule kWindowOfReduction{
     .name = "window-of-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Unfold whose window is a Reduce that no weight holds, and none whose two sides are made of reductions only
+        R"(What:      no Unfold whose window is made of Reduces that no weight holds, and none whose two sides are made of reductions
+           only
 Why:       the first is plain average pooling over overlapping windows, the second sums the same elements again
 When:      always
 Soundness: restriction: excludes plain pooling windows

@@ -1,0 +1,25 @@
+// Paths: how an operator is built by children steps alone, or what stands in the way.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "syno/graph/operator.h"
+#include "syno/search/children.h"
+
+namespace syno {
+
+struct Path {
+  /// The steps from the output towards the input, each a child of the graph before it; their coordinates are numbered as
+  /// in the graph built so far. Empty when there is no path.
+  std::vector<Step> steps;
+  /// Whether the last step completes the operator.
+  bool reached = false;
+  /// Without a path: the step that came furthest and the reason against it.
+  std::string obstacle;
+};
+
+/// Finds a path to `op` among children that may use `max_depth` primitives. Independent steps are tried in every order.
+Path find_path(ChildGenerator& generator, const Operator& op, std::int64_t max_depth);
+
+}  // namespace syno
