@@ -19,14 +19,15 @@ syno::Specification small_convolutions() {
   return syno::Specification(source);
 }
 
-const std::vector<syno::FoundOperator>& some_operators() {
-  static const auto found =
-      syno::enumerate(small_convolutions(), {.max_depth = 6, .max_nodes = 20'000}).operators;
-  return found;
-}
-
-syno::Values values(const syno::Specification& spec, const syno::Operator& op) {
-  return spec.source().bindings.front().resolve(*op.variables());
+const std::vector<syno::Operator>& some_operators() {
+  static const std::vector<syno::Operator> operators = [] {
+    const syno::Specification spec = small_convolutions();
+    std::vector<syno::Operator> all;
+    for (const auto& found : syno::enumerate(spec, {.max_depth = 6, .max_nodes = 20'000}).operators)
+      all.push_back(found.op.in_table(spec.variables()));
+    return all;
+  }();
+  return operators;
 }
 
 /// Items are nodes: partial graphs visited.
@@ -44,8 +45,8 @@ void key_operators(benchmark::State& state) {
   const syno::Specification spec = small_convolutions();
   std::int64_t count = 0;
   for (auto _ : state) {
-    for (const syno::FoundOperator& found : some_operators()) {
-      benchmark::DoNotOptimize(syno::semantic_key(found.op, {values(spec, found.op)}));
+    for (const syno::Operator& op : some_operators()) {
+      benchmark::DoNotOptimize(syno::semantic_key(op, spec.bindings()));
       ++count;
     }
   }
@@ -58,8 +59,8 @@ void plan_operators(benchmark::State& state) {
   const syno::Specification spec = small_convolutions();
   std::int64_t count = 0;
   for (auto _ : state) {
-    for (const syno::FoundOperator& found : some_operators()) {
-      benchmark::DoNotOptimize(syno::plan(found.op, values(spec, found.op)));
+    for (const syno::Operator& op : some_operators()) {
+      benchmark::DoNotOptimize(syno::plan(op, spec.bindings().front()));
       ++count;
     }
   }

@@ -61,16 +61,13 @@ void search() {
 
   const syno::Enumeration found = syno::enumerate(spec, {.max_nodes = 20'000});
   if (found.operators.empty()) throw syno::UserError("no operator was found");
-  const auto values = [&](const syno::Operator& op) {
-    return source.bindings.front().resolve(*op.variables());
-  };
   const auto cost = [&](const syno::FoundOperator& candidate) {
-    return syno::macs(candidate.op, values(candidate.op));
+    return syno::macs(candidate.op.in_table(spec.variables()), spec.bindings().front());
   };
   const auto best = std::ranges::min_element(found.operators, {}, cost);
   std::printf("\n%zu operators in %lld nodes; the cheapest:\n\n%s\n", found.operators.size(),
               static_cast<long long>(found.nodes), best->op.text().c_str());
-  const syno::Plan plan = syno::plan(best->op, values(best->op));
+  const syno::Plan plan = syno::plan(best->op.in_table(spec.variables()), spec.bindings().front());
   std::printf("%s", syno::emit_pytorch(plan).text.c_str());
 }
 
