@@ -5,45 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from syno import Operator
 from syno.cli.isolated import run_without_syno
+from syno.export import export
 
-MODULE = """
-{head}
-import torch
-from torch import nn
+from .conftest import CONV
 
-class SynoOperator(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.w0 = nn.Parameter(torch.ones(3))
-
-    def forward(self, x):
-        return x * self.w0
-"""
+BINDING = {"N": 2, "C_in": 4, "C_out": 4, "H": 5, "k": 3}
 
 
-def written(folder: Path, head: str) -> Path:
-    file = folder / "exported.py"
-    file.write_text(MODULE.format(head=head))
-    return file
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(
+        Operator.from_text(CONV), tmp_path_factory.mktemp("x") / "op", binding=BINDING
+    ).code
 
 
-X = np.arange(6, dtype=np.float32).reshape(2, 3)
-W = np.array([1, 2, 3], dtype=np.float32)
+def test_an_exported_operator_runs_and_finds_its_outputs_right(exported: Path) -> None:
+    run = run_without_syno([exported])
+    assert run.passed, run.output
+    assert run.output.startswith("right: 200 outputs")
 
 
-def test_it_runs_with_the_weights_it_is_given(tmp_path: Path) -> None:
-    run = run_without_syno(written(tmp_path, ""), X, X * W, {"w0": W})
-    assert run.ran
-    assert run.max_error == 0.0
+def test_wrong_weights_are_found_out(exported: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
 
-
-def test_a_wrong_result_shows_as_an_error(tmp_path: Path) -> None:
-    assert run_without_syno(written(tmp_path, ""), X, X * W, {}).max_error > 0.5
+    tensors = load_file(exported.with_suffix(".safetensors"))
+    tensors["example.y"] = tensors["example.y"] + np.float32(1)
+    file = tmp_path / "wrong.py"
+    file.write_text(exported.read_text())
+    save_file(tensors, file.with_suffix(".safetensors"))
+    run = run_without_syno([file])
+    assert not run.passed
+    assert "wrong: an output is off" in run.output
 
 
 def test_code_that_imports_syno_does_not_run(tmp_path: Path) -> None:
-    run = run_without_syno(written(tmp_path, "import syno"), X, X, {})
-    assert not run.ran
-    assert run.problem == "ImportError: this process may not import syno"
+    file = tmp_path / "cheat.py"
+    file.write_text("import syno.operator\n")
+    run = run_without_syno([file])
+    assert (run.passed, run.output) == (False, "ImportError: this process may not import syno")

@@ -37,7 +37,12 @@ nodes_option = click.option(
     help="How many partial graphs the enumeration visits: more reach deeper operators.",
 )
 
-_TYPES = {"int": click.INT, "float": click.FLOAT, "bool": click.BOOL, "str": click.STRING}
+_TYPES: dict[str, click.ParamType[Any]] = {
+    "int": click.INT,
+    "float": click.FLOAT,
+    "bool": click.BOOL,
+    "str": click.STRING,
+}
 _NAMES = {"bool": "yes|no"}
 
 

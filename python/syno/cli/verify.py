@@ -86,13 +86,16 @@ def _print(operator: Operator, results: list[dict[str, Any]]) -> None:
         [
             " ".join(f"{name}={value}" for name, value in result["binding"].items()),
             "passed" if result["passed"] else "FAILED",
+            f"{result['outputs']:,}",
             f"{result['max_error']:.1e}",
-            result["emitter"],
-            result["source_hash"][:12],
+            f"{result['emitter']} {result['source_hash'][:12]}",
         ]
         for result in results
     ]
-    columns = [("binding", "fold"), ("result", "left"), ("largest error", "right")]
+    columns = [("binding", "fold"), ("result", "left"), ("outputs compared", "right")]
     screen = output.console()
     screen.print(f"[bold]operator {operator.key}[/bold]")
-    screen.print(output.table([*columns, ("code", "left"), ("hash of the code", "left")], rows))
+    screen.print(output.table([*columns, ("largest error", "right"), ("code", "left")], rows))
+    for result in results:
+        if result["failure"]:
+            screen.print(output.indented(result["failure"], 2), soft_wrap=True)

@@ -1,0 +1,109 @@
+"""`syno show`, `syno verify` and `syno export` on one operator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno import Operator
+from syno.cli.main import cli
+
+from .conftest import CONV, LINEAR
+
+SIZES = "N=1,C_in=4,C_out=8,H=6,k=3"
+
+
+@pytest.fixture
+def conv(tmp_path: Path) -> str:
+    file = tmp_path / "conv.txt"
+    file.write_text(CONV)
+    return str(file)
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(cli, list(arguments), input=stdin)
+
+
+def test_show_prints_formula_drawing_text_and_cost(conv: str) -> None:
+    result = run("show", conv, "--binding", SIZES)
+    assert result.exit_code == 0, result.output
+    operator = Operator.from_text(CONV)
+    assert f"  {operator.formula()}\n" in result.stdout
+    assert "  └─ x[3] size H = c1  unfold\n" in result.stdout
+    assert "  match o0 r2 c0 c1\n" in result.stdout
+    row = next(line for line in result.stdout.splitlines() if "C_in=4" in line)
+    assert " ".join(row.split()) == "C_in=4 C_out=8 H=6 N=1 k=3 1 10.4 k 288 8x3x3x4"
+
+
+def test_show_reads_from_a_pipe() -> None:
+    result = run("show", "-", "--json", stdin=LINEAR)
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)
+    assert shown["formula"] == "y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * w0[o,i]"
+    assert Operator.from_json(shown["operator"]) == Operator.from_text(shown["text"])
+
+
+def test_show_lists_the_layers_of_the_search_that_found_it(runs: str) -> None:
+    layers = json.loads(run("show", "1e1e1e", "--store", runs, "--json").stdout)["layers"]
+    assert [(e["multiplicity"], e["macs"], e["params"]) for e in layers] == [
+        (2, 4096, 64),
+        (1, 2048, 128),
+    ]
+
+
+def test_show_dot_is_for_graphviz(conv: str) -> None:
+    assert run("show", conv, "--dot").stdout.startswith("digraph")
+
+
+def test_verify_passes_right_code(conv: str) -> None:
+    result = run("verify", conv, "--binding", SIZES, "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["passed"] is True
+    assert answer["results"][0]["max_error"] < 1e-5
+
+
+def test_verify_fails_wrong_code(conv: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Operator.source
+
+    def doubled(operator: Operator, binding: dict[str, int]) -> str:
+        return right(operator, binding).replace("return ", "return 2 * ")
+
+    monkeypatch.setattr(Operator, "source", doubled)
+    result = run("verify", conv, "--binding", SIZES)
+    assert result.exit_code == 1, result.output
+    assert "FAILED" in result.stdout
+
+
+def test_verify_without_sizes_says_what_is_missing(conv: str) -> None:
+    result = run("verify", conv)
+    assert result.exit_code == 2
+    assert "comes without sizes to check it under" in result.stderr
+
+
+def test_export_writes_files_that_run_without_syno(conv: str, tmp_path: Path) -> None:
+    out = tmp_path / "op.py"
+    result = run("export", conv, "--binding", SIZES, "-o", str(out), "--check", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["written"] == [str(out), str(out.with_suffix(".safetensors"))]
+    assert answer["ran_without_syno"] is True
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "the sizes to export operator"),
+        (["--binding", "C_in=4"], "gives no value to"),
+        (["--binding", SIZES, "--format", "onyx"], "unknown format 'onyx'"),
+    ],
+)
+def test_export_says_what_is_missing(
+    more: list[str], message: str, conv: str, tmp_path: Path
+) -> None:
+    result = run("export", conv, "-o", str(tmp_path / "op.py"), *more)
+    assert result.exit_code == 2
+    assert message in result.stderr
