@@ -6,6 +6,7 @@ namespace syno {
 namespace {
 
 constexpr int kIndent = 4;
+constexpr std::size_t kColumns = 100;
 
 }  // namespace
 
@@ -19,7 +20,12 @@ Printer& Printer::line(std::string_view text) {
 }
 
 Printer& Printer::line(std::string_view text, std::string_view comment) {
-  return line(std::string(text) + "  " + comment_mark_ + " " + std::string(comment));
+  if (comment.empty()) return line(text);
+  const std::string marked = comment_mark_ + " " + std::string(comment);
+  const std::size_t columns =
+      static_cast<std::size_t>(depth_ * kIndent) + text.size() + 2 + marked.size();
+  if (columns > kColumns) return line(marked).line(text);
+  return line(std::string(text) + "  " + marked);
 }
 
 Printer& Printer::dedent() {

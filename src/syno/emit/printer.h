@@ -10,7 +10,7 @@ class Printer {
  public:
   /// A line at the current depth; an empty one gets no spaces.
   Printer& line(std::string_view text = "");
-  /// A line with a comment behind it, after two spaces.
+  /// A line with a comment behind it, or above it where the two do not fit into 100 columns.
   Printer& line(std::string_view text, std::string_view comment);
   Printer& indent() {
     ++depth_;

@@ -10,20 +10,13 @@ namespace syno {
 namespace {
 
 using Dims = std::vector<int>;
-
-std::string list(const std::vector<std::string>& parts) {
-  return join(parts, ", ");
-}
+using Calls = std::vector<TensorCall>;
 
 template <class T>
 std::string numbers(const std::vector<T>& values) {
   std::vector<std::string> parts;
   for (const T value : values) parts.push_back(std::to_string(value));
-  return list(parts);
-}
-
-std::string call(const char* name, const std::string& arguments) {
-  return std::string(".") + name + "(" + arguments + ")";
+  return join(parts, ", ");
 }
 
 Dims concat(std::initializer_list<Dims> lists) {
@@ -32,33 +25,65 @@ Dims concat(std::initializer_list<Dims> lists) {
   return all;
 }
 
-// ".permute(...)" from the order `have` to `want`, or nothing.
-std::string permuted(const Dims& have, const Dims& want) {
-  if (have == want) return "";
-  std::vector<std::ptrdiff_t> order;
-  for (const int dim : want) {
-    const auto place = std::find(have.begin(), have.end(), dim);
-    ensure(place != have.end(), "emit_pytorch: a convolution lacks a dimension");
-    order.push_back(place - have.begin());
-  }
-  return call("permute", numbers(order));
+std::int64_t place_of(const Dims& dims, int dim) {
+  const auto place = std::find(dims.begin(), dims.end(), dim);
+  ensure(place != dims.end(), "emit_pytorch: a tensor lacks a dimension");
+  return place - dims.begin();
 }
 
-// Makes one dimension of the `count` dimensions from `first` on.
-std::string joined(std::size_t first, std::size_t count) {
-  if (count == 1) return "";
-  if (count == 0) return call("unsqueeze", std::to_string(first));
-  return call("flatten", std::to_string(first) + ", " + std::to_string(first + count - 1));
+// From the order `have` to `want`.
+void add_permute(Calls& calls, const Dims& have, const Dims& want) {
+  if (have == want) return;
+  std::vector<std::int64_t> order;
+  for (const int dim : want) order.push_back(place_of(have, dim));
+  calls.push_back({"permute", numbers(order)});
+}
+
+TensorCall unflatten(std::size_t place, const std::vector<std::string>& sizes) {
+  return {"unflatten", std::to_string(place) + ", (" + join(sizes, ", ") + ")", place,
+          sizes.size()};
+}
+
+TensorCall flatten(std::size_t place, std::size_t count) {
+  return {"flatten", std::to_string(place) + ", " + std::to_string(place + count - 1), place,
+          count};
+}
+
+// Makes one dimension of the `count` dimensions from `place` on.
+void add_join(Calls& calls, std::size_t place, std::size_t count) {
+  if (count == 0) calls.push_back({"unsqueeze", std::to_string(place)});
+  if (count > 1) calls.push_back(flatten(place, count));
 }
 
 // The other way round.
-std::string parted(std::size_t place, const std::vector<std::string>& sizes) {
-  if (sizes.size() == 1) return "";
-  if (sizes.empty()) return call("squeeze", std::to_string(place));
-  return call("unflatten", std::to_string(place) + ", (" + list(sizes) + ")");
+void add_part(Calls& calls, std::size_t place, const std::vector<std::string>& sizes) {
+  if (sizes.empty()) calls.push_back({"squeeze", std::to_string(place)});
+  if (sizes.size() > 1) calls.push_back(unflatten(place, sizes));
+}
+
+// Zeros before and after dimension `axis` of `rank`; F.pad counts from the last one.
+std::string padded(const std::string& value, std::size_t rank, std::int64_t axis,
+                   std::int64_t before, std::int64_t after) {
+  if (before == 0 && after == 0) return value;
+  std::vector<std::int64_t> amounts(2 * (rank - static_cast<std::size_t>(axis)), 0);
+  amounts[amounts.size() - 2] = before;
+  amounts[amounts.size() - 1] = after;
+  return "F.pad(" + value + ", (" + numbers(amounts) + "))";
+}
+
+// Whether `second` makes one dimension of those that `first` has just made of one.
+bool takes_back(const TensorCall& first, const TensorCall& second) {
+  return first.name == "unflatten" && second.name == "flatten" && first.place == second.place &&
+         first.count == second.count;
 }
 
 }  // namespace
+
+std::string Assignment::expression() const {
+  std::string text = value;
+  for (const TensorCall& call : calls) text += call.text();
+  return text;
+}
 
 PytorchLines::PytorchLines(const Plan& plan) : plan_(plan), values_(plan.tensors.size(), "x") {
   for (const int weight : plan.weights)
@@ -66,7 +91,7 @@ PytorchLines::PytorchLines(const Plan& plan) : plan_(plan), values_(plan.tensors
   std::vector<bool> of_weight(plan.tensors.size(), false);
   for (const int weight : plan.weights) of_weight[static_cast<std::size_t>(weight)] = true;
   for (const Stage& stage : plan.stages) {
-    // A stage on a weight alone is a view of it; its result keeps the weight's name as a local variable.
+    // A stage on a weight alone is a view of it; its result has the weight's name as a local variable.
     const auto input = static_cast<std::size_t>(stage.input);
     if (!of_weight[input]) continue;
     const std::string& name = values_[input];
@@ -76,8 +101,37 @@ PytorchLines::PytorchLines(const Plan& plan) : plan_(plan), values_(plan.tensors
   }
 }
 
-std::vector<std::string> PytorchLines::sizes() const {
-  std::vector<std::string> lines;
+std::vector<Assignment> PytorchLines::assignments() const {
+  std::vector<Assignment> all;
+  for (const Stage& stage : plan_.stages) {
+    std::vector<Assignment> lines;
+    add_stage(stage, lines);
+    lines.back().comment = plan_.tensor_text(stage.output);
+    for (Assignment& line : lines) {
+      const auto last = std::find_if(all.rbegin(), all.rend(), [&](const Assignment& earlier) {
+        return earlier.target == line.target;
+      });
+      const bool cancels = last != all.rend() && line.value == line.target &&
+                           !last->calls.empty() && !line.calls.empty() &&
+                           takes_back(last->calls.back(), line.calls.front());
+      if (cancels) {
+        last->calls.pop_back();
+        line.calls.erase(line.calls.begin());
+        last->comment.clear();
+        if (line.calls.empty()) last->comment = line.comment;
+        if (last->calls.empty() && last->value == last->target) all.erase(std::next(last).base());
+      }
+      if (!cancels || !line.calls.empty()) all.push_back(std::move(line));
+    }
+  }
+  std::vector<Assignment> result = sizes();
+  result.insert(result.end(), all.begin(), all.end());
+  return result;
+}
+
+// Sizes known at run time only, where a line needs them to part a batch again.
+std::vector<Assignment> PytorchLines::sizes() const {
+  std::vector<Assignment> lines;
   const Dims& input = plan_.tensor(plan_.input).dims;
   for (std::size_t d = 0; d < input.size(); ++d) {
     const bool needed =
@@ -86,7 +140,7 @@ std::vector<std::string> PytorchLines::sizes() const {
           return batch.size() > 1 && std::find(batch.begin(), batch.end(), input[d]) != batch.end();
         });
     if (needed && plan_.dim(input[d]).role == DimRole::kFree)
-      lines.push_back(size_of(input[d]) + " = x.shape[" + std::to_string(d) + "]");
+      lines.push_back({size_of(input[d]), "x.shape[" + std::to_string(d) + "]", {}, ""});
   }
   return lines;
 }
@@ -96,35 +150,22 @@ std::string PytorchLines::size_of(int dim) const {
   return named.role == DimRole::kFree ? "size_" + named.name : std::to_string(named.extent);
 }
 
-// Zeros before and after some places of a tensor; F.pad counts from the last dimension.
-std::string PytorchLines::padded(const std::string& value, const Dims& dims, const Dims& places,
-                                 const std::vector<std::int64_t>& before,
-                                 const std::vector<std::int64_t>& after) const {
-  std::vector<std::int64_t> amounts(2 * dims.size(), 0);
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (before[i] == 0 && after[i] == 0) continue;
-    const std::size_t from_end = dims.size() - 1 - static_cast<std::size_t>(places[i]);
-    amounts[2 * from_end] = before[i];
-    amounts[2 * from_end + 1] = after[i];
-    used = std::max(used, 2 * from_end + 2);
-  }
-  amounts.resize(used);
-  return used == 0 ? value : "F.pad(" + value + ", (" + numbers(amounts) + "))";
-}
-
-std::vector<std::string> PytorchLines::shear(const Stage& stage) const {
-  const Dims& dims = plan_.tensor(stage.input).dims;
-  const std::string all =
-      padded(value(stage.input), dims, {stage.axis}, {stage.before}, {stage.after});
+void PytorchLines::add_shear(const Stage& stage, std::vector<Assignment>& lines) const {
+  const std::string& name = value(stage.output);
+  const std::size_t rank = plan_.tensor(stage.input).dims.size();
+  lines.push_back(
+      {name, padded(value(stage.input), rank, stage.axis, stage.before, stage.after), {}, ""});
+  // Without its second dimension, each part has the first one here.
   const int axis = stage.axis > stage.second_axis ? stage.axis - 1 : stage.axis;
   const std::string size =
       size_of(plan_.tensor(stage.output).dims[static_cast<std::size_t>(stage.axis)]);
   const std::string second = std::to_string(stage.second_axis);
-  const std::string name = value(stage.output);
-  return {name + " = " + all, name + " = torch.stack([t.narrow(" + std::to_string(axis) + ", j, " +
-                                  size + ") for j, t in enumerate(" + name + ".unbind(" + second +
-                                  "))], " + second + ")"};
+  lines.push_back({name,
+                   "torch.stack([t.narrow(" + std::to_string(axis) + ", j, " + size +
+                       ") for j, t in enumerate(" + name + ".unbind(" + second + "))], " + second +
+                       ")",
+                   {},
+                   ""});
 }
 
 std::string PytorchLines::einsum(const Stage& stage) const {
@@ -154,52 +195,59 @@ std::string PytorchLines::einsum(const Stage& stage) const {
   return "torch.einsum(\"" + text + "\", " + value(stage.input) + ", " + value(stage.weight) + ")";
 }
 
-std::vector<std::string> PytorchLines::convolution(const Stage& stage) const {
+void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& lines) const {
   const ConvolutionDims& c = stage.convolution;
-  std::vector<std::string> lines;
-  Dims padded_dims;
+  Dims places;
   Dims windows;
-  bool even_padding = true;
-  std::vector<std::int64_t> before;
-  std::vector<std::int64_t> after;
+  std::vector<std::int64_t> padding;
+  bool even = true;
   for (const SpatialDim& spatial : c.spatial) {
-    padded_dims.push_back(spatial.padded);
+    places.push_back(spatial.padded);
     if (spatial.window >= 0) windows.push_back(spatial.window);
-    before.push_back(spatial.before);
-    after.push_back(spatial.after);
-    even_padding = even_padding && spatial.before == spatial.after;
+    padding.push_back(spatial.before);
+    even = even && spatial.before == spatial.after;
   }
 
-  std::string data = value(stage.input);
-  const std::size_t channels = c.groups.size() + c.in_channels.size();
-  const std::string data_views = permuted(plan_.tensor(stage.input).dims,
-                                          concat({c.batch, c.groups, c.in_channels, padded_dims})) +
-                                 joined(c.batch.size(), channels) + joined(0, c.batch.size());
-  if (!data_views.empty()) lines.push_back("x = " + data + data_views);
-  if (!even_padding) {
-    Dims places;
-    for (std::size_t i = 0; i < c.spatial.size(); ++i) places.push_back(static_cast<int>(2 + i));
-    lines.push_back("x = " + padded("x", Dims(2 + c.spatial.size()), places, before, after));
+  // Data as [batch, channels, spatial...].
+  Assignment data{"x", value(stage.input), {}, ""};
+  add_permute(data.calls, plan_.tensor(stage.input).dims,
+              concat({c.batch, c.groups, c.in_channels, places}));
+  add_join(data.calls, c.batch.size(), c.groups.size() + c.in_channels.size());
+  add_join(data.calls, 0, c.batch.size());
+  if (!data.calls.empty()) lines.push_back(std::move(data));
+  for (std::size_t i = 0; !even && i < c.spatial.size(); ++i) {
+    const SpatialDim& spatial = c.spatial[i];
+    if (spatial.window < 0) continue;
+    lines.push_back({"x",
+                     padded("x", 2 + c.spatial.size(), static_cast<std::int64_t>(2 + i),
+                            spatial.before, spatial.after),
+                     {},
+                     ""});
   }
 
-  std::string weight = value(stage.weight);
+  // The weight as [groups and filters, channels of a group, window...].
+  const std::string& held = value(stage.weight);
+  Assignment weight{held.starts_with("self.") ? held.substr(5) : held, held, {}, ""};
   const std::size_t filters = c.groups.size() + c.out_channels.size();
-  std::string weight_views = permuted(plan_.tensor(stage.weight).dims,
-                                      concat({c.groups, c.out_channels, c.in_channels, windows})) +
-                             joined(filters, c.in_channels.size()) + joined(0, filters);
+  add_permute(weight.calls, plan_.tensor(stage.weight).dims,
+              concat({c.groups, c.out_channels, c.in_channels, windows}));
+  add_join(weight.calls, filters, c.in_channels.size());
+  add_join(weight.calls, 0, filters);
   for (std::size_t i = 0; i < c.spatial.size(); ++i) {
-    if (c.spatial[i].window < 0) weight_views += call("unsqueeze", std::to_string(2 + i));
-  }
-  if (!weight_views.empty()) {
-    const std::string name = weight.starts_with("self.") ? weight.substr(5) : weight;
-    lines.push_back(name + " = " + weight + weight_views);
-    weight = name;
+    if (c.spatial[i].window < 0) weight.calls.push_back({"unsqueeze", std::to_string(2 + i)});
   }
 
-  std::string arguments = "x, " + weight;
-  if (even_padding && std::any_of(before.begin(), before.end(), [](auto b) { return b > 0; })) {
-    arguments +=
-        before.size() == 1 ? ", padding=" + numbers(before) : ", padding=(" + numbers(before) + ")";
+  // Without oneDNN, torch refuses gradients of a weight whose elements are not in order.
+  const bool in_order = held.starts_with("self.") &&
+                        std::none_of(weight.calls.begin(), weight.calls.end(),
+                                     [](const TensorCall& call) { return call.name == "permute"; });
+  if (!in_order) weight.calls.push_back({"contiguous", ""});
+
+  std::string arguments = "x, " + (weight.calls.empty() ? held : weight.target);
+  if (!weight.calls.empty()) lines.push_back(std::move(weight));
+  if (even && std::any_of(padding.begin(), padding.end(), [](auto p) { return p > 0; })) {
+    arguments += padding.size() == 1 ? ", padding=" + numbers(padding)
+                                     : ", padding=(" + numbers(padding) + ")";
   }
   std::int64_t groups = 1;
   for (const int dim : c.groups) groups *= plan_.dim(dim).extent;
@@ -209,63 +257,58 @@ std::vector<std::string> PytorchLines::convolution(const Stage& stage) const {
   for (const int dim : concat({c.groups, c.out_channels})) channel_sizes.push_back(size_of(dim));
   std::vector<std::string> batch_sizes;
   for (const int dim : c.batch) batch_sizes.push_back(size_of(dim));
-  lines.push_back("x = F.conv" + std::to_string(c.spatial.size()) + "d(" + arguments + ")" +
-                  parted(1, channel_sizes) + parted(0, batch_sizes));
-  return lines;
+  Assignment result{
+      "x", "F.conv" + std::to_string(c.spatial.size()) + "d(" + arguments + ")", {}, ""};
+  add_part(result.calls, 1, channel_sizes);
+  add_part(result.calls, 0, batch_sizes);
+  lines.push_back(std::move(result));
 }
 
-std::vector<std::string> PytorchLines::stage(const Stage& stage) const {
-  if (stage.kind == StageKind::kConvolution) return convolution(stage);
-  if (stage.kind == StageKind::kShear) return shear(stage);
-  const std::string& from = value(stage.input);
+void PytorchLines::add_stage(const Stage& stage, std::vector<Assignment>& lines) const {
+  Assignment line{value(stage.output), value(stage.input), {}, ""};
   const Dims& dims = plan_.tensor(stage.input).dims;
   const std::string axis = std::to_string(stage.axis);
-  const auto out_extent = [&](int place) {
+  const auto out_size = [&](int place) {
     return size_of(plan_.tensor(stage.output).dims[static_cast<std::size_t>(place)]);
   };
-  std::string code;
   switch (stage.kind) {
-    case StageKind::kPermute: code = from + call("permute", numbers(stage.order)); break;
+    case StageKind::kConvolution: add_convolution(stage, lines); return;
+    case StageKind::kShear: add_shear(stage, lines); return;
+    case StageKind::kContract: line.value = einsum(stage); break;
+    case StageKind::kPermute: line.calls = {{"permute", numbers(stage.order)}}; break;
     case StageKind::kSplit:
-      code = from + call("unflatten", axis + ", (" + out_extent(stage.axis) + ", " +
-                                          out_extent(stage.axis + 1) + ")");
+      line.calls = {unflatten(static_cast<std::size_t>(stage.axis),
+                              {out_size(stage.axis), out_size(stage.axis + 1)})};
       break;
-    case StageKind::kMerge:
-      code = from + call("flatten", axis + ", " + std::to_string(stage.axis + 1));
-      break;
+    case StageKind::kMerge: line.calls = {flatten(static_cast<std::size_t>(stage.axis), 2)}; break;
     case StageKind::kRoll:
-      code = from + call("roll", std::to_string(-stage.amount) + ", " + axis);
+      line.calls = {{"roll", std::to_string(-stage.amount) + ", " + axis}};
       break;
     case StageKind::kSlice: {
       std::vector<std::string> places(static_cast<std::size_t>(stage.axis), ":");
       places.push_back("::" + std::to_string(stage.amount));
-      code = from + "[" + list(places) + "]";
+      line.value += "[" + join(places, ", ") + "]";
       break;
     }
     case StageKind::kExpand: {
       std::vector<std::string> sizes(dims.size() + 1, "-1");
-      sizes[static_cast<std::size_t>(stage.axis)] = out_extent(stage.axis);
-      code = from + call("unsqueeze", axis) + call("expand", list(sizes));
+      sizes[static_cast<std::size_t>(stage.axis)] = out_size(stage.axis);
+      line.calls = {{"unsqueeze", axis}, {"expand", join(sizes, ", ")}};
       break;
     }
     case StageKind::kWindow:
-      code = padded(from, dims, {stage.axis}, {stage.before}, {stage.after}) +
-             call("unfold", axis + ", " + std::to_string(stage.amount) + ", 1");
+      line.value = padded(line.value, dims.size(), stage.axis, stage.before, stage.after);
+      line.calls = {{"unfold", axis + ", " + std::to_string(stage.amount) + ", 1"}};
       break;
-    case StageKind::kScale: code = from + " * " + std::to_string(stage.amount); break;
+    case StageKind::kScale: line.value += " * " + std::to_string(stage.amount); break;
     case StageKind::kSum: {
-      Dims places;
-      for (const int dim : stage.summed)
-        places.push_back(static_cast<int>(std::find(dims.begin(), dims.end(), dim) - dims.begin()));
-      code = from + (places.size() == 1 ? call("sum", numbers(places))
-                                        : call("sum", "(" + numbers(places) + ")"));
+      std::vector<std::int64_t> places;
+      for (const int dim : stage.summed) places.push_back(place_of(dims, dim));
+      line.calls = {{"sum", places.size() == 1 ? numbers(places) : "(" + numbers(places) + ")"}};
       break;
     }
-    case StageKind::kContract: code = einsum(stage); break;
-    case StageKind::kShear:
-    case StageKind::kConvolution: throw InternalError("emit_pytorch: not a single line");
   }
-  return {value(stage.output) + " = " + code};
+  lines.push_back(std::move(line));
 }
 
 }  // namespace syno
