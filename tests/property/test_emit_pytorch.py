@@ -1,0 +1,188 @@
+"""Every emitted module equals the interpreter: random operators, convolutions, the zoo.
+
+Small integers are compared exactly in float64, and random data in float32 within 1e-5 of the sum
+of absolute terms; the value, and the gradients of the input and of every weight.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from syno import _core
+
+from .convolutions import random_convolution
+from .emitted import Case, check, differences, load, zoo
+
+ZOO = zoo()
+CHUNK = 60
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def random_case(seed: int) -> Case:
+    """Every kind of graph, with a batch and causal windows in some."""
+    operator, binding = _core.random_operator(
+        seed,
+        batch=seed % 3 == 0,
+        causal_windows=0.3 if seed % 5 == 0 else 0.0,
+        min_weights=seed % 2,
+        max_terms=3000,
+    )
+    return Case(operator.text, binding)
+
+
+@pytest.mark.parametrize("start", range(0, 600, CHUNK))
+def test_random_operators(start):
+    for seed in range(start, start + CHUNK):
+        case = random_case(seed)
+        source = case.source()
+        check(case, source)
+        if seed % 3 == 0:  # the batch takes any size
+            check(case.with_sizes(N=1), source)
+            check(case.with_sizes(N=3), source)
+
+
+def test_random_operators_use_every_kind_of_stage():
+    sources = "".join(random_case(seed).source() for seed in range(600))
+    for code in ("unfold(", "roll(", "[:, ::", "expand(", "einsum(", ".sum("):
+        assert sources.count(code) > 5, code
+
+
+@pytest.mark.parametrize("start", range(0, 180, CHUNK))
+def test_random_convolutions(start):
+    sources = []
+    for seed in range(start, start + CHUNK):
+        case = random_convolution(seed)
+        source = case.source()
+        check(case, source)
+        check(case.with_sizes(N=4), source)
+        sources.append(source)
+    assert sum("F.conv" in source for source in sources) > CHUNK / 2
+    assert sum("torch.stack" in source for source in sources) > 2
+
+
+def test_the_zoo_has_everything_the_emitter_must_do():
+    assert {
+        "conv2d",
+        "conv1x1",
+        "linear",
+        "grouped",
+        "depthwise",
+        "pooled-conv",
+        "pixel-shuffle",
+        "operator-1",
+        "operator-2",
+    } <= set(ZOO)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_zoo(name):
+    case = ZOO[name]
+    source = case.source()
+    for batch in (1, 3):
+        check(case.with_sizes(N=batch), source)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, case in ZOO.items() if "unfold" in case.operator.primitives]
+)
+@pytest.mark.parametrize(("k", "size"), [(2, 6), (4, 6), (5, 2), (7, 4), (1, 2)])
+def test_zoo_with_even_and_wide_windows(name, k, size):
+    case = ZOO[name]
+    check(case.with_sizes(**dict.fromkeys(("H", "W"), size), k=k))
+
+
+# What a wrong lowering would print: each must be caught.
+MUTATIONS = [
+    ("conv2d", r"padding=\(1, 1\)", "padding=(2, 0)"),
+    ("conv2d", r"permute\(0, 3, 1, 2\)", "permute(0, 3, 2, 1)"),
+    ("shift-conv", r"roll\(-1", "roll(1"),
+    (
+        "operator-1",
+        r"F\.pad\(x, \(0, 0, 0, 0, 0, 0, 1, 1\)\)",
+        "F.pad(x, (0, 0, 0, 0, 0, 0, 2, 0))",
+    ),
+    ("operator-1", r"narrow\(2, j, 5\)", "narrow(2, 2 - j, 5)"),
+    ("operator-2", r"x = x\.roll\(-1, 3\)", "x = x.roll(-1, 4)"),
+    ("grouped", r"permute\(3, 4, 0, 1, 2\)", "permute(3, 4, 0, 2, 1)"),
+    ("dilated", r"::3\]", "1::3]"),
+    ("pooled-conv", r"x\.sum\(", "x.mean("),
+    ("pixel-shuffle", r"unflatten\(1, \(3, 2\)\)", "unflatten(1, (2, 3)).transpose(1, 2)"),
+]
+
+
+@pytest.mark.parametrize(("name", "pattern", "bug"), MUTATIONS)
+def test_a_wrong_source_is_noticed(name, pattern, bug):
+    source = ZOO[name].source()
+    mutant, count = re.subn(pattern, lambda _: bug, source)
+    assert count >= 1, source
+    try:
+        wrong = differences(ZOO[name], mutant)
+    except RuntimeError as refused:  # torch does not accept the shapes
+        wrong = [str(refused)]
+    assert wrong, mutant
+
+
+def test_weights_start_so_that_the_result_varies_as_the_input_does():
+    sizes = {"N": 1, "C_in": 64, "C_out": 64, "H": 16, "W": 16, "g": 8, "s": 2, "k": 3}
+    torch.manual_seed(0)
+    for name in ("conv2d", "grouped", "depthwise-separable", "operator-1", "operator-2"):
+        case = Case(ZOO[name].text, sizes)
+        y = load(case.source())(torch.randn(8, 64, 16, 16))
+        # Borders see fewer terms; the inner part shows the rule.
+        assert 0.6 < y[..., 3:-3, 3:-3].var() < 1.6, name
+
+
+def test_the_state_is_the_weights_and_a_wrong_shape_is_refused():
+    module = load(ZOO["operator-1"].source())
+    assert list(module.state_dict()) == ["w0", "w1"]
+    assert not list(module.buffers())
+    with pytest.raises(ValueError, match=r"expected x of shape \[n, 8, 5, 5\], got \[1, 8, 5, 4\]"):
+        module(torch.zeros(1, 8, 5, 4))
+    with pytest.raises(ValueError, match=r"expected x of shape \[n, t, 4\], got \[5, 4, 1, 1\]"):
+        load(ZOO["linear"].source())(torch.zeros(5, 4, 1, 1))
+
+
+def test_a_formula_in_the_docstring_cannot_break_the_source():
+    formula = 'y[o] = "sum" \\ of\n"""x[o]"""'
+    module = load(ZOO["linear"].source(formula))
+    assert formula.replace("\n", "\n    ") in type(module).__doc__
+
+
+def test_the_source_needs_torch_alone(tmp_path):
+    path = tmp_path / "operator_1.py"
+    path.write_text(ZOO["operator-1"].source())
+    code = (
+        "import sys, torch, operator_1\n"
+        "y = operator_1.SynoOperator()(torch.zeros(2, 8, 5, 5))\n"
+        "assert not any(name.split('.')[0] == 'syno' for name in sys.modules)\n"
+        "print(list(y.shape))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.stdout == "[2, 12, 5, 5]\n", result.stderr
+
+
+def test_the_manifest_says_what_goes_in_and_out():
+    case = ZOO["operator-1"]
+    manifest = json.loads(_core.emit_pytorch(_core.Plan(case.operator, case.binding))[1])
+    assert manifest["entry"] == "SynoOperator"
+    assert [dim["free"] for dim in manifest["input"]] == [True, False, False, False]
+    assert [dim["extent"] for dim in manifest["output"]] == [1, 12, 5, 5]
+    assert [weight["shape"] for weight in manifest["weights"]] == _core.operator_shapes(
+        case.operator, case.binding
+    ).weights
+    assert manifest["macs"] == _core.macs(case.operator, case.binding)
