@@ -44,7 +44,7 @@ class Sampler:
         net: nn.Module | None = None,
         seed: int = 0,
         bindings: Iterable[Binding | str] | None = None,
-        max_nodes: int = 200_000,
+        max_nodes: int = 30_000,
         progress: Progress | None = None,
         **limits: Any,
     ) -> None:
@@ -60,7 +60,7 @@ class Sampler:
         *,
         net: nn.Module | None = None,
         seed: int = 0,
-        max_nodes: int = 200_000,
+        max_nodes: int = 30_000,
         progress: Progress | None = None,
     ) -> Sampler:
         """A sampler of a specification.

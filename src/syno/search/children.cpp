@@ -37,8 +37,20 @@ PartialGraph ChildGenerator::child(const PartialGraph& parent, const Step& step)
   return result;
 }
 
+// Budgets and max_reduction_ratio are looked at here already: they refuse nearly all of the universe.
 void ChildGenerator::add_reductions(const PartialGraph& parent, std::vector<Step>& steps) {
   const bool first = parent.graph.steps().empty();
+  Size elements;
+  for (std::size_t d = 0; d < spec_.input().size(); ++d) {
+    if (!spec_.passes_input(static_cast<int>(d))) elements = elements * spec_.input()[d].size;
+  }
+  std::vector<double> room;
+  for (const Values& values : spec_.bindings()) {
+    const auto most = spec_.limits().max_reduction_ratio *
+                      static_cast<double>(elements.extent(values).value_or(0));
+    const auto used = static_cast<double>(parent.ledger.reductions.extent(values).value_or(0));
+    room.push_back(used > 0 ? most / used : 0.0);
+  }
   for (const SizeId id : sizes_.universe()) {
     const Size& size = sizes_.size(id);
     if (!first && size < parent.graph.steps().back().size) continue;
@@ -47,7 +59,13 @@ void ChildGenerator::add_reductions(const PartialGraph& parent, std::vector<Step
       const int charge = std::abs(size.power(v));
       affordable = charge == 0 || parent.ledger.charges[v] + charge <= spec_.variable(v).budget;
     }
-    if (affordable) steps.push_back(Step::reduce(size));
+    if (!affordable) continue;
+    FitMask fit = 0;
+    for (std::size_t b = 0; b < room.size(); ++b) {
+      // admit decides exactly; a hair of rounding is left to it.
+      if (static_cast<double>(sizes_.value(id, b)) <= room[b] * (1 + 1e-9)) fit |= FitMask{1} << b;
+    }
+    if (spec_.fit_suffices(fit)) steps.push_back(Step::reduce(size));
   }
 }
 

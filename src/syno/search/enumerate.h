@@ -15,7 +15,7 @@ struct EnumerateOptions {
   /// Primitives in an operator; 0 takes the specification's max_depth.
   std::int64_t max_depth = 0;
   /// Partial graphs visited over all depth limits.
-  std::int64_t max_nodes = 200'000;
+  std::int64_t max_nodes = 30'000;
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
   /// Whether quality conditions and windows of multiply-adds and parameters apply; off for counting raw structures.

@@ -45,6 +45,8 @@ SizeId SizeSpace::intern(const Size& size) {
   if (!is_new) return place->second;
   Entry entry;
   entry.size = size;
+  for (const Values& values : spec_.bindings())
+    entry.values.push_back(size.extent(values).value_or(0));
   entry.usable = spec_.legal(size) && spec_.fit_suffices(spec_.fit(size));
   if (entry.usable) {
     FitMask fit = 0;

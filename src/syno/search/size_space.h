@@ -30,6 +30,10 @@ class SizeSpace {
   bool joinable(SizeId id) const { return entries_[static_cast<std::size_t>(id)].joinable; }
   /// Whether a window `window` may slide over `extent` under enough bindings.
   bool slides(SizeId extent, SizeId window);
+  /// The value under binding `b`; 0 where it is not a positive integer.
+  std::int64_t value(SizeId id, std::size_t b) const {
+    return entries_[static_cast<std::size_t>(id)].values[b];
+  }
   /// The product, or kNoSize when it is not usable.
   SizeId product(SizeId a, SizeId b);
   /// Usable blocks B of `n` with a usable quotient n/B. The quotients stand in `quotients`, in the same order.
@@ -41,6 +45,7 @@ class SizeSpace {
  private:
   struct Entry {
     Size size;
+    std::vector<std::int64_t> values;
     bool usable = false;
     bool window = false;
     bool droppable = false;

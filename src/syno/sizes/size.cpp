@@ -1,5 +1,6 @@
 #include "syno/sizes/size.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "syno/support/checked.h"
@@ -77,8 +78,13 @@ Size Size::inverse() const {
 
 Size operator*(const Size& a, const Size& b) {
   Size result;
-  for (std::size_t i = 0; i < kMaxVariables; ++i)
-    result.powers_[i] = checked_power(a.powers_[i] + b.powers_[i]);
+  int largest = 0;
+  for (std::size_t i = 0; i < kMaxVariables; ++i) {
+    const int power = a.powers_[i] + b.powers_[i];
+    largest = std::max(largest, std::abs(power));
+    result.powers_[i] = static_cast<std::int8_t>(power);
+  }
+  if (largest > kMaxPower) checked_power(largest);
   return result;
 }
 
