@@ -240,7 +240,7 @@ def _slot(layer: nn.Module, binding: dict[str, int]) -> Placeholder:
 def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
     """Sets each slot where its original stands, in every place that shares it."""
     for parent in list(net.modules()):
-        for name, child in list(parent.named_children()):
+        for name, child in list(parent._modules.items()):  # named_children skips repeats
             if id(child) in made and not isinstance(parent, Placeholder):
                 setattr(parent, name, made[id(child)])
 

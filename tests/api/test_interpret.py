@@ -1,0 +1,106 @@
+"""interpret and gradients on NumPy arrays."""
+
+import numpy as np
+import pytest
+import torch
+
+from syno import Operator, UserError, zoo
+
+RANDOM = np.random.default_rng(0)
+
+
+def integers(*shape):
+    return RANDOM.integers(-4, 5, shape)
+
+
+def conv_reference(x, w):
+    return torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(w), padding=1).numpy()
+
+
+def canonical(w):
+    """[o, i, a, b] in the order of the operator's own weight, [o, a, b, i]."""
+    return np.ascontiguousarray(w.transpose(0, 2, 3, 1))
+
+
+def test_integers_are_exact_and_floats_are_float64():
+    conv, sizes = zoo.load("conv2d"), zoo.binding("conv2d")
+    x, w = integers(2, 4, 5, 7), integers(6, 4, 3, 3)
+    y = conv.interpret(sizes, x, [canonical(w)])
+    assert y.dtype == np.int64
+    assert (y == conv_reference(x.astype(float), w.astype(float))).all()
+    floats = conv.interpret(sizes, x.astype(np.float32), [canonical(w)])
+    assert floats.dtype == np.float64
+    assert (floats == y).all()
+
+
+def test_large_integers_do_not_lose_digits():
+    linear = zoo.load("linear")
+    sizes = {"C_in": 2, "C_out": 1, "N": 1, "T": 1}
+    x = np.array([[[2**61 + 1, 1]]])
+    y = linear.interpret(sizes, x, [np.array([[1, 1]])])
+    assert y[0, 0, 0] == 2**61 + 2
+    with pytest.raises(UserError, match="overflow"):
+        linear.interpret(sizes, x, [np.array([[8, 1]])])
+
+
+def test_the_batch_size_comes_from_the_input():
+    conv = zoo.load("conv2d")
+    sizes = {k: v for k, v in zoo.binding("conv2d").items() if k != "N"}
+    x, w = integers(3, 4, 5, 7), integers(6, 4, 3, 3)
+    assert conv.interpret(sizes, x, [canonical(w)]).shape == (3, 6, 5, 7)
+
+
+def test_other_arrays_and_nested_lists_are_taken():
+    linear = zoo.load("linear")
+    sizes = {"C_in": 2, "C_out": 2}
+    y = linear.interpret(sizes, [[[1, 2]]], [[[1, 0], [3, 1]]])
+    assert y.tolist() == [[[1, 5]]]
+    y = linear.interpret(sizes, torch.tensor([[[1.0, 2.0]]]), [torch.eye(2)])
+    assert y.tolist() == [[[1.0, 2.0]]]
+
+
+def test_interpret_at_takes_some_outputs():
+    conv, sizes = zoo.load("conv2d"), zoo.binding("conv2d")
+    x, w = integers(2, 4, 5, 7), [canonical(integers(6, 4, 3, 3))]
+    every = conv.interpret(sizes, x, w).reshape(-1)
+    some = [0, 17, 419]
+    assert (conv.interpret_at(sizes, x, w, some) == every[some]).all()
+
+
+def test_gradients_are_those_of_autograd():
+    operator, sizes = zoo.load("operator-1"), zoo.binding("operator-1")
+    shapes = operator.shapes(sizes)
+    x, dy = integers(*shapes.input), integers(*shapes.output)
+    weights = [integers(*shape) for shape in shapes.weights]
+    dx, dw = operator.gradients(sizes, x, weights, dy)
+    kernel = operator.kernel_pack(sizes).kernel.double()
+    with torch.no_grad():
+        for parameter, weight in zip(kernel.parameters(), weights, strict=True):
+            parameter.copy_(torch.from_numpy(weight))
+    tensor = torch.from_numpy(x).double().requires_grad_()
+    kernel(tensor).backward(torch.from_numpy(dy).double())
+    assert (tensor.grad.numpy() == dx).all()
+    for parameter, expected in zip(kernel.parameters(), dw, strict=True):
+        assert (parameter.grad.numpy() == expected).all()
+
+
+def test_weights_stand_in_the_order_of_the_json_form():
+    operator, sizes = zoo.load("operator-1"), zoo.binding("operator-1")
+    data = operator.to_json()
+    contractions = [step for step in data["steps"] if step["op"] == "contract"]
+    shapes = operator.weight_shapes(sizes)
+    assert [len(step["dims"]) for step in contractions] == [len(shape) for shape in shapes]
+    extents = {step["out"]: step["size"] for step in data["steps"] if step["op"] == "reduce"}
+    extents |= {f"o{d}": dim["size"] for d, dim in enumerate(data["out"])}
+    for step, shape in zip(contractions, shapes, strict=True):
+        for (name, _), extent in zip(step["dims"], shape, strict=True):
+            if extents.get(name) in sizes:
+                assert sizes[extents[name]] == extent
+
+
+def test_an_operator_without_weights():
+    shuffle, sizes = zoo.load("pixel-shuffle"), zoo.binding("pixel-shuffle")
+    x = integers(2, 12, 5, 7)
+    expected = torch.nn.functional.pixel_shuffle(torch.from_numpy(x), 2).numpy()
+    assert (shuffle.interpret(sizes, x, []) == expected).all()
+    assert isinstance(Operator.from_text(shuffle.text), Operator)
