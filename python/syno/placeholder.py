@@ -128,13 +128,13 @@ class Placeholder(nn.Module):
 
 def slots(net: nn.Module) -> dict[str, Placeholder]:
     """The placeholders of a network by name, in the order of its modules."""
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
     return {name: module for name, module in net.named_modules() if isinstance(module, Placeholder)}
 
 
 def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
     """`slots`, or UserError when there is none."""
-    if not isinstance(net, nn.Module):
-        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
     found = slots(net)
     if not found:
         raise UserError(

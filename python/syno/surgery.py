@@ -79,10 +79,11 @@ def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any
     A slot that inherited its sizes and does not fit the specification's variables is left out.
     UserError when that leaves none, and for a placeholder that lacks or adds a variable.
     """
-    macs = {row.name: row.macs for row in layer_report(net).rows}
     counted: dict[tuple[tuple[str, int], ...], list[int | None]] = {}
     refused: list[str] = []
-    for name, slot in checked_slots(net).items():
+    found = checked_slots(net)
+    macs = {row.name: row.macs for row in layer_report(net).rows}
+    for name, slot in found.items():
         try:
             binding = slot.binding_for(specification)
         except UserError as error:

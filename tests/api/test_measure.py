@@ -1,0 +1,77 @@
+"""latency: what is timed, and what is not."""
+
+import pytest
+import torch
+from torch import nn
+
+import syno
+from syno import UserError
+from syno.measure import latency
+from syno.verify import verify
+
+from .networks import EXAMPLE, conv_operator, network
+
+
+class Slow(nn.Module):
+    """Does the work of the other network several times."""
+
+    def __init__(self, net, times):
+        super().__init__()
+        self.net, self.times = net, times
+
+    def forward(self, x):
+        for _ in range(self.times):
+            y = self.net(x)
+        return y
+
+
+def test_the_ratio_is_that_of_the_work():
+    net = network()
+    found = latency(Slow(net, 8), (3, 8, 8), baseline=net, repeats=20, warmup=3)
+    assert 4 < found.ratio < 16
+    assert found.median_ms == pytest.approx(found.ratio * found.baseline.median_ms)
+    assert found.spread_ms >= 0
+    assert found.control.median_ms > 0
+    assert (found.threads, found.repeats, found.batch) == (1, 20, 1)
+
+
+def test_without_a_baseline_there_is_no_ratio():
+    found = latency(network(), (3, 8, 8), repeats=20, warmup=1)
+    assert found.baseline is None
+    assert found.ratio is None
+
+
+def test_the_network_and_the_threads_are_left_as_they_were():
+    net = network()
+    net.train()
+    net[1].eval()
+    before = torch.get_num_threads()
+    latency(net, (3, 8, 8), repeats=20, threads=before + 1)
+    assert torch.get_num_threads() == before
+    assert net.training
+    assert not net[1].training
+    assert all(p.grad is None for p in net.parameters())
+
+
+def test_an_operator_needs_a_passed_verification_of_its_own_code():
+    net = syno.substitute(network(), syno.conv2d(kernel=3, groups=1), EXAMPLE)
+    assert latency(net, (3, 8, 8), repeats=20).median_ms > 0
+    operator = conv_operator()
+    syno.replace(net, operator)
+    with pytest.raises(UserError, match=r"'1.first.layer' has no passed verification"):
+        latency(net, (3, 8, 8), repeats=20)
+    other = verify(operator, {"C_in": 8, "C_out": 8, "H": 5})
+    with pytest.raises(UserError, match="1 passed, of other code"):
+        latency(net, (3, 8, 8), repeats=20, verifications=[other])
+    right = verify(operator, syno.slots(net)["1.first"].kernel.binding)
+    assert latency(net, (3, 8, 8), repeats=20, verifications=[right]).median_ms > 0
+
+
+def test_too_few_repeats_are_refused():
+    for options, message in (
+        ({"repeats": 19}, "'repeats' is an integer of at least 20, got 19"),
+        ({"warmup": 0}, "'warmup' is an integer of at least 1"),
+        ({"threads": 0}, "'threads' is an integer of at least 1"),
+    ):
+        with pytest.raises(UserError, match=message):
+            latency(network(), (3, 8, 8), **options)
