@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -46,6 +47,17 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 _NAMES = {"bool": "yes|no"}
 
 
+def _stacked(*added: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """One decorator for several options, listed by help in the order in which they stand here."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(added):
+            function = option(function)
+        return function
+
+    return decorate
+
+
 def limit_options(function: Function) -> Function:
     """Add an option for each limit of a specification; the command gets the given ones only.
 
@@ -57,17 +69,13 @@ def limit_options(function: Function) -> Function:
 
     descriptors = _core.option_descriptors()
 
+    @functools.wraps(function)
     def gathered(*args: Any, **given: Any) -> Any:
         values = {d["name"]: given.pop(d["name"]) for d in descriptors}
         limits = {name: value for name, value in values.items() if value is not None}
         return function(*args, limits=limits, **given)
 
-    gathered.__name__ = function.__name__
-    gathered.__doc__ = function.__doc__
-    gathered.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-    for descriptor in reversed(descriptors):
-        gathered = _limit_option(descriptor)(gathered)
-    return gathered  # type: ignore[return-value]
+    return cast(Function, _stacked(*map(_limit_option, descriptors))(gathered))
 
 
 def _limit_option(descriptor: dict[str, Any]) -> Callable[[Any], Any]:
@@ -97,35 +105,81 @@ def _shown(default: Any) -> str:
     return str(default)
 
 
-def specification_options(function: Function) -> Function:
-    """Add `--preset`, or shapes and variables, as ways to name a specification."""
-    added: Sequence[Callable[[Any], Any]] = (
-        click.option("--preset", metavar="NAME", help="A named specification: paper/resnet18, ..."),
-        click.option("--input", "input_shape", metavar="SHAPE", help='As "[N, C_in, H, W]".'),
-        click.option("--output", "output_shape", metavar="SHAPE", help='As "[N, C_out, H, W]".'),
+SPECIFICATION_NAMES = (
+    "preset",
+    "input_shape",
+    "output_shape",
+    "primary",
+    "coefficient",
+    "limits",
+)
+
+specification_options = _stacked(
+    click.option("--preset", metavar="NAME", help="A named specification: paper/resnet18, ..."),
+    click.option("--input", "input_shape", metavar="SHAPE", help='As "[N, C_in, H, W]".'),
+    click.option("--output", "output_shape", metavar="SHAPE", help='As "[N, C_out, H, W]".'),
+    click.option(
+        "--primary",
+        multiple=True,
+        metavar="VARIABLE",
+        help='A large variable with its budget, as "C_in: 2"; repeat.',
+    ),
+    click.option(
+        "--coefficient",
+        multiple=True,
+        metavar="VARIABLE",
+        help='A small variable with value and budget, as "k=3: 2"; repeat.',
+    ),
+)
+
+bindings_option = click.option(
+    "--binding",
+    "bindings",
+    multiple=True,
+    metavar="SIZES",
+    help='Sizes of one layer, as "C_in=64,C_out=64,H=28"; repeat.',
+)
+
+timing_options = _stacked(
+    click.option(
+        "--repeats", type=click.IntRange(min=1), default=30, help="Timed runs of a network."
+    ),
+    click.option("--warmup", type=click.IntRange(min=0), default=5, help="Runs before those."),
+    click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Threads of training and timing.",
+    ),
+)
+
+# Fields of a fidelity that the command line can change.
+_FIDELITY_FIELDS = ("images", "resolution", "epochs", "batch")
+
+
+def fidelity_options(function: Function) -> Function:
+    """Add `--fidelity` and options for its fields; the given ones arrive as `fidelity_changes`."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, **given: Any) -> Any:
+        values = {name: given.pop(name) for name in _FIDELITY_FIELDS}
+        changes = {name: value for name, value in values.items() if value is not None}
+        return function(*args, fidelity_changes=changes, **given)
+
+    added = _stacked(
         click.option(
-            "--primary",
-            multiple=True,
-            metavar="VARIABLE",
-            help='A large variable with its budget, as "C_in: 2"; repeat.',
+            "--fidelity",
+            metavar="NAME",
+            help="How networks are trained: digits, tiny, small, medium. Default: tiny, or digits "
+            "for that data set.",
         ),
-        click.option(
-            "--coefficient",
-            multiple=True,
-            metavar="VARIABLE",
-            help='A small variable with value and budget, as "k=3: 2"; repeat.',
-        ),
-        click.option(
-            "--binding",
-            "bindings",
-            multiple=True,
-            metavar="SIZES",
-            help='Sizes of one layer, as "C_in=64,C_out=64,H=28,W=28"; repeat.',
+        *(
+            click.option(f"--{name}", type=click.IntRange(min=1), help=f"Changes its {name}.")
+            for name in _FIDELITY_FIELDS
         ),
     )
-    for option in reversed(added):
-        function = option(function)
-    return function
+    return cast(Function, added(gathered))
 
 
 def named_specification(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     ],
 )
 @options.specification_options
+@options.bindings_option
 @click.option(
     "--count", type=click.IntRange(min=1), default=20, show_default=True, help="How many to draw."
 )

@@ -33,16 +33,16 @@ def command(store: str, study: str | None, operators: bool, as_json: bool) -> No
         summaries = [opened.summary(record) for record in records]
         name = opened.name
     if as_json:
-        listed = [_as_json(summary, operators=operators) for summary in summaries]
+        listed = [study_json(summary, operators=operators) for summary in summaries]
         output.print_json({"store": name, "studies": listed})
         return
     if not summaries:
         click.echo(f"{name} holds no study; `syno search --store {store}` starts one")
         return
-    _print_studies(summaries)
+    print_studies(summaries)
     for summary in summaries:
         if operators:
-            _print_operators(summary)
+            print_operators(summary)
 
 
 def _state(summary: StudySummary) -> str:
@@ -55,7 +55,8 @@ def _best(summary: StudySummary) -> Evaluation | None:
     return max(summary.trained, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
 
 
-def _as_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
+def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
+    """A study as plain values, the same for every command."""
     best = _best(summary)
     entry: dict[str, Any] = {
         "name": summary.study.name,
@@ -78,7 +79,8 @@ def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     return {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
 
 
-def _print_studies(summaries: list[StudySummary]) -> None:
+def print_studies(summaries: list[StudySummary]) -> None:
+    """One line a study."""
     from syno.report import format as fmt
 
     rows = []
@@ -101,7 +103,8 @@ def _print_studies(summaries: list[StudySummary]) -> None:
     output.console().print(output.table(columns, rows))
 
 
-def _print_operators(summary: StudySummary) -> None:
+def print_operators(summary: StudySummary, limit: int | None = None) -> None:
+    """One line an operator, the most accurate first, at most `limit` of them."""
     from syno.report import format as fmt
 
     ordered = sorted(summary.evaluations, key=lambda e: (-(e.accuracy or -1.0), e.ask))
@@ -116,7 +119,7 @@ def _print_operators(summary: StudySummary) -> None:
             fmt.primitives(e.primitives),
             e.status if e.status == "ok" else f"{e.status}: {e.reason}",
         ]
-        for e in ordered
+        for e in ordered[:limit]
     ]
     columns = [("key", "left"), ("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
     columns += [("MACs", "right"), ("params", "right"), ("primitives", "fold"), ("status", "fold")]

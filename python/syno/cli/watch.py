@@ -36,6 +36,10 @@ class Watch(Observer):
         if self._bar is not None:
             self._bar.stop()
 
+    def on_compose(self, depth: int, nodes: int, operators: int) -> None:
+        """Show how far the enumeration is."""
+        self._remark(f"{nodes:,} partial graphs, depth {depth}, {operators:,} operators")
+
     def on_space(self, operators: int, keys: int, seconds: float) -> None:
         """Say how many operators there are to choose from."""
         self._line(

@@ -1,0 +1,78 @@
+"""`syno resume`: a search goes on where it stopped."""
+
+from __future__ import annotations
+
+import click
+
+from syno.cli import framework, options, output
+
+
+@framework.command(
+    name="resume",
+    examples=[
+        ("the only study of a store", "syno resume runs.db"),
+        (
+            "one of several, for more operators",
+            "syno resume runs.db --study digits-1 --evaluations 50",
+        ),
+    ],
+)
+@click.argument("store")
+@options.study_option
+@click.option(
+    "--evaluations", type=click.IntRange(min=1), help="New limit of the whole study: operators."
+)
+@click.option("--seconds", type=float, help="New limit of the whole study: time.")
+@click.option("--data-dir", metavar="DIR", help="Where the data is now, if it moved.")
+@output.dry_run_option
+@output.json_option
+def command(
+    store: str,
+    study: str | None,
+    evaluations: int | None,
+    seconds: float | None,
+    data_dir: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Go on with a search that was stopped or killed: nothing finished is lost or done again.
+
+    Everything it needs is in the store. The operator that was being evaluated is evaluated again.
+    """
+    from syno.cli import running
+    from syno.cli.search import finished
+
+    if dry_run:
+        return _describe(store, study, evaluations, as_json=as_json)
+    summary = running.resume(
+        {
+            "store": store,
+            "study": study,
+            "evaluations": evaluations,
+            "seconds": seconds,
+            "data_dir": data_dir,
+        }
+    )
+    return finished(summary, store, as_json=as_json)
+
+
+def _describe(url: str, study: str | None, evaluations: int | None, *, as_json: bool) -> int:
+    """Say what is left to do, and how long the operators took so far."""
+    from syno.report import format as fmt
+    from syno.store import Store
+
+    with Store.open(url, read_only=True) as store:
+        summary = store.summary(study)
+    done = len([e for e in summary.evaluations if e.status != "rejected"])
+    wanted = evaluations or int(summary.study.settings.get("evaluations", 0))
+    left = max(0, wanted - done)
+    taken = [e.seconds for e in summary.evaluations if e.status != "rejected"]
+    seconds = left * sum(taken) / len(taken) if taken else None
+    if as_json:
+        output.print_json(
+            {"study": summary.study.name, "done": done, "left": left, "seconds": seconds}
+        )
+    else:
+        cost = f", about {fmt.duration(seconds)}" if seconds else ""
+        click.echo(f"{summary.study.name}: {done} operators done, {left} to go{cost}")
+    return framework.OK

@@ -1,0 +1,158 @@
+"""`syno search`: from a network to operators that were trained, checked and timed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from syno._errors import UserError
+from syno.cli import framework, options, output
+
+if TYPE_CHECKING:
+    from syno import Specification
+    from syno.store import StudySummary
+    from syno.train import Fidelity
+
+
+@framework.command(
+    name="search",
+    examples=[
+        (
+            "twenty operators on CIFAR-10, the fast way",
+            "syno search --data cifar10 --data-dir ~/data",
+        ),
+        (
+            "a setting of the paper, into a store of one's own",
+            "syno search --data cifar10 --data-dir ~/data --preset paper/resnet18 --store r18.db",
+        ),
+        (
+            "longer training, and see first what it costs",
+            "syno search --data cifar10 --data-dir ~/data --fidelity small --epochs 10 --dry-run",
+        ),
+    ],
+)
+@click.option("--model", default="resnet-small", show_default=True, metavar="NAME")
+@click.option(
+    "--model-option",
+    "model_options",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="An option of the model, as width=16; repeat.",
+)
+@click.option("--data", required=True, metavar="NAME", help="digits, cifar10, or an image folder.")
+@click.option("--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA.")
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Operators to train; those rejected before training come on top.",
+)
+@click.option("--seconds", type=float, help="Time limit; the evaluation that runs is finished.")
+@options.store_option
+@click.option("--name", metavar="NAME", help="Name of the study. Default: model, data, a number.")
+@options.fidelity_options
+@options.seed_option
+@click.option(
+    "--method",
+    default="uniform",
+    show_default=True,
+    metavar="NAME",
+    help="How operators are chosen: uniform, or diverse.",
+)
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=200_000,
+    show_default=True,
+    help="How many partial graphs the enumeration visits.",
+)
+@click.option("--deadline-s", type=float, help="Wall-clock limit of one training, in seconds.")
+@options.timing_options
+@options.specification_options
+@output.dry_run_option
+@output.json_option
+@options.limit_options
+def command(
+    model: str,
+    model_options: tuple[str, ...],
+    data: str,
+    data_dir: str | None,
+    evaluations: int,
+    store: str,
+    fidelity: str | None,
+    fidelity_changes: dict[str, int],
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Find operators for a network: compose them, train the network with each, time it, store it.
+
+    Everything is in the store as soon as it is known: a search that is stopped in any way goes on
+    with `syno resume`. Bindings come from the layers of the network. Without --preset or shapes,
+    the operators are sought in a setting for small images.
+    """
+    from syno.cli import running
+
+    named = {name: given.pop(name) for name in options.SPECIFICATION_NAMES}
+    arguments: dict[str, Any] = given | {
+        "net": model,
+        "data": data,
+        "data_dir": data_dir,
+        "model_options": _numbers(model_options),
+        "specification": _specification(**named),
+        "fidelity": _fidelity(fidelity, fidelity_changes, data),
+        "evaluations": evaluations,
+        "store": store,
+    }
+    if dry_run:
+        running.describe(arguments, as_json=as_json)
+        return framework.OK
+    return finished(running.search(arguments), store, as_json=as_json)
+
+
+def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
+    """Print what a search found and what can be done with it; 1 when it trained nothing."""
+    from syno.cli import status
+
+    if as_json:
+        output.print_json(status.study_json(summary, operators=True))
+    else:
+        status.print_studies([summary])
+        status.print_operators(summary, limit=10)
+        output.say(f"next: syno report {store} --study {summary.study.name} -o report.html")
+    return framework.OK if summary.trained else framework.NEGATIVE
+
+
+def _numbers(pairs: Sequence[str]) -> dict[str, int]:
+    numbers = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (equals and value.strip().isdecimal()):
+            raise UserError(f"cannot read the model option '{pair}'\n  expected: as width=16")
+        numbers[name.strip()] = int(value)
+    return numbers
+
+
+def _specification(**named: Any) -> Specification | None:
+    """What the options name; the default setting with other limits when only limits are given."""
+    found = options.named_specification(bindings=(), **named)
+    if found is None and named["limits"]:
+        from syno.study.search import small_vision
+
+        return small_vision(**named["limits"])
+    return found
+
+
+def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:
+    from syno.train import fidelity
+
+    found = fidelity(name or ("digits" if data == "digits" else "tiny"))
+    if not changes:
+        return found
+    own = "-".join([found.name, *(f"{key}{value}" for key, value in changes.items())])
+    fields: dict[str, Any] = {**changes, "name": own}
+    return dataclasses.replace(found, **fields)
