@@ -36,11 +36,12 @@ class FakeOperator:
         return 1000 << number(self.text + "macs", 8)
 
     def primitives(self) -> dict[str, int]:
-        # One in five has a window.
+        # One in five has a window, one in ten has two weights.
         return {
             "reduce": 1 + number(self.text + "reduce", 3),
             "unfold": int(number(self.text + "unfold", 5) == 0),
             "split": number(self.text + "split", 2),
+            "contract": 2 if number(self.text + "weights", 10) == 0 else 1,
         }
 
 
@@ -59,10 +60,6 @@ class FakeSpace:
 
     def parse(self, text: str) -> FakeOperator:
         return FakeOperator(text)
-
-    def weights(self, operator: FakeOperator) -> int:
-        # One in ten has two.
-        return 2 if number(operator.text + "weights", 10) == 0 else 1
 
 
 class FakeEvaluator:

@@ -72,7 +72,7 @@ def test_diverse_draws_keep_their_quotas_and_spread():
     space = FakeSpace(400)
     found = draw(DiverseDraws(Candidates(space), 0), 30)
     windows = [op for op in found if op.primitives()["unfold"]]
-    pairs = [op for op in found if space.weights(op) == 2]
+    pairs = [op for op in found if op.primitives()["contract"] == 2]
     assert len(windows) >= 15
     assert len(pairs) >= 8
     assert len({tuple(op.primitives().items()) for op in found}) >= 5
@@ -101,12 +101,14 @@ def test_a_quota_that_cannot_be_met_does_not_end_the_search():
 def test_diverse_draws_look_at_no_more_than_their_pool():
     looked: set[str] = set()
 
-    class Watched(FakeSpace):
-        def weights(self, operator):
-            looked.add(operator.key)
-            return super().weights(operator)
+    class Watched(FakeOperator):
+        def macs(self) -> int:
+            looked.add(self.key)
+            return super().macs()
 
-    method = DiverseDraws(Candidates(Watched(300)), 0, pool=20)
+    space = FakeSpace(300)
+    space.operators = [Watched(op.text) for op in space.operators]
+    method = DiverseDraws(Candidates(space), 0, pool=20)
     assert len(draw(method, 50)) == 50
     assert len(looked) == 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syno.study import Evaluations, Seconds, SpaceExhausted, Tally
+from syno.study import ErrorsInARow, Evaluations, Seconds, SpaceExhausted, Tally
 
 
 def test_each_stopper_looks_at_its_own_limit():
@@ -10,6 +10,8 @@ def test_each_stopper_looks_at_its_own_limit():
     assert Evaluations(3).check(Tally(3, 0, 0.0)).name == "evaluations"
     assert Seconds(60).check(Tally(99, 0, 59.9)) is None
     assert Seconds(60).check(Tally(0, 0, 60.0)).name == "seconds"
+    assert ErrorsInARow(10).check(Tally(9, 0, 1.0, errors=9)) is None
+    assert ErrorsInARow(10).check(Tally(10, 0, 1.0, errors=10)).name == "errors"
     assert SpaceExhausted().check(Tally(5, 1, 1.0)) is None
     assert SpaceExhausted().check(Tally(5, 1, 1.0, exhausted=True)).name == "exhausted"
 

@@ -5,7 +5,15 @@ from syno.study.methods import DiverseDraws, Entry, History, Method, UniformDraw
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
-from syno.study.stoppers import AnyOf, Evaluations, Seconds, SpaceExhausted, StopReason, Tally
+from syno.study.stoppers import (
+    AnyOf,
+    ErrorsInARow,
+    Evaluations,
+    Seconds,
+    SpaceExhausted,
+    StopReason,
+    Tally,
+)
 from syno.study.study import Proposal, Study
 
 __all__ = [
@@ -13,6 +21,7 @@ __all__ = [
     "Candidates",
     "DiverseDraws",
     "Entry",
+    "ErrorsInARow",
     "Evaluations",
     "Evaluator",
     "History",

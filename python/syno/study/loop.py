@@ -9,8 +9,17 @@ from syno._errors import UserError
 from syno.store import Outcome
 from syno.study.heartbeat import Heartbeat
 from syno.study.observer import Observer
-from syno.study.stoppers import Evaluations, Seconds, SpaceExhausted, Stopper, StopReason
+from syno.study.stoppers import (
+    ErrorsInARow,
+    Evaluations,
+    Seconds,
+    SpaceExhausted,
+    Stopper,
+    StopReason,
+)
 from syno.study.study import Proposal, Study
+
+MOST_ERRORS = 10
 
 
 class Evaluator(Protocol):
@@ -26,7 +35,7 @@ class Evaluator(Protocol):
 def default_stopper(study: Study) -> Stopper:
     """The limits in the settings of the study, and the end of the space."""
     settings = study.settings
-    stopper = SpaceExhausted() | Evaluations(settings.evaluations)
+    stopper = SpaceExhausted() | Evaluations(settings.evaluations) | ErrorsInARow(MOST_ERRORS)
     return stopper if settings.seconds is None else stopper | Seconds(settings.seconds)
 
 

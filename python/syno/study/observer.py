@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 class Observer:
     """Called by the loop, in its thread, between evaluations. Every method does nothing here."""
 
+    def on_compose(self, depth: int, nodes: int, operators: int) -> None:
+        """The enumeration goes on: `nodes` partial graphs seen, `operators` found so far."""
+
     def on_space(self, operators: int, keys: int, seconds: float) -> None:
         """The space was enumerated: `keys` distinct semantic keys among `operators`."""
 

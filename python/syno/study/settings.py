@@ -14,16 +14,19 @@ class StudySettings:
     """All options of a search.
 
     model: name of a model, or None for a module of the user's, which `resume` must be given again;
-    data: name of a data set or path of an image folder; fidelity: images, resolution, epochs, name;
-    space: how operators are enumerated; method: how they are chosen, with `method_options`;
-    latency: how networks are timed; evaluations: trained operators wanted, rejected ones not
-    counted; seconds: time limit over all runs together, None for none.
+    data: name of a data set or path of an image folder, `fingerprint` names its content; fidelity:
+    as `Fidelity.to_json`; training: `deadline_s`, `max_slowdown`; space: `max_nodes` of the
+    enumeration; method: how operators are chosen, with `method_options`; latency: `repeats`,
+    `warmup`, `threads`;
+    evaluations: operators to train; seconds: time limit over all runs together, None for none;
+    baseline: whether the original network is evaluated first.
     """
 
     model: str | None = None
     model_options: dict[str, Any] = field(default_factory=dict)
     data: str | None = None
     data_dir: str | None = None
+    fingerprint: str = ""
     fidelity: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     space: dict[str, Any] = field(default_factory=dict)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from syno.operator import Operator as ValueOperator
+from syno.sampler import Sampler
 from syno.store.records import digest
 
 
@@ -39,9 +42,6 @@ class Space(Protocol):
     def parse(self, text: str) -> Any:
         """The operator with this text."""
 
-    def weights(self, operator: Any) -> int:
-        """The number of weight tensors of an operator."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -49,7 +49,6 @@ class Candidate:
 
     operator: Any
     key: str
-    space: Space
 
     @cached_property
     def macs(self) -> int:
@@ -71,10 +70,10 @@ class Candidate:
         """Whether it looks at neighbours."""
         return self.primitives.get("unfold", 0) > 0
 
-    @cached_property
+    @property
     def has_two_weights(self) -> bool:
-        """Whether it has two weight tensors or more."""
-        return self.space.weights(self.operator) >= 2
+        """Whether it has two weight tensors or more: each contraction has its own."""
+        return self.primitives.get("contract", 0) >= 2
 
 
 class Candidates:
@@ -84,7 +83,7 @@ class Candidates:
         first: dict[str, Any] = {}
         for operator in space.operators:
             first.setdefault(operator.key, operator)
-        self._items = [Candidate(operator, key, space) for key, operator in first.items()]
+        self._items = [Candidate(operator, key) for key, operator in first.items()]
 
     def __len__(self) -> int:
         return len(self._items)
@@ -96,3 +95,32 @@ class Candidates:
     def digest(self) -> str:
         """Names the content: two spaces with one digest lead to the same proposals."""
         return digest("\n".join(c.key for c in self._items))
+
+
+class SamplerSpace:
+    """What a `syno.Sampler` enumerates."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+        self._statistics = sampler.statistics()
+        self.operators: Sequence[Any] = sampler.operators
+        if not self.operators:
+            sampler.sample()  # a UserError: no operator connects the shapes, and why
+        self.specification = (
+            sampler.specification.key,
+            json.loads(sampler.specification.to_json()),
+        )
+        self.rules = sampler.rules
+
+    def rejections(self) -> dict[str, int]:
+        """How many graphs the enumeration refused, by reason."""
+        return dict(self._statistics["rejections"])
+
+    @property
+    def structures(self) -> int:
+        """Operators before those with a repeated semantic key were left out."""
+        return int(self._statistics["structures"])
+
+    def parse(self, text: str) -> Any:
+        """The operator with this text, under the specification of the space."""
+        return ValueOperator.from_text(text, self._sampler.specification)

@@ -11,13 +11,15 @@ class Tally:
     """How far a study is.
 
     evaluated: operators that were trained, well or not; rejected: those that were refused before;
-    seconds: time spent over all runs; exhausted: the method has nothing left to propose.
+    seconds: time spent over all runs; exhausted: the method has nothing left to propose;
+    errors: how many of the latest operators, one after the other, ended in an error.
     """
 
     evaluated: int
     rejected: int
     seconds: float
     exhausted: bool = False
+    errors: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,19 @@ class Seconds(_Combining):
         if tally.seconds < self._limit:
             return None
         return StopReason("seconds", f"the time limit of {self._limit:g} s is reached")
+
+
+class ErrorsInARow(_Combining):
+    """Stops after `count` errors one after the other: not the operators are wrong then."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """`errors` when nothing works any more."""
+        if tally.errors < self._count:
+            return None
+        return StopReason("errors", f"the last {tally.errors} operators all ended in an error")
 
 
 class SpaceExhausted(_Combining):

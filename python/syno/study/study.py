@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime
 import time
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from syno._errors import UserError
@@ -81,6 +82,7 @@ class Study:
         )
         self._began = time.monotonic()
         self._seconds_before = 0.0
+        self._first_ask = max((p.ask for p in store.proposals(record)), default=0)
 
     @classmethod
     def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
@@ -194,7 +196,10 @@ class Study:
         told = [p for p in records if p.kind == OPERATOR and p.status is not None]
         evaluated = sum(p.is_evaluated for p in told)
         seconds = self._seconds_before + time.monotonic() - self._began
-        return Tally(evaluated, len(told) - evaluated, seconds, self.exhausted)
+        # A resumed study gets a new chance: whatever was wrong may be right now.
+        here = [p for p in told if p.ask > self._first_ask]
+        errors = sum(1 for _ in takewhile(lambda p: p.status == ERROR, reversed(here)))
+        return Tally(evaluated, len(told) - evaluated, seconds, self.exhausted, errors)
 
     def _reopened(self) -> Proposal | None:
         while record := self.store.lease_open(self.record, self.worker):

@@ -1,0 +1,263 @@
+"""The real evaluator: verify, train, measure. Needs torch."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._errors import UserError
+from syno.data import DataSet
+from syno.kernel import KernelPack
+from syno.measure import Measurement, latency
+from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
+from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
+from syno.study.network import Network
+from syno.study.observer import Observer
+from syno.train import Fidelity, State, train
+from syno.train import Outcome as Training
+from syno.verify import Verification, verify
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How networks are timed: one sample, `warmup` calls, then `repeats` timed ones."""
+
+    repeats: int = 30
+    warmup: int = 5
+    threads: int = 1
+
+
+@dataclass
+class NetworkEvaluator:
+    """Evaluates operators inside one network.
+
+    1. The operator goes into the slots; a slot that it does not fit keeps its layer.
+    2. The emitted source is compared with the reference interpreter under each binding.
+    3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
+    4. The network is trained; its accuracy is that on the hold-out split.
+    5. Its latency is measured, the original network's in the same run.
+
+    What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
+    reason; a UserError alone ends the search.
+    """
+
+    network: Network
+    dataset: DataSet
+    fidelity: Fidelity
+    seed: int
+    timing: Timing = field(default_factory=Timing)
+    deadline_s: float | None = None
+    max_slowdown: float = math.inf
+    observer: Observer = field(default_factory=Observer)
+
+    def baseline(self) -> Outcome:
+        """Trains and times the original network."""
+        began = time.perf_counter()
+        net = self.network.original()
+        training = self._train(net)
+        timed = self._time(net, None, []) if training.ok else None
+        return self._outcome(
+            training,
+            began,
+            macs=self.network.macs,
+            params=self.network.params,
+            latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
+            details=_details(training, timed),
+        )
+
+    def evaluate(self, operator: Any) -> Outcome:
+        """Verifies, trains and times the network with `operator` in it."""
+        began = time.perf_counter()
+        try:
+            return self._evaluate(operator, began)
+        except UserError:
+            raise
+        except Exception as error:  # one operator must not end the search of thousands
+            return Outcome(
+                ERROR,
+                reason=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
+                rung=self.fidelity.name,
+                recipe=self._recipe(),
+                seed=self.seed,
+                seconds=time.perf_counter() - began,
+                details={"traceback": traceback.format_exc(limit=-8)},
+            )
+
+    def _evaluate(self, operator: Any, began: float) -> Outcome:
+        try:
+            net, report = self.network.with_operator(operator)
+        except UserError as error:
+            return self._rejected(operator, str(error), began)
+        macs, params = self.network.cost(operator, report)
+        kept = {row.name: row.reason for row in self.network.kept(report)}
+
+        checks = self._verify(operator, net)
+        failed = next((check for check in checks if not check.passed), None)
+        if failed is not None:
+            reason = f"the generated code is wrong: {failed.failure}"
+            return self._rejected(operator, reason, began, verification=_together(checks))
+
+        slowdown = self._slowdown(net)
+        if slowdown > self.max_slowdown:
+            reason = (
+                f"a training step takes {slowdown:.1f} times as long as the original's, more than "
+                f"{self.max_slowdown:g}"
+            )
+            return self._rejected(operator, reason, began, verification=_together(checks))
+
+        training = self._train(net)
+        timed = self._time(net, self.network.original(), checks) if training.ok else None
+        return self._outcome(
+            training,
+            began,
+            macs=macs,
+            params=params,
+            primitives=operator.primitives(),
+            verification=_together(checks),
+            measurement=_measurement(timed) if timed else None,
+            details=_details(training, timed) | {"kept": kept},
+        )
+
+    def _verify(self, operator: Any, net: nn.Module) -> list[Verification]:
+        """One comparison for each binding under which the operator stands in the network."""
+        self.observer.on_step("verify")
+        packs = [module for module in net.modules() if isinstance(module, KernelPack)]
+        bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
+        return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
+
+    def _slowdown(self, net: nn.Module) -> float:
+        """How many times as long as the original's a training step takes."""
+        if math.isinf(self.max_slowdown):
+            return 1.0
+        nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
+        shape = (self.fidelity.batch, *self.network.input_shape)
+        with self._threads():
+            seconds = [_step_seconds(each, shape) for each in nets]
+        return seconds[1] / seconds[0]
+
+    def _train(self, net: nn.Module) -> Training:
+        self.observer.on_step("train")
+        with self._threads():
+            return train(
+                net,
+                self.dataset,
+                self.fidelity,
+                self.seed,
+                deadline_s=self.deadline_s,
+                progress=self._report,
+            )
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.timing.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def _report(self, state: State) -> None:
+        if state.epoch_loss is not None:
+            self.observer.on_epoch(state.epoch + 1, state.epochs, state.epoch_loss)
+
+    def _time(
+        self, net: nn.Module, original: nn.Module | None, checks: list[Verification]
+    ) -> Measurement:
+        self.observer.on_step("measure")
+        return latency(
+            net,
+            self.network.input_shape,
+            baseline=original,
+            verifications=checks,
+            repeats=self.timing.repeats,
+            warmup=self.timing.warmup,
+            threads=self.timing.threads,
+        )
+
+    def _recipe(self) -> dict[str, Any]:
+        return {
+            "fidelity": self.fidelity.to_json(),
+            "data": self.dataset.fingerprint,
+            "threads": self.timing.threads,
+        }
+
+    def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
+        reason = f"{training.reason}: {training.detail}" if training.detail else training.reason
+        return Outcome(
+            training.status,
+            reason=reason,
+            accuracy=training.accuracy,
+            rung=self.fidelity.name,
+            recipe=self._recipe(),
+            seed=self.seed,
+            seconds=time.perf_counter() - began,
+            **found,
+        )
+
+    def _rejected(self, operator: Any, reason: str, began: float, **found: Any) -> Outcome:
+        return Outcome(
+            REJECTED,
+            reason=reason,
+            seed=self.seed,
+            seconds=time.perf_counter() - began,
+            primitives=operator.primitives(),
+            **found,
+        )
+
+
+def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:
+    """Seconds of a forward and backward pass, the quickest of three."""
+    net.train()
+    x = torch.zeros(shape)
+    found = []
+    for _ in range(3):
+        began = time.perf_counter()
+        net(x).sum().backward()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def _together(checks: list[Verification]) -> VerificationResult:
+    """All comparisons of one operator as one; the hash names all of the source."""
+    sources = sorted({check.source_hash for check in checks})
+    return VerificationResult(
+        source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
+        bindings=[check.binding for check in checks],
+        emitter=checks[0].emitter,
+        seed=checks[0].seed,
+        passed=all(check.passed for check in checks),
+        max_error=max(check.max_error for check in checks),
+    )
+
+
+def _measurement(timed: Measurement) -> MeasurementResult:
+    assert timed.baseline is not None and timed.ratio is not None
+    return MeasurementResult(
+        median_ms=timed.median_ms,
+        spread_ms=timed.spread_ms,
+        ratio=timed.ratio,
+        baseline=BaselineLatency(timed.baseline.median_ms, timed.baseline.spread_ms),
+        threads=timed.threads,
+        repeats=timed.repeats,
+        batch=timed.batch,
+    )
+
+
+def _details(training: Training, timed: Measurement | None) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "losses": [point.loss for point in training.curve],
+        "loss_sum": training.loss_sum,
+        "training_s": training.seconds,
+    }
+    if timed is not None:
+        details |= {"control": plain(timed.control), "noisy": timed.noisy}
+    return details

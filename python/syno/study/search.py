@@ -1,0 +1,273 @@
+"""`syno.search` and `syno.resume`: from a network to a store full of evaluated operators."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._errors import UserError
+from syno.data import DataSet, load
+from syno.sampler import Sampler
+from syno.spec import Specification
+from syno.store import Store, StudySummary
+from syno.study.loop import run
+from syno.study.observer import Observer
+from syno.study.settings import StudySettings
+from syno.study.space import SamplerSpace
+from syno.study.study import Study, settings_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from syno.study.network import Network
+    from syno.train import Fidelity
+
+DEFAULT_STORE = "syno.db"
+
+
+def search(
+    net: str | nn.Module,
+    data: str,
+    *,
+    data_dir: str | None = None,
+    model_options: dict[str, Any] | None = None,
+    specification: Specification | str | None = None,
+    fidelity: Fidelity | str | None = None,
+    evaluations: int = 20,
+    seconds: float | None = None,
+    seed: int = 0,
+    method: str = "uniform",
+    method_options: dict[str, Any] | None = None,
+    max_nodes: int = 200_000,
+    deadline_s: float | None = None,
+    max_slowdown: float = 4.0,
+    repeats: int = 30,
+    warmup: int = 5,
+    threads: int = 1,
+    store: Store | str = DEFAULT_STORE,
+    name: str | None = None,
+    observer: Observer | None = None,
+) -> StudySummary:
+    """Finds operators for the slots of a network, trains and times each, and stores everything.
+
+    net: the name of a model (`syno models`), with `model_options`, or a module whose 3x3
+        convolutions or placeholders are to be replaced.
+    data, data_dir: a data set as in `syno.data.load`.
+    specification: what operators are asked for, or the name of a preset; its bindings are taken
+        from the network. Default: `small_vision`.
+    fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
+        set, otherwise `tiny`.
+    evaluations: operators to train; those rejected before training come on top.
+    seconds: time limit of the study; the evaluation that is running then is finished.
+    seed: of draws, initial weights, batches and checks.
+    method, method_options: how operators are chosen: `uniform`, or `diverse` (shares `window` and
+        `two_weights`).
+    max_nodes: partial graphs the enumeration visits.
+    deadline_s: wall-clock limit of one training.
+    max_slowdown: an operator whose training step takes longer than so many of the original
+        network's is rejected before training; `math.inf` keeps all.
+    repeats, warmup, threads: of latency measurements; training uses as many threads.
+    store: an open store or its address; name: of the study in it, made up unless given.
+
+    A search that was ended in any way goes on with `resume`. Raises UserError for everything that
+    is wrong with the arguments, the data or the store.
+    """
+    rung = _fidelity(fidelity, data)
+    settings = StudySettings(
+        model=net if isinstance(net, str) else None,
+        model_options=dict(model_options or {}),
+        data=data,
+        data_dir=None if data_dir is None else str(data_dir),
+        fidelity=rung.to_json(),
+        training={"deadline_s": deadline_s, "max_slowdown": _limit(max_slowdown)},
+        space={"max_nodes": max_nodes},
+        method=method,
+        method_options=dict(method_options or {}),
+        latency={"repeats": repeats, "warmup": warmup, "threads": threads},
+        evaluations=evaluations,
+        seconds=seconds,
+        seed=seed,
+    )
+    observer = observer or Observer()
+    with _opened(store, create=True) as opened:
+        dataset = load(data, data_dir, size=rung.resolution)
+        settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
+        network = _network(net, settings, dataset)
+        wanted = _specification(specification, network)
+        space = _compose(wanted, network.template, settings, observer)
+        study = Study.create(opened, name or _name(settings), settings, space)
+        return _run(opened, study, network, dataset, observer)
+
+
+def resume(
+    store: Store | str = DEFAULT_STORE,
+    study: str | int | None = None,
+    *,
+    net: nn.Module | None = None,
+    data_dir: str | None = None,
+    evaluations: int | None = None,
+    seconds: float | None = None,
+    observer: Observer | None = None,
+) -> StudySummary:
+    """Continues a study exactly where it stopped; nothing that was finished is done again.
+
+    study: its name or id; not needed when the store holds one only.
+    net: the module the study was started with, if it was started with one.
+    data_dir: where the data is now, if it moved.
+    evaluations, seconds: new limits of the whole study.
+
+    UserError as in `search`, and when data or space are not those the study began with.
+    """
+    observer = observer or Observer()
+    with _opened(store, create=False) as opened:
+        record = opened.study(study)
+        settings = settings_of(record, opened.events(record))
+        if settings.data is None:
+            raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
+        folder = settings.data_dir if data_dir is None else str(data_dir)
+        dataset = load(settings.data, folder, size=settings.fidelity["resolution"])
+        _check_data(record.name, settings, dataset)
+        network = _network(_net_again(record.name, settings, net), settings, dataset)
+        wanted = Specification.from_json(json.dumps(record.specification))
+        space = _compose(wanted, None, settings, observer)
+        continued = Study.load(opened, record.id, space, evaluations=evaluations, seconds=seconds)
+        return _run(opened, continued, network, dataset, observer)
+
+
+def small_vision(**changes: Any) -> Specification:
+    """Square convolutions of networks for images of 8 to 64 pixels; bindings from the network.
+
+    The paper's setting for vision with what small networks need: sizes k = 3, s = 2, g = 4, windows
+    on maps of 4 pixels (the paper asks for maps of 2.3 windows), smaller weights. No Merge: a small
+    budget of nodes then reaches the depth at which operators have windows and two weights.
+    changes: arguments of Specification or limits that replace these.
+    """
+    settings: dict[str, Any] = {
+        "input": "[N, C_in: unordered, H, H]",
+        "output": "[N, C_out: unordered, H, H]",
+        "primary": ["N: 0", "C_in: 2", "C_out: 3", "H: 0"],
+        "coefficient": ["k=3: 2", "s=2: 2", "g=4: 2"],
+        "passed_through": [(0, 0)],
+        "min_unfold_ratio": 1.3,
+        "min_weight_params": 16,
+        "max_merges": 0,
+    }
+    return Specification(**settings | changes)
+
+
+@contextlib.contextmanager
+def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
+    """An open store is left open; one that is opened here is closed."""
+    if isinstance(store, Store):
+        yield store
+        return
+    with Store.open(store, create=create) as opened:
+        yield opened
+
+
+def _limit(value: float) -> float | None:
+    """A limit as JSON knows it: None for none."""
+    if not value > 0:
+        raise UserError(f"max_slowdown must be positive, got {value:g}")
+    return None if math.isinf(value) else value
+
+
+def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
+    from syno.train import Fidelity, fidelity
+
+    if isinstance(given, Fidelity):
+        return given
+    return fidelity(given or ("digits" if data == "digits" else "tiny"))
+
+
+def _network(net: str | nn.Module, settings: StudySettings, dataset: DataSet) -> Network:
+    from syno.study.network import Network
+
+    if isinstance(net, str):
+        return Network.named(net, settings.model_options, dataset, settings.seed)
+    if settings.model_options:
+        raise UserError("model_options are for a model named by its name, not for a module")
+    return Network.given(net, dataset, settings.seed)
+
+
+def _specification(given: Specification | str | None, network: Network) -> Specification:
+    """The default asks for operators that cost no more than the layers they replace."""
+    if given is None:
+        return small_vision(max_macs=network.macs or 0)
+    return Specification.preset(given) if isinstance(given, str) else given
+
+
+def _compose(
+    wanted: Specification, template: nn.Module | None, settings: StudySettings, observer: Observer
+) -> SamplerSpace:
+    began = time.monotonic()
+
+    def progress(depth: int, nodes: int, operators: int) -> bool:
+        observer.on_compose(depth, nodes, operators)
+        return True
+
+    space = SamplerSpace(
+        Sampler.from_specification(
+            wanted,
+            net=template,
+            seed=settings.seed,
+            max_nodes=settings.space["max_nodes"],
+            progress=progress,
+        )
+    )
+    observer.on_space(space.structures, len(space.operators), time.monotonic() - began)
+    return space
+
+
+def _run(
+    store: Store, study: Study, network: Network, dataset: DataSet, observer: Observer
+) -> StudySummary:
+    from syno.study.evaluator import NetworkEvaluator, Timing
+    from syno.train import Fidelity
+
+    settings = study.settings
+    evaluator = NetworkEvaluator(
+        network=network,
+        dataset=dataset,
+        fidelity=Fidelity.from_json(settings.fidelity),
+        seed=settings.seed,
+        timing=Timing(**settings.latency),
+        deadline_s=settings.training.get("deadline_s"),
+        max_slowdown=settings.training.get("max_slowdown") or math.inf,
+        observer=observer,
+    )
+    run(study, evaluator, observer=observer)
+    return store.summary(study.record)
+
+
+def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:
+    if settings.model is not None:
+        if net is not None:
+            raise UserError(f"study '{name}' is about the model '{settings.model}', not a module")
+        return settings.model
+    if net is None:
+        raise UserError(
+            f"study '{name}' was started with a module, which a store cannot hold\n"
+            "  what to do: syno.resume(store, study, net=...) with the same module"
+        )
+    return net
+
+
+def _check_data(name: str, settings: StudySettings, dataset: DataSet) -> None:
+    if settings.fingerprint != dataset.fingerprint:
+        raise UserError(
+            f"the data set '{settings.data}' is not what study '{name}' was started with\n"
+            f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}\n"
+            "  what to do: say where the same data is with data_dir, or start a new study"
+        )
+
+
+def _name(settings: StudySettings) -> str:
+    """Ends in "-": the store adds a number."""
+    return f"{settings.model or 'network'}-{Path(settings.data or 'data').name}-"
