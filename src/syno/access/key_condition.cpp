@@ -1,4 +1,5 @@
-// Conditions low <= form <= high in one form. Ranges are those of the whole box, never of facts: a fact is a condition.
+// Conditions low <= form <= high in one form. Ranges are those of the whole box, never of facts: a
+// fact is a condition.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -42,7 +43,8 @@ bool never_holds(const Algebra& algebra, const Condition& condition) {
          (condition.high != kNoHigh && condition.high < range.low);
 }
 
-// f = g*H + L with 0 <= L < g: L goes when neither bound sees it. A digit may lie in both, cut where g asks for it.
+// f = g*H + L with 0 <= L < g: L goes when neither bound sees it. A digit may lie in both, cut
+// where g asks for it.
 bool drop_low_terms(Algebra& algebra, Condition& condition) {
   for (const Integer g : gap_candidates(condition.form)) {
     const std::optional<Parts> parts = split_at(algebra, condition.form, g);

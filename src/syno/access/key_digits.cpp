@@ -1,4 +1,5 @@
-// Changes of variables on single digits: a base for every digit, digits turned round, digits joined.
+// Changes of variables on single digits: a base for every digit, digits turned round, digits
+// joined.
 #include <algorithm>
 #include <map>
 

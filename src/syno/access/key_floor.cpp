@@ -60,8 +60,9 @@ bool Algebra::cut_digits(Form& form, Integer divisor, Form& out) {
   return changed;
 }
 
-// floor((H + L)/B) = floor((H/g + floor(L/g)) / (B/g)) when g divides B and all of H; used when floor(L/g) has no carry
-// of its own: a constant or linear, so that low digits the floor does not see disappear.
+// floor((H + L)/B) = floor((H/g + floor(L/g)) / (B/g)) when g divides B and all of H; used when
+// floor(L/g) has no carry of its own: a constant or linear, so that low digits the floor does not
+// see disappear.
 bool Algebra::drop_low_part(Form& form, Integer& divisor, int before) {
   std::vector<Integer> candidates{std::gcd(form.constant, divisor)};
   for (std::size_t i = 0; i < form.terms.size(); ++i) {
@@ -114,7 +115,8 @@ bool Algebra::flatten(Form& form, Integer& divisor) {
   return false;
 }
 
-// floor((a + b + k)/B) = floor((2*a + b + 1 + 2*k)/(2*B)) for a bit b: done where 2*a + b is one digit.
+// floor((a + b + k)/B) = floor((2*a + b + 1 + 2*k)/(2*B)) for a bit b: done where 2*a + b is one
+// digit.
 bool Algebra::join_bit(Form& form, Integer& divisor) {
   if (form.terms.size() != 2) return false;
   for (int i = 0; i < 2; ++i) {
@@ -151,7 +153,8 @@ bool Algebra::two_valued(const Form& form, Integer divisor, Form& out) {
   return true;
 }
 
-// A fact that the form repeats up to multiples of the divisor: floor((fact + B*X + k)/B) = X + floor((fact + k)/B).
+// A fact that the form repeats up to multiples of the divisor: floor((fact + B*X + k)/B) = X +
+// floor((fact + k)/B).
 bool Algebra::quotient_by_fact(const Form& form, Integer divisor, int before, Form& out) {
   for (const Fact& fact : facts) {
     if (fact.step >= before || fact.form.terms.empty()) continue;

@@ -100,8 +100,8 @@ void Algebra::tidy(Form& form) {
   if (form.terms.size() > kMaxTerms) throw CapExceeded{"terms"};
 }
 
-// Expands the digits of `base` into the digits between all their cuts, adds up, and joins neighbours that fit. Cuts that
-// do not divide each other stay as they are.
+// Expands the digits of `base` into the digits between all their cuts, adds up, and joins
+// neighbours that fit. Cuts that do not divide each other stay as they are.
 void Algebra::join_digits(Form& form, int base) {
   std::vector<Integer> cuts;
   for (const Term& term : form.terms) {

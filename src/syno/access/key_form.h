@@ -1,12 +1,12 @@
 // Integer forms: the arithmetic of the semantic key.
 //
 //     form := sum of factor * atom + constant
-//     atom := digit (base mod high) div low     with low | high | extent of the base; low = 1, high = extent: the base
-//           | floor(form / divisor)             a carry: the only opaque function
+//     atom := (base mod high) div low     a digit: low | high | extent of the base
+//           | floor(form / divisor)       a carry: the only opaque function
 //
-// A base is an output iterator, a reduction, or a rotated coordinate that is kept as a variable of its own
-// (key_rotation.h). Digits of one base that touch and whose factors fit become one digit as soon as they meet, so
-// B*(i div B) + i mod B is i again. `i mod B` is `i - B*floor(i/B)`.
+// A base is an output iterator, a reduction, or a rotated coordinate that is kept as a variable of
+// its own (key_rotation.cpp). Digits of one base that touch and whose factors fit become one digit as
+// soon as they meet, so B*(i div B) + i mod B is i again. `i mod B` is `i - B*floor(i/B)`.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace syno::key {
 
 using Integer = std::int64_t;
 
-/// A limit of the key is exceeded. Never leaves semantic_key, which falls back to the hash of the structure.
+/// A limit of the key is exceeded. Never leaves semantic_key, which falls back to the hash of the
+/// structure.
 struct CapExceeded {
   const char* cap;
 };
@@ -67,7 +68,8 @@ struct Atom {
   bool is_digit() const { return base >= 0; }
 };
 
-/// Something known at unmasked points: 0 <= form <= high wherever no condition of a step up to `step` fails.
+/// Something known at unmasked points: 0 <= form <= high wherever no condition of a step up to
+/// `step` fails.
 struct Fact {
   Form form;
   Integer high = 0;
@@ -102,7 +104,8 @@ class Algebra {
   /// The same, narrowed by the facts of steps before `before`.
   Interval range(const Form& form, int before);
 
-  /// floor(form / divisor), rewritten as far as the rules know (key_floor.cpp). Uses facts of steps before `before`.
+  /// floor(form / divisor), rewritten as far as the rules know (key_floor.cpp). Uses facts of steps
+  /// before `before`.
   Form floor_divide(Form form, Integer divisor, int before);
   Form modulo(const Form& form, Integer divisor, int before);
 
@@ -135,7 +138,8 @@ class Algebra {
   void tidy(Form& form);
   void join_digits(Form& form, int base);
 
-  // The rules of floor_divide; each returns whether it changed something. `out` collects what leaves the floor.
+  // The rules of floor_divide; each returns whether it changed something. `out` collects what
+  // leaves the floor.
   void take_multiples(Form& form, Integer divisor, Form& out);
   bool cut_digits(Form& form, Integer divisor, Form& out);
   bool drop_low_part(Form& form, Integer& divisor, int before);
@@ -157,8 +161,8 @@ struct Parts {
 };
 /// Values of g at which a form may fall into parts, ascending.
 std::vector<Integer> gap_candidates(const Form& form);
-/// Digits are cut where that moves a part of them into `high`; nothing when one of the parts would be empty. The
-/// constant is in `low`.
+/// Digits are cut where that moves a part of them into `high`; nothing when one of the parts would
+/// be empty. The constant is in `low`.
 std::optional<Parts> split_at(Algebra& algebra, const Form& form, Integer g);
 
 /// Counts nested rewrites of one algebra.

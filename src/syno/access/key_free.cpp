@@ -1,10 +1,11 @@
 // Changes of variables on one digit r of extent n by what is added to it.
 //
-//   top digit   (c*r + X) mod c*n = c*((r + floor(X/c)) mod n) + X mod c, so r' = (r + floor(X/c)) mod n may take the
-//               place of r where r is seen only through that remainder: a*r - a*n*floor((c*r + X)/(c*n)) becomes
-//               a*r' - a*floor(X/c).
-//   window      low <= r + X <= high with low >= max X and high <= min X + n - 1: for every X each place u in low..high
-//               is r + X for one r, so (u, X) may take the place of the unmasked (r, X).
+//   top digit   (c*r + X) mod c*n = c*((r + floor(X/c)) mod n) + X mod c, so
+//               r' = (r + floor(X/c)) mod n may take the place of r where r is seen only through
+//               that remainder: a*r - a*n*floor((c*r + X)/(c*n)) becomes a*r' - a*floor(X/c).
+//   window      low <= r + X <= high with low >= max X and high <= min X + n - 1: for every X each
+//               place u in low..high is r + X for one r, so (u, X) may take the place of the
+//               unmasked (r, X).
 #include <algorithm>
 #include <utility>
 

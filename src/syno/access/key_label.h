@@ -1,8 +1,10 @@
-// Canonical labelling: numbers for the digits that do not depend on the order in which they were found.
+// Canonical labelling: numbers for the digits that do not depend on the order in which they were
+// found.
 //
-// Colours start as extents and are refined by the forms a digit is in. While two digits keep one colour, every member of
-// the smallest such cell is set apart in turn, and the least encoding of all leaves is the result. The encoding holds
-// the whole labelled normal form, never colours, so two encodings are equal only for the same normal form.
+// Colours start as extents and are refined by the forms a digit is in. While two digits keep one
+// colour, every member of the smallest such cell is set apart in turn, and the least encoding of
+// all leaves is the result. The encoding holds the whole labelled normal form, never colours, so
+// two encodings are equal only for the same normal form.
 #pragma once
 
 #include <string>

@@ -1,8 +1,10 @@
-// Brute force, independent of the semantic key: an operator under a small binding as its explicit set of terms
+// Brute force, independent of the semantic key: an operator under a small binding as its explicit
+// set of terms
 //     (output index, input index, element of each weight), each with how often it occurs,
-// and an exact decision whether two such sets are the same up to E1 to E4. Weight elements and indices of unordered
-// dimensions are nodes; colour refinement narrows what may be mapped to what (a difference of colours proves that there
-// is no isomorphism), backtracking finds a mapping, and a mapping counts only when it turns one set of rows into the other.
+// and an exact decision whether two such sets are the same up to E1 to E4. Weight elements and
+// indices of unordered dimensions are nodes; colour refinement narrows what may be mapped to what
+// (a difference of colours proves that there is no isomorphism), backtracking finds a mapping, and
+// a mapping counts only when it turns one set of rows into the other.
 #pragma once
 
 #include <cstdint>
@@ -192,7 +194,8 @@ class Matcher {
  public:
   Matcher(const TermSet& a, const TermSet& b) : a_(a), b_(b) {}
 
-  /// Throws InternalError when the search does not end within its budget: undecided is never an answer.
+  /// Throws InternalError when the search does not end within its budget: undecided is never an
+  /// answer.
   bool same() {
     if (a_.column_groups != b_.column_groups || a_.rows.size() != b_.rows.size() ||
         a_.node_columns.size() != b_.node_columns.size())
@@ -234,7 +237,8 @@ class Matcher {
     return false;
   }
 
-  // Whether sending each node of a to the node of b with its colour turns the rows of a into those of b.
+  // Whether sending each node of a to the node of b with its colour turns the rows of a into those
+  // of b.
   bool maps_rows(const Colours& a, const std::map<std::uint64_t, std::vector<std::size_t>>& cells) {
     const std::size_t nodes = a_.node_columns.size();
     const auto image = [&](std::size_t i) { return cells.at(a[i]).front(); };

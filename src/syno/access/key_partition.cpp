@@ -1,6 +1,7 @@
-// Partitions: which points read the same element. Any generators that tell the same points apart are as good, so each
-// rule replaces some of them by simpler ones, to a fixed point:
-//   visible     a generator that is one atom is known; it and carries of known atoms disappear from the others
+// Partitions: which points read the same element. Any generators that tell the same points apart
+// are as good, so each rule replaces some of them by simpler ones, to a fixed point:
+//   visible     a generator that is one atom is known; it and carries of known atoms disappear
+//               from the others
 //   gap         {H + L} is {H, L} when g divides H and L spans fewer than g integers
 //   rotation    {X + V mod B} is {X} when V is known and X spans fewer than B integers
 //   difference  f - c*g replaces f when it is shorter
@@ -20,7 +21,8 @@ class Simplifier {
       : algebra_(algebra), generators_(generators) {}
 
   void run() {
-    // Every rule lowers the number of terms or splits a generator; the bound is a guard, never met in practice.
+    // Every rule lowers the number of terms or splits a generator; the bound is a guard, never met
+    // in practice.
     for (int round = 0; round < 200; ++round) {
       normalise();
       if (hide_known() || split_at_gaps() || unrotate() || shorten()) continue;
@@ -68,7 +70,8 @@ class Simplifier {
   bool hide_known() {
     for (Form& form : generators_) {
       const bool lone = form.terms.size() == 1;
-      // A lone carry of known atoms goes; its inner form is strictly smaller, so nothing vanishes in a circle.
+      // A lone carry of known atoms goes; its inner form is strictly smaller, so nothing vanishes
+      // in a circle.
       const std::size_t removed = std::erase_if(form.terms, [&](const Term& term) {
         return lone ? is_carry_of_known(term.atom) : is_known(term.atom);
       });

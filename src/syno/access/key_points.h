@@ -1,12 +1,14 @@
 // An operator under one binding as a set of points with functions on them.
 //
-// A point is one value of every output iterator and every reduction: one term of the sum. On the points there are
+// A point is one value of every output iterator and every reduction: one term of the sum. On the
+// points there are
 //   exact forms   the index of each ordered dimension of y and of x
-//   partitions    which points read the same element: of a weight, or of an unordered dimension of y or x
+//   partitions    which points read the same element: of a weight, or of an unordered dimension
 //   conditions    low <= form <= high, one an Unfold: where one fails the term is masked
-// Two operators are the same when a bijection of their unmasked points keeps the exact forms and turns the partitions
-// into each other, weight by weight. Every rewrite here is such a bijection, an identity of functions at unmasked points,
-// or the same partition in other words; what is not recognised stays as it is.
+// Two operators are the same when a bijection of their unmasked points keeps the exact forms and
+// turns the partitions into each other, weight by weight. Every rewrite here is such a bijection,
+// an identity of functions at unmasked points, or the same partition in other words; what is not
+// recognised stays as it is.
 #pragma once
 
 #include <vector>
@@ -33,8 +35,8 @@ struct Partition {
 inline constexpr Integer kNoLow = std::numeric_limits<Integer>::min();
 inline constexpr Integer kNoHigh = std::numeric_limits<Integer>::max();
 
-/// low <= form <= high. A condition may be rewritten with facts of earlier steps only: two conditions must not prove
-/// each other away.
+/// low <= form <= high. A condition may be rewritten with facts of earlier steps only: two
+/// conditions must not prove each other away.
 struct Condition {
   Form form;
   Integer low = kNoLow;
@@ -42,7 +44,8 @@ struct Condition {
   int step = 0;
 };
 
-/// s = (before + amount) mod extent, kept as a variable of its own until key_rotation.cpp settles it.
+/// s = (before + amount) mod extent, kept as a variable of its own until key_rotation.cpp settles
+/// it.
 struct Rotation {
   /// Digits of s, each a base: (s mod high) div low.
   struct Part {
@@ -74,8 +77,9 @@ struct Points {
 /// Reads an operator under values that all its sizes are legal for.
 Points read_points(const Operator& op, const Values& values);
 
-/// The coordinates that tell what `dims` tell, as few and as early in the graph as possible: what a Shift, Stride,
-/// Split or Merge makes of coordinates is known when they are, and the other way round.
+/// The coordinates that tell what `dims` tell, as few and as early in the graph as possible: what a
+/// Shift, Stride, Split or Merge makes of coordinates is known when they are, and the other way
+/// round.
 std::vector<CoordinateId> independent_coordinates(const Graph& graph,
                                                   const std::vector<CoordinateId>& dims);
 
@@ -85,8 +89,9 @@ void rewrite(Points& points, const Replace& replace);
 /// Calls visit(atom) for every atom in exact forms, partitions, conditions and rotations.
 void visit_all(const Points& points, const std::function<void(const Atom&)>& visit);
 
-/// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other become carries over
-/// the digit they lie in, never independent digits. Returns whether there was anything to split.
+/// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other
+/// become carries over the digit they lie in, never independent digits. Returns whether there was
+/// anything to split.
 bool split_bases(Points& points);
 
 /// Frees or writes out every rotation, in the order of steps.
@@ -98,22 +103,23 @@ void simplify_partitions(Points& points);
 /// Normalises bounds, drops conditions that always hold, and finds out whether one never does.
 void simplify_conditions(Points& points);
 
-/// Where one digit of the box takes up, modulo its extent, whatever else is added to it, that sum takes its place: the
-/// rest reaches the carry alone. Returns whether anything changed.
+/// Where one digit of the box takes up, modulo its extent, whatever else is added to it, that sum
+/// takes its place: the rest reaches the carry alone. Returns whether anything changed.
 bool free_top_digits(Points& points);
 
-/// Where a window covers its whole extent whatever else is added, the place in the extent takes the place of the window's
-/// digit, and the condition is gone. Returns whether anything changed.
+/// Where a window covers its whole extent whatever else is added, the place in the extent takes the
+/// place of the window's digit, and the condition is gone. Returns whether anything changed.
 bool cover_windows(Points& points);
 
-/// Drops bounds that another bound implies. The last rewrite of all: facts may not be used on what is left.
+/// Drops bounds that another bound implies. The last rewrite of all: facts may not be used on what
+/// is left.
 void drop_implied_bounds(Points& points);
 
 /// Turns digits round that only ever count down.
 void reflect_digits(Points& points);
 
-/// Joins two digits into one where nothing tells them apart, and takes out those that nothing mentions. Returns whether
-/// any were joined.
+/// Joins two digits into one where nothing tells them apart, and takes out those that nothing
+/// mentions. Returns whether any were joined.
 bool coarsen_digits(Points& points);
 
 }  // namespace syno::key

@@ -25,7 +25,8 @@ struct Census {
   std::size_t fallbacks = 0;
 };
 
-// Groups operators of one specification by key and by truth. Fails where a key holds two different operators.
+// Groups operators of one specification by key and by truth. Fails where a key holds two different
+// operators.
 class Judge {
  public:
   void add(const Operator& op, const Values& values) {
@@ -188,7 +189,8 @@ Values values_of(const char* binding) {
   return Binding::parse(binding).resolve(*kVariables);
 }
 
-// The numbers of keys are a record, not a goal: fewer (down to the number of classes) is better, more is a leak.
+// The numbers of keys are a record, not a goal: fewer (down to the number of classes) is better,
+// more is a leak.
 void expect_census(const Census& census, std::size_t operators, std::size_t classes,
                    std::size_t keys) {
   EXPECT_EQ(census.operators, operators);
@@ -277,8 +279,8 @@ TEST(KeyProperty, Squares) {
   expect_census(judge_space("squares", space), 2750, 1394, 1394);
 }
 
-// Operators near `op`, of the same shapes: other amounts, sides exchanged, rotations put in, weights that hold less,
-// another matching.
+// Operators near `op`, of the same shapes: other amounts, sides exchanged, rotations put in,
+// weights that hold less, another matching.
 class Mutator {
  public:
   Mutator(const Operator& op, std::uint64_t seed) : op_(op), random_(seed, 77) {}

@@ -1,8 +1,9 @@
 // Rotations: s = (e + d) mod N.
 //
-// Where e runs over 0..N-1 as a mixed radix of digits S, turning e by d is a bijection of the points. When S is seen
-// elsewhere only in partitions that with a digit of S hold every lower one (so e mod m, which turns with e), s may take
-// the place of S: the rotation is nothing. Otherwise s is written out with its carry,
+// Where e runs over 0..N-1 as a mixed radix of digits S, turning e by d is a bijection of the
+// points. When S is seen elsewhere only in partitions that with a digit of S hold every lower one
+// (so e mod m, which turns with e), s may take the place of S: the rotation is nothing. Otherwise s
+// is written out with its carry,
 //     s = e + d - N*floor((e + d)/N),
 // except that a partition that tells s mod m apart tells e mod m apart when m divides N.
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace syno::key {
 namespace {
 
-// The digits of `form` from the lowest when it is a mixed radix over 0..extent-1 of bases in the box; else empty.
+// The digits of `form` from the lowest when it is a mixed radix over 0..extent-1 of bases in the
+// box; else empty.
 std::vector<int> mixed_radix(const Points& points, const Form& form, Integer extent) {
   const Algebra& algebra = points.algebra;
   std::vector<Term> terms = form.terms;
@@ -132,7 +134,8 @@ class Settler {
                        [&](const Rotation& other) { return mentions_digit(other.before); });
   }
 
-  // How many of the lowest digits the partition holds as generators; nothing when it sees digits in another way.
+  // How many of the lowest digits the partition holds as generators; nothing when it sees digits in
+  // another way.
   std::optional<std::size_t> lower_digits(const Partition& partition) const {
     std::vector<char> held(digits_.size(), 0);
     for (const Form& generator : partition.generators) {

@@ -1,5 +1,5 @@
-// Every rewrite of the key on random forms, by evaluation at every point: floors, partitions, conditions, and each change
-// of variables as a whole.
+// Every rewrite of the key on random forms, by evaluation at every point: floors, partitions,
+// conditions, and each change of variables as a whole.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>

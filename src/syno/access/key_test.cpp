@@ -105,7 +105,8 @@ TEST(Key, StridesMoveThroughViews) {
               "stride o0 s -> c; match c");
   expect_same({"[H]", "[k^-1*H, s*k]"}, "stride o0 s -> a; merge a s*k -> q m; match q m",
               "merge o0 k -> q m; stride m s -> c; match q c");
-  // Under s = 2: rotated by s div 2, a window of s over every s-th place is a Split and never masked.
+  // Under s = 2: rotated by s div 2, a window of s over every s-th place is a Split and never
+  // masked.
   expect_same({"[H]", "[s*H]"},
               "reduce s -> r; stride o0 s -> a; shift a 1 -> b; unfold b r -> c; match c",
               "reduce s -> r; split o0 r -> c; match c");
@@ -208,7 +209,8 @@ TEST(Key, AWindowOverAMixedRadixSeesItsOrder) {
 }
 
 TEST(Key, CutsThatDoNotDivideEachOtherAreNotIndependent) {
-  // W1[o mod 3] W2[o mod 2] and W1[o mod 3] W2[(o div 3) mod 2]: in the first the two are cuts 3 and 2 of one base.
+  // W1[o mod 3] W2[o mod 2] and W1[o mod 3] W2[(o div 3) mod 2]: in the first the two are cuts 3
+  // and 2 of one base.
   const std::string third = "merge o0 k -> q m; contract m:keep; ";
   expect_different(
       kLine, third + "split q m -> i; merge i s -> x y; contract y:keep; split x y -> c; match c",
@@ -278,7 +280,8 @@ TEST(Key, RecordsThatABindingDoesNotFit) {
 }
 
 TEST(Key, ZeroOperatorsAreOne) {
-  // Under N = 1 the strided index is always 0, and a window of 2 around 0 reads at -1: every term is masked.
+  // Under N = 1 the strided index is always 0, and a window of 2 around 0 reads at -1: every term
+  // is masked.
   const Signature rows{"[N, H]", "[N, H]"};
   const std::string masked = "reduce N -> r; stride o0 s -> c; unfold r c -> u; ";
   const Operator zero = op(rows, masked + "match u o1");
