@@ -1,0 +1,29 @@
+// The text format of graphs and operators (described in operator.h): printing and reading its lines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "syno/graph/graph.h"
+
+namespace syno {
+
+inline constexpr std::string_view kOperatorHeader = "syno operator 1";
+inline constexpr std::string_view kGraphHeader = "syno graph 1";
+
+/// The lines `out`, `in` (when there is an input) and one line a step, in the order of the graph.
+std::string body_text(const Graph& graph, const Shape* input);
+
+struct ParsedText {
+  Graph graph;
+  std::optional<Shape> input;
+  std::vector<CoordinateId> match;
+};
+
+/// Reads a text whose first line is `header`; a complete one has the lines `in` and `match`. Throws UserError that names
+/// the line.
+ParsedText parse_text(std::string_view text, std::string_view header, bool complete);
+
+}  // namespace syno
