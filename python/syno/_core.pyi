@@ -37,6 +37,9 @@ class Step:
     def op(self) -> str: ...
 
     @property
+    def inputs(self) -> list[str]: ...
+
+    @property
     def out(self) -> list[str]: ...
 
     @property
@@ -69,7 +72,7 @@ class Graph:
     def text(self) -> str:
         """The canonical text."""
 
-    def apply(self, op: str, in_: Sequence[int], size: str = '', amount: int = 0, causal: bool = False, dims: Sequence[tuple[int, str]] = []) -> list[int]:
+    def apply(self, op: str, inputs: Sequence[int], size: str = '', amount: int = 0, causal: bool = False, dims: Sequence[tuple[int, str]] = []) -> list[int]:
         """Takes one step; returns the coordinates it produced."""
 
     @property
@@ -357,6 +360,9 @@ class UniformDraws:
         """The n-th draw without replacement, n < count."""
 
     def __len__(self) -> int: ...
+
+def formula(op: Operator) -> str:
+    """The operator in index notation, one line."""
 
 def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
     """

@@ -81,7 +81,7 @@ def _step_data(step: _core.Step) -> dict[str, Any]:
             if step.causal:
                 data[field] = True
         else:
-            names = step.in_ if field == "in" else step.out
+            names = step.inputs if field == "in" else step.out
             data[field] = list(names) if "pair" in kind else names[0]
     return data
 
@@ -227,7 +227,9 @@ class _Reader:
             if field not in value:
                 has = ", ".join(map(str, value)) or "nothing"
                 self._fail(f"the field '{field}' is missing", f"'{field}'", f"only {has}")
-        for field in value if known is not None else ():
+        if known is None:
+            return
+        for field in value:
             if field not in known:
                 self._fail(f"the field '{field}' is not known", ", ".join(known), f"'{field}'")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from syno._errors import UserError
 
@@ -31,9 +31,9 @@ class LayerFilter:
         """Why a layer of this kind stays; None when it may be replaced."""
         if self.name is not None and not fnmatch.fnmatchcase(name, self.name):
             return f"name is not {self.name}"
-        return self._conv_refusal(layer) if self.kind == "conv2d" else None
+        return self._conv_refusal(cast("nn.Conv2d", layer)) if self.kind == "conv2d" else None
 
-    def _conv_refusal(self, layer: nn.Module) -> str | None:
+    def _conv_refusal(self, layer: nn.Conv2d) -> str | None:
         kernel, stride = layer.kernel_size, layer.stride
         if kernel[0] != kernel[1] or stride[0] != stride[1]:
             return f"kernel {times(kernel)} with stride {times(stride)} is not square"

@@ -44,6 +44,7 @@ class Placeholder(nn.Module):
         self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
         self.pool = nn.AvgPool2d(pool, ceil_mode=True) if pool > 1 else None
+        self._stride = pool
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
         self._shelf: tuple[nn.Module | None] = (original,)
 
@@ -75,8 +76,7 @@ class Placeholder(nn.Module):
         if x.dim() != len(self.input_names):
             return
         shape = list(x.shape)
-        if self.pool is not None:
-            shape[2:] = [-(-size // int(self.pool.kernel_size)) for size in shape[2:]]
+        shape[2:] = [-(-size // self._stride) for size in shape[2:]]
         for name, size in zip(self.input_names, shape, strict=True):
             if name is not None:
                 self.binding.setdefault(name, int(size))

@@ -259,12 +259,11 @@ def _observe(net: nn.Module, example_input: Any) -> Calls:
     def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
         calls.setdefault(id(layer), (layer, []))[1].append((args[0].shape, output.shape))
 
-    layers = (getattr(layer, "original", layer) for _, layer in _layers(net))
-    hooks = [
-        layer.register_forward_hook(note)
-        for layer in layers
-        if isinstance(layer, tuple(_KINDS.values()))
-    ]
+    hooks = []
+    for _, module in _layers(net):
+        layer = module.original if isinstance(module, Placeholder) else module
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            hooks.append(layer.register_forward_hook(note))
     try:
         with _evaluating(net), torch.no_grad():
             net(*inputs)

@@ -128,7 +128,7 @@ std::map<std::string, int> counts(const Graph& graph) {
 void bind_step(nb::module_& m) {
   nb::class_<StepData>(m, "Step", "One step of a graph as plain data, coordinates by name.")
       .def_ro("op", &StepData::op)
-      .def_ro("in_", &StepData::in)
+      .def_ro("inputs", &StepData::in)
       .def_ro("out", &StepData::out)
       .def_ro("size", &StepData::size, "Block, factor or extent; empty where there is none.")
       .def_ro("amount", &StepData::amount)
@@ -152,7 +152,7 @@ void bind_graph(nb::module_& m) {
           "The empty graph over these variables; output: (size, unordered, causal) a dimension.")
       .def_static("parse", &parse_graph, "text"_a, "Reads the text of a partial graph.")
       .def_prop_ro("text", &graph_text, "The canonical text.")
-      .def("apply", &apply_step, "op"_a, "in_"_a, "size"_a = "", "amount"_a = 0, "causal"_a = false,
+      .def("apply", &apply_step, "op"_a, "inputs"_a, "size"_a = "", "amount"_a = 0, "causal"_a = false,
            "dims"_a = std::vector<std::pair<CoordinateId, std::string>>(),
            "Takes one step; returns the coordinates it produced.")
       .def_prop_ro("frontier", &Graph::frontier, "Coordinates the data is read at.")
