@@ -17,10 +17,13 @@ from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, 
 
 if TYPE_CHECKING:
     from syno.placeholder import Placeholder, slots
+    from syno.study.search import resume, search
 
-# Names of modules that need torch, loaded when they are asked for.
+# Names of modules that need torch or the database, loaded when they are asked for.
 _LAZY = {
     "Placeholder": "syno.placeholder",
+    "resume": "syno.study.search",
+    "search": "syno.study.search",
     "slots": "syno.placeholder",
 }
 
@@ -37,6 +40,8 @@ __all__ = [
     "layer_report",
     "linear",
     "replace",
+    "resume",
+    "search",
     "slots",
     "substitute",
 ]

@@ -143,8 +143,8 @@ def resume(
 def small_vision(**changes: Any) -> Specification:
     """Square convolutions of networks for images of 8 to 64 pixels; bindings from the network.
 
-    The paper's setting for vision with what small networks need: sizes k = 3, s = 2, g = 4, windows
-    on maps of 4 pixels (the paper asks for maps of 2.3 windows), smaller weights. No Merge: a small
+    The paper's setting for vision with what small networks need: windows of 3 on maps of 4 pixels
+    (the paper asks for maps of 2.3 windows), smaller weights. Few variables and no Merge: a small
     budget of nodes then reaches the depth at which operators have windows and two weights.
     changes: arguments of Specification or limits that replace these.
     """
