@@ -156,6 +156,15 @@ TEST(Plan, SizesThatAreNotWholeAreNamed) {
       "  hint: give every variable a positive value, so that all quotients are whole");
 }
 
+TEST(Plan, AnOperatorOfMoreStepsThanAPlanHoldsIsRefused) {
+  std::string text = "syno operator 1\nout [H]\nin [H]\nshift o0 1 -> c0\n";
+  for (int i = 1; i < 65; ++i)
+    text += "shift c" + std::to_string(i - 1) + " 1 -> c" + std::to_string(i) + "\n";
+  EXPECT_EQ(error_of([&] { Bound(text + "match c64\n", "H=5").plan(); }),
+            "cannot plan an operator of 65 steps and 66 coordinates\n"
+            "  expected: at most 64 steps and 192 coordinates      got: 65 and 66");
+}
+
 TEST(Plan, OverflowIsAnErrorAndNeverAWrongNumber) {
   const std::string huge = "N=1, C_in=3000000000, C_out=3000000000, H=3000000000, W=1";
   EXPECT_EQ(error_of([&] { Bound(kConv1x1.text, huge).macs(); }),
