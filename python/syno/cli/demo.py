@@ -22,8 +22,6 @@ _LEAST_MULTISETS = 5
 _LEAST_SPREAD = 4.0
 _LEAST_WINDOWS = 0.5
 _LEAST_TWO_WEIGHTS = 0.25
-# Partial graphs to look at: enough for operators of every promised kind, in seconds.
-_NODES = 20_000
 _MODEL = "resnet-small"
 _DATA = "digits"
 
@@ -94,7 +92,6 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
             "data": _DATA,
             "evaluations": operators,
             "method": "diverse",
-            "max_nodes": _NODES,
             "seed": seed,
             "store": str(out / "demo.db"),
             "name": "demo-",

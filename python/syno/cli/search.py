@@ -66,11 +66,18 @@ if TYPE_CHECKING:
 @click.option(
     "--max-nodes",
     type=click.IntRange(min=1),
-    default=200_000,
+    default=20_000,
     show_default=True,
     help="How many partial graphs the enumeration visits.",
 )
 @click.option("--deadline-s", type=float, help="Wall-clock limit of one training, in seconds.")
+@click.option(
+    "--max-slowdown",
+    type=float,
+    default=4.0,
+    show_default=True,
+    help="Reject operators whose training step takes longer than so many of the original's.",
+)
 @options.timing_options
 @options.specification_options
 @output.dry_run_option
@@ -103,11 +110,11 @@ def command(
         "data": data,
         "data_dir": data_dir,
         "model_options": _numbers(model_options),
-        "specification": _specification(**named),
         "fidelity": _fidelity(fidelity, fidelity_changes, data),
         "evaluations": evaluations,
         "store": store,
     }
+    arguments["specification"] = _specification(arguments, **named)
     if dry_run:
         running.describe(arguments, as_json=as_json)
         return framework.OK
@@ -137,13 +144,13 @@ def _numbers(pairs: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
-def _specification(**named: Any) -> Specification | None:
+def _specification(arguments: dict[str, Any], **named: Any) -> Specification | None:
     """What the options name; the default setting with other limits when only limits are given."""
+    from syno.cli import running
+
     found = options.named_specification(bindings=(), **named)
     if found is None and named["limits"]:
-        from syno.study.search import small_vision
-
-        return small_vision(**named["limits"])
+        return running.small_specification(arguments, named["limits"])
     return found
 
 
