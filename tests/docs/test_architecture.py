@@ -1,0 +1,68 @@
+"""ARCHITECTURE.md names folders, layers and tests that exist."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from .pages import ROOT, prose
+
+PAGE = ROOT / "ARCHITECTURE.md"
+_INVARIANT = re.compile(r"^- Invariant: (.+?) \(tested in (.+?)\)$", re.MULTILINE | re.DOTALL)
+
+
+def invariants() -> list[tuple[str, str]]:
+    return _INVARIANT.findall(prose(PAGE))
+
+
+def test_every_invariant_names_tests_that_exist():
+    found = invariants()
+    assert len(found) == prose(PAGE).count("Invariant: ") >= 8
+    missing = []
+    for _, where in found:
+        named = re.findall(r"`([^`]+)`", where)
+        assert named, where
+        missing += [name for name in named if not _exists(name)]
+    assert missing == []
+
+
+def _exists(name: str) -> bool:
+    """`tests/x/test_y.py::test_z`, or `src/x_test.cpp: Suite.Name`."""
+    if "::" in name:
+        file, *_, test = name.split("::")
+        text = _text(file)
+        return re.search(rf"^ *def {test}\(", text, re.MULTILINE) is not None
+    file, _, test = name.partition(": ")
+    suite, _, case = test.partition(".")
+    return f"TEST({suite}, {case})" in _text(file)
+
+
+def _text(file: str) -> str:
+    path = ROOT / file
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def test_every_folder_of_the_layout_exists():
+    rows = re.findall(r"^\| `([\w./]+)/` \|", prose(PAGE), re.MULTILINE)
+    assert len(rows) > 20
+    assert [row for row in rows if not (ROOT / row).is_dir()] == []
+
+
+def test_the_layout_names_every_folder_of_the_sources():
+    named = set(re.findall(r"`([\w./]+)/`", prose(PAGE)))
+    folders = {
+        path.relative_to(ROOT).as_posix()
+        for top in ("src/syno", "python/syno")
+        for path in (ROOT / top).iterdir()
+        if path.is_dir() and path.name != "__pycache__" and any(path.iterdir())
+    }
+    assert sorted(folders - named) == []
+
+
+def test_the_layers_are_those_of_layers_toml():
+    layers = tomllib.loads((ROOT / "layers.toml").read_text(encoding="utf-8"))["cpp"]["layers"]
+    text = prose(PAGE)
+    for layer, entry in layers.items():
+        uses = ", ".join(entry["uses"]) or "nothing"
+        uses = "all of the above" if uses == "*" else uses
+        assert f"| {layer} | {uses} |" in text, layer

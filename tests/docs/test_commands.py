@@ -1,0 +1,73 @@
+"""Commands and options that the pages name exist, and every command has its place in cli.md."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+
+from syno.cli.main import COMMANDS, cli
+
+from .pages import PAGES, ROOT, blocks, name, prose
+
+_SHELL = ("console", "sh", "bash", "")
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-z])(?![\w-])")
+_CALL = re.compile(r"(?:^|[\s`(|])syno ((?:--?)?[a-z][\w-]*)([^`|\n]*)")
+
+
+def calls(page) -> list[tuple[str, str]]:
+    """(command, rest of the line) of every `syno COMMAND ...` in shell blocks and inline code."""
+    shell = [block.text for block in blocks(page) if block.language in _SHELL]
+    inline = re.findall(r"`(syno [^`]+)`", prose(page).replace("\n", " "))
+    text = "\n".join([*shell, *inline]).replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return [(c, rest) for line in lines for c, rest in _CALL.findall(line)]
+
+
+def options(command: str) -> set[str]:
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    own = {option for parameter in found.params for option in parameter.opts}
+    return own | {"-h", "--help"}
+
+
+def wrong(found: list[tuple[str, str]]) -> list[str]:
+    result = []
+    for command, rest in found:
+        if command.startswith("-"):
+            if command not in ("--help", "--version", "-h"):
+                result.append(f"syno {command}")
+            continue
+        if command not in COMMANDS:
+            result.append(f"syno {command}")
+            continue
+        known = options(command)
+        # What stands in quotes is a value, not an option.
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", rest)
+        result += [f"syno {command} {o}" for o in _OPTION.findall(bare) if o not in known]
+    return result
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_and_options_that_a_page_names_exist(page):
+    assert wrong(calls(page)) == []
+
+
+def test_options_that_stand_alone_in_cli_md_exist():
+    alone = set(re.findall(r"`(--[a-z][\w-]*)", prose(ROOT / "docs/cli.md")))
+    known = {"--version"}.union(*(options(command) for command in COMMANDS))
+    assert sorted(alone - known) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_section_and_an_example_in_cli_md(command):
+    page = ROOT / "docs/cli.md"
+    assert f"\n## syno {command}\n" in page.read_text(encoding="utf-8")
+    shell = [block.text for block in blocks(page) if block.language == "console"]
+    assert any(re.search(rf"syno {command}\b", text) for text in shell)
+
+
+def test_a_wrong_command_and_a_wrong_option_are_found():
+    found = [("sampel", ""), ("sample", " --cuont 3 --seed 1"), ("show", " op.txt --dot")]
+    assert wrong(found) == ["syno sampel", "syno sample --cuont"]

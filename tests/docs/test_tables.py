@@ -1,0 +1,91 @@
+"""Tables that are made from the code: limits, presets, primitives, models and fidelities.
+
+SYNO_UPDATE_GOLDEN=1 pytest tests/docs -k tables writes them anew, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from syno import Specification, _core
+
+from .pages import ROOT, between
+
+
+def table(*rows: Iterable[object]) -> str:
+    head, *body = [[str(cell) for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *body])
+
+
+def limits() -> str:
+    def shown(value: object) -> str:
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+    rows = [
+        (f"`{d['name']}`", d["type"], shown(d["default"]), d["doc"])
+        for d in _core.option_descriptors()
+    ]
+    return table(("limit", "type", "default", "meaning"), *rows)
+
+
+def presets() -> str:
+    rows = []
+    for name, doc in Specification.presets().items():
+        found = Specification.preset(name)
+        rows.append((f"`{name}`", doc, f"`{found.input}` to `{found.output}`"))
+    return table(("preset", "what it is", "shapes"), *rows)
+
+
+def models() -> str:
+    from syno.models import describe, list_models
+
+    rows = [
+        (f"`{name}`", option, o.default, f"{o.least} to {o.most}", o.doc)
+        for name in list_models()
+        for option, o in describe(name).options.items()
+    ]
+    return table(("model", "option", "default", "range", "meaning"), *rows)
+
+
+def fidelities() -> str:
+    from syno.train import FIDELITIES
+
+    rows = [
+        (
+            f"`{f.name}`",
+            "all not held out" if f.images is None else f"{f.images:,}",
+            f"{f.resolution} px",
+            f.epochs,
+            f.batch,
+            f.learning_rate,
+            f.holdout,
+        )
+        for f in FIDELITIES
+    ]
+    head = ("fidelity", "training images", "resolution", "epochs", "batch", "peak rate", "held out")
+    return table(head, *rows)
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "limits": ("specification.md", limits),
+    "presets": ("specification.md", presets),
+    "models": ("training.md", models),
+    "fidelities": ("training.md", fidelities),
+}
+
+
+@pytest.mark.parametrize("mark", TABLES)
+def test_tables_are_those_of_the_code(mark):
+    file, make = TABLES[mark]
+    page = ROOT / "docs" / file
+    start, end = between(page, mark)
+    text = page.read_text(encoding="utf-8")
+    if os.environ.get("SYNO_UPDATE_GOLDEN"):
+        page.write_text(text[:start] + make() + text[end:], encoding="utf-8")
+        return
+    assert text[start:end] == make(), (
+        "SYNO_UPDATE_GOLDEN=1 pytest tests/docs -k tables writes it anew"
+    )
