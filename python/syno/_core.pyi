@@ -140,9 +140,6 @@ class Operator:
     @property
     def depth(self) -> int: ...
 
-    def weight_shapes(self, binding: Mapping[str, int]) -> list[list[int]]:
-        """Extents of each weight, canonical order."""
-
     def dot(self) -> str:
         """A drawing in Graphviz' language."""
 

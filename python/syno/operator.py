@@ -191,8 +191,8 @@ class Operator:
         exactly (UserError on overflow); anything else is computed in float64. A variable that the
         binding lacks is taken from x where it is a dimension of its own, such as a batch size.
         """
-        values = self.complete(binding, x)
         x, *weights = _arrays({"x": x} | _named(weights))
+        values = self.complete(binding, x)
         return _core.interpret(self._core, values, x, weights)
 
     def interpret_at(
@@ -203,16 +203,16 @@ class Operator:
         positions: Sequence[int],
     ) -> Array:
         """y at some row-major positions of the output only, as a vector."""
-        values = self.complete(binding, x)
         x, *weights = _arrays({"x": x} | _named(weights))
+        values = self.complete(binding, x)
         return _core.interpret_at(self._core, values, x, weights, [int(p) for p in positions])
 
     def gradients(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike], dy: ArrayLike
     ) -> tuple[Array, list[Array]]:
         """Gradients of sum(dy * y) with respect to x and to each weight, by the definition."""
-        values = self.complete(binding, x)
         x, dy, *weights = _arrays({"x": x, "dy": dy} | _named(weights))
+        values = self.complete(binding, x)
         return _core.gradients(self._core, values, x, weights, dy)
 
     # What it costs, and its code.

@@ -73,7 +73,8 @@ class Placeholder(nn.Module):
 
     def observe(self, x: torch.Tensor) -> None:
         """Takes sizes that the binding lacks from an input of the slot."""
-        if x.dim() != len(self.input_names):
+        known = all(name in self.binding for name in self.input_names if name is not None)
+        if known or x.dim() != len(self.input_names):
             return
         shape = list(x.shape)
         shape[2:] = [-(-size // self._stride) for size in shape[2:]]

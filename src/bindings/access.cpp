@@ -18,7 +18,6 @@ namespace syno::bindings {
 namespace {
 
 using namespace nb::literals;
-using Bound = std::map<std::string, std::int64_t>;
 template <class T>
 using Input = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 template <class T>
@@ -49,10 +48,6 @@ Output<T> to_array(Tensor<T> tensor) {
   nb::capsule owner(owned.release(),
                     [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
   return Output<T>(data, shape.size(), shape.data(), owner);
-}
-
-Values resolve(const Operator& op, const Bound& binding) {
-  return Binding(binding).resolve(*op.variables());
 }
 
 template <class T>

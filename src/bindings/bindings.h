@@ -2,11 +2,25 @@
 // package wraps it; nothing here is an interface for users.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <nanobind/nanobind.h>
+#include <string>
+
+#include "syno/graph/operator.h"
+#include "syno/sizes/variables.h"
 
 namespace syno::bindings {
 
 namespace nb = nanobind;
+
+/// A binding as Python sees it: a dict of ints by variable.
+using Bound = std::map<std::string, std::int64_t>;
+
+/// The values of the operator's variables. Throws UserError that lists what is missing.
+inline Values resolve(const Operator& op, const Bound& binding) {
+  return Binding(binding).resolve(*op.variables());
+}
 
 void bind_errors(nb::module_& m);
 void bind_sizes(nb::module_& m);

@@ -19,7 +19,6 @@ namespace syno::bindings {
 namespace {
 
 using namespace nb::literals;
-using Bound = std::map<std::string, std::int64_t>;
 /// Size text, unordered, causal.
 using DimensionData = std::tuple<std::string, bool, bool>;
 
@@ -96,26 +95,6 @@ std::vector<CoordinateId> apply_step(
   return {applied.out.begin(), applied.out.begin() + info.produces};
 }
 
-std::vector<std::vector<std::int64_t>> weight_shapes(const Operator& op, const Bound& binding) {
-  const Values values = Binding(binding).resolve(*op.variables());
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const std::vector<Size>& sizes : op.weight_shapes()) {
-    std::vector<std::int64_t> shape;
-    for (const Size& size : sizes) {
-      const auto value = size.evaluate(values);
-      if (!value) {
-        throw Complaint("size " + size.text(*op.variables()) + " is not a positive integer")
-            .where("weight " + std::to_string(shapes.size()) + ", binding \"" +
-                   Binding(binding).text() + "\"")
-            .error();
-      }
-      shape.push_back(*value);
-    }
-    shapes.push_back(std::move(shape));
-  }
-  return shapes;
-}
-
 std::map<std::string, int> counts(const Graph& graph) {
   std::map<std::string, int> named;
   const auto all = graph.primitive_counts();
@@ -152,8 +131,8 @@ void bind_graph(nb::module_& m) {
           "The empty graph over these variables; output: (size, unordered, causal) a dimension.")
       .def_static("parse", &parse_graph, "text"_a, "Reads the text of a partial graph.")
       .def_prop_ro("text", &graph_text, "The canonical text.")
-      .def("apply", &apply_step, "op"_a, "inputs"_a, "size"_a = "", "amount"_a = 0, "causal"_a = false,
-           "dims"_a = std::vector<std::pair<CoordinateId, std::string>>(),
+      .def("apply", &apply_step, "op"_a, "inputs"_a, "size"_a = "", "amount"_a = 0,
+           "causal"_a = false, "dims"_a = std::vector<std::pair<CoordinateId, std::string>>(),
            "Takes one step; returns the coordinates it produced.")
       .def_prop_ro("frontier", &Graph::frontier, "Coordinates the data is read at.")
       .def("name", &Graph::name, "coordinate"_a, "The canonical name of a coordinate.")
@@ -197,7 +176,6 @@ void bind_graph(nb::module_& m) {
           "primitives", [](const Operator& op) { return counts(op.graph()); },
           "How many steps use each primitive; a contraction counts once.")
       .def_prop_ro("depth", [](const Operator& op) { return op.graph().depth(); })
-      .def("weight_shapes", &weight_shapes, "binding"_a, "Extents of each weight, canonical order.")
       .def(
           "dot", [](const Operator& op) { return to_dot(op); }, "A drawing in Graphviz' language.")
       .def("__hash__",

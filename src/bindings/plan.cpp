@@ -8,16 +8,8 @@
 #include "bindings.h"
 
 namespace syno::bindings {
-namespace {
 
 using namespace nb::literals;
-using Bound = std::map<std::string, std::int64_t>;
-
-Values resolve(const Operator& op, const Bound& binding) {
-  return Binding(binding).resolve(*op.variables());
-}
-
-}  // namespace
 
 void bind_plan(nb::module_& m) {
   nb::class_<Plan>(m, "Plan", "An operator under one binding as an ordered list of stages.")

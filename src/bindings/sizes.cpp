@@ -19,7 +19,7 @@ void bind_sizes(nb::module_& m) {
       nb::arg("text"), "Reads 'C_in=64, H=56'. UserError with the column.");
   m.def(
       "evaluate_size",
-      [](std::string_view text, const std::map<std::string, std::int64_t>& binding) {
+      [](std::string_view text, const Bound& binding) {
         const VariablesPtr variables = Variables::make(Size::names_in(text));
         const auto value =
             Size::parse(text, *variables).evaluate(Binding(binding).resolve(*variables));

@@ -16,7 +16,6 @@ namespace syno::bindings {
 namespace {
 
 using namespace nb::literals;
-using Bound = std::map<std::string, std::int64_t>;
 
 nb::object limit_value(const Option<Limits>& option, const Limits& limits) {
   return std::visit([&](auto field) { return nb::cast(limits.*field); }, option.member);
