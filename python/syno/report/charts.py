@@ -7,24 +7,27 @@ one figure serves the light and the dark page.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from syno.report import format as fmt
 from syno.report.model import Baseline, Candidate, Report
-from syno.report.pareto import Cost, front, latency, macs, staircase
+from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
 Figure = dict[str, Any]
 
 
 def front_by_latency(report: Report) -> Figure | None:
     """Accuracy against whole-network latency; None when nothing was measured."""
-    return _front(report, latency, report.baseline.latency_ms, "network latency, batch 1 (ms)", "")
+    return _front(
+        report, latency, report.baseline.latency_ms, "network latency, batch 1 (ms)", _plain
+    )
 
 
 def front_by_macs(report: Report) -> Figure | None:
     """Accuracy against MACs of the replaced layers; None when nothing was trained."""
-    return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", "~s")
+    return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", fmt.short)
 
 
 def best_so_far(report: Report) -> Figure | None:
@@ -64,7 +67,11 @@ def _finished(candidate: Candidate) -> float:
 
 
 def _front(
-    report: Report, cost: Cost, base_cost: float | None, axis: str, tick_format: str
+    report: Report,
+    cost: Cost,
+    base_cost: float | None,
+    axis: str,
+    tick_text: Callable[[float], str],
 ) -> Figure | None:
     shown = [c for c in report.trained if cost(c) is not None]
     if not shown:
@@ -83,9 +90,17 @@ def _front(
     if base.accuracy is not None and base_cost is not None:
         data.append(_baseline_mark(base, base_cost))
     layout = _layout(axis, "hold-out accuracy", percent_y=True)
-    if tick_format:
-        layout["xaxis"]["tickformat"] = tick_format
+    ticks = axis_ticks(costs)
+    if ticks is not None:
+        labels = [tick_text(tick) for tick in ticks]
+        layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": labels}
+    else:
+        layout["xaxis"]["tickformat"] = "~s"
     return {"data": data, "layout": layout}
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}"
 
 
 def _accuracies(candidates: list[Candidate]) -> list[float | None]:

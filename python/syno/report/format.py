@@ -17,6 +17,14 @@ def count(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def short(value: float) -> str:
+    """A round number for an axis: 200000 gives `200k`."""
+    for step, suffix in _STEPS:
+        if abs(value) >= step:
+            return f"{value / step:g}{suffix}"
+    return f"{value:g}"
+
+
 def percent(fraction: float | None, digits: int = 1) -> str:
     """A fraction as percent: 0.9312 gives `93.1 %`."""
     return MISSING if fraction is None else f"{100 * fraction:.{digits}f} %"

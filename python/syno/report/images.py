@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno.report import format as fmt
 from syno.report.model import Baseline, Candidate, Report
-from syno.report.pareto import Cost, front, latency, macs, staircase
+from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,6 @@ _DPI = 160
 def save_front(report: Report, path: Path) -> None:
     """Write accuracy against latency and against MACs, side by side, to `path` (PNG)."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
@@ -30,7 +30,6 @@ def save_front(report: Report, path: Path) -> None:
     by_latency.set_xlabel("network latency, batch 1 (ms)")
     _draw_front(by_macs, report.trained, macs, base, base.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
-    by_macs.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.suptitle(report.title, fontsize=11)
     figure.savefig(path, dpi=_DPI)
 
@@ -81,6 +80,11 @@ def _draw_front(
             label="others",
         )
         axes.plot(*zip(*points, strict=True), "o", color=_FRONT, markersize=6, label="Pareto front")
+    ticks = axis_ticks(costs)
+    if ticks is not None:
+        axes.set_xscale("log")
+        axes.set_xticks(ticks, [fmt.short(tick) for tick in ticks])
+        axes.minorticks_off()
     if base.accuracy is not None and base_cost is not None:
         axes.plot(
             [base_cost], [base.accuracy], "D", color=_BASELINE, markersize=8, label="baseline"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from syno.report.model import Candidate
+
+_LINEAR_SPREAD = 5.0
 
 Cost = Callable[[Candidate], float | None]
 
@@ -56,3 +59,18 @@ def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[flo
         xs.append(right)
         ys.append(ys[-1])
     return xs, ys
+
+
+def axis_ticks(costs: list[float]) -> list[float] | None:
+    """Ticks of a logarithmic axis (1, 2, 5, 10, ...) for costs that spread more than five times.
+
+    None where a linear axis shows them well.
+    """
+    known = [cost for cost in costs if cost > 0]
+    if not known or max(known) <= _LINEAR_SPREAD * min(known):
+        return None
+    low = math.floor(math.log10(min(known)))
+    high = math.ceil(math.log10(max(known)))
+    steps = (1, 2, 5) if high - low <= 3 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    return [tick for tick in ticks if min(known) / 2 <= tick <= max(known) * 2]

@@ -196,7 +196,7 @@ def _row(rank: int, c: Candidate, *, on_front: bool, linked: bool) -> str:
     cells = [
         _number(rank, f"{mark}{rank}"),
         f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
-        f'<td class="formula"><code>{escape(c.formula_line)}</code></td>',
+        f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
         _number(c.accuracy, fmt.percent(c.accuracy) + test),
         _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
         _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
@@ -206,6 +206,12 @@ def _row(rank: int, c: Candidate, *, on_front: bool, linked: bool) -> str:
         f"<td>{_status(c.status)}</td>",
     ]
     return f'<tr data-key="{c.key}">{"".join(cells)}</tr>'
+
+
+def _right_side(c: Candidate) -> str:
+    """The formula without its left side, which is the same in every row of a table."""
+    left, equals, right = c.formula_line.partition(" = ")
+    return right if equals else left
 
 
 def _number(value: float | None, text: str) -> str:
