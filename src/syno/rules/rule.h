@@ -38,8 +38,8 @@ struct Rule {
 };
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep
-/// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, and takes no
-/// more steps, budget or capped resources.
+/// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, takes no
+/// more steps, budget or capped resources, and lets chains of views grow as far.
 bool refuses(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions = {});
 

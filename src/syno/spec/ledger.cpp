@@ -184,6 +184,11 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
       return out[static_cast<std::size_t>(i)].extent(values).has_value();
     });
   }
+  if (step.primitive == Primitive::kStride) {
+    // K times S may be an integer where the factor S is none.
+    narrowing.require(reason::kFit,
+                      [&](const Values& values) { return step.size.extent(values).has_value(); });
+  }
 
   switch (step.primitive) {
     case Primitive::kShift:
@@ -290,6 +295,10 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
         return what + ": " + size.text(variables) +
                " is not a positive integer under enough bindings (" + limit("min_fit") + ")";
       }
+    }
+    if (step.primitive == Primitive::kStride && !spec.fit_suffices(spec.fit(step.size))) {
+      return what + ": the factor " + step.size.text(variables) +
+             " is not a positive integer under enough bindings (" + limit("min_fit") + ")";
     }
     return what + ": the layers left cover less than " + limit("min_fit");
   }

@@ -54,6 +54,32 @@ TEST(Ledger, RefusalsNameTheStepAndTheReason) {
   }
 }
 
+TEST(Ledger, AStrideFactorIsAnIntegerUnderEveryBindingOfTheFit) {
+  SpecificationSource source;
+  source.input = "[C]";
+  source.output = "[C, s]";
+  source.primary = {"C: 2"};
+  source.coefficient = {"s=2: 2"};
+  source.bindings = {Binding({{"C", 4}}), Binding({{"C", 3}})};
+  source.limits.max_strides = 1;
+  source.limits.min_fit = 0.2;
+  const auto stride = [](const Specification& spec) {
+    return Step::stride(1, Size::parse("s^-1*C", *spec.variables()));
+  };
+  const Specification some(source);
+  Ledger ledger = start_ledger(some);
+  ASSERT_EQ(admit(some, Graph(some.variables(), some.output()), stride(some), ledger), "");
+  EXPECT_EQ(ledger.fit, FitMask{1}) << "s times C/s is 3 under the second binding, but C/s is none";
+
+  source.limits.min_fit = 1;
+  const Specification all(source);
+  const Graph graph(all.variables(), all.output());
+  ledger = start_ledger(all);
+  EXPECT_EQ(admit(all, graph, stride(all), ledger), reason::kFit);
+  const std::string text = describe_refusal(all, graph, stride(all), reason::kFit);
+  EXPECT_NE(text.find("the factor s^-1*C is not a positive integer"), std::string::npos) << text;
+}
+
 TEST(Ledger, MergeChargesThePowersItMakesUp) {
   const Specification spec(preset("paper/resnet18"));
   Graph graph(spec.variables(), spec.output());

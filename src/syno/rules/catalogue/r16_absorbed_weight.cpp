@@ -70,7 +70,7 @@ Why:       A[o]*B[o,i] takes the values of one weight B'[o,i] and no others: the
 When:      always
 Soundness: restriction: span-equal forms (E5) train differently but realise the same maps
 Status:    stable since 0.1
-Example:   contract(o keep, i keep); contract(o drop) is left out)",
+Example:   contract(o keep, i keep); contract(o join) is left out)",
     .matches = matches,
     .rewrite = nullptr,
 };

@@ -25,6 +25,9 @@ bool could_leave(const RuleContext& c, const Size& size) {
 
 std::optional<Graph> rewrite(const RuleContext& c) {
   const Step& split = *c.graph.producer(c.step.in[0]);
+  // One piece would be made of reductions alone, and then neither slides as a window (R9) nor leaves the data (R8).
+  if (c.graph.reductions_only(split.in[0]) != c.graph.reductions_only(split.in[1]))
+    return std::nullopt;
   const Size block = c.step.size;
   const Size minor = c.graph.extent(split.in[1]);
   Rebuild rebuild(c.graph);
@@ -74,7 +77,8 @@ const Rule kMergeAboveSplit{
 Why:       with B*i+j, j < B: merging by a divisor b of B gives (B/b*i + j/b, j%b);
            by a multiple b*B it gives (i/b, B*(i%b)+j)
 When:      no weight holds the Split's result; B and the merge block divide one another under every binding; no piece
-           becomes a Split's result that could leave the data as a Merge's result
+           becomes a Split's result that could leave the data as a Merge's result; no piece becomes one that is made
+           of reductions alone, which other rules restrict
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",

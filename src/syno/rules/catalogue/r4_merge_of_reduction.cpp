@@ -29,7 +29,7 @@ When:      two Reduces cost no more budget than one and the Merge, and max_reduc
            multiset and come before every other step: children are generated in that order.
 Soundness: exact
 Status:    stable since 0.1
-Example:   reduce C_in; merge(r, s) is refused; reduce s^-1*C_in, reduce s is kept)",
+Example:   reduce k*s; merge(r, s) is refused; reduce k, reduce s is kept)",
     .matches = matches,
     .rewrite = rewrite,
 };

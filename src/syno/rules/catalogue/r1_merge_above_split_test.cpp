@@ -1,0 +1,84 @@
+#include "syno/rules/rule_test.h"
+
+namespace syno {
+namespace {
+
+using namespace rule_test;
+
+TEST(MergeUndoesSplit, IsLeftOut) {
+  const Specification spec(roomy());
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec, "reduce s -> r\nsplit o1 r -> c\nmerge c s -> q m"));
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec, "split o0 o1 -> c\nmerge c H -> q m"));
+}
+
+TEST(MergeUndoesSplit, LeavesOtherBlocksAlone) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(
+      refused(kMergeUndoesSplit, spec, "reduce s -> r\nsplit o1 r -> c\nmerge c k -> q m"));
+  EXPECT_FALSE(
+      refused(kMergeUndoesSplit, spec, "split o0 o1 -> c\nshift c 1 -> d\nmerge d H -> q m"));
+}
+
+TEST(MergeUndoesSplit, LeavesASplitAloneThatAWeightHolds) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(
+      refused(kMergeUndoesSplit, spec,
+              "reduce s -> r\nsplit o1 r -> c\ncontract o0:drop c:keep\nmerge c s -> q m"));
+}
+
+// No contraction can follow: then no piece of a Merge is kept for one.
+SpecificationSource without_weights() {
+  SpecificationSource source = roomy();
+  source.limits.max_weights = 0;
+  return source;
+}
+
+TEST(MergeAboveSplit, ABlockThatDividesTheMinorPartMergesThatPart) {
+  const Specification spec(without_weights());
+  const char* lines = "split o1 o2 -> c\nmerge c s -> q m";
+  EXPECT_TRUE(refused(kMergeAboveSplit, spec, lines));
+  EXPECT_TRUE(keeps(kMergeAboveSplit, spec, lines, "merge o2 s -> a b\nsplit o1 a -> c"));
+}
+
+TEST(MergeAboveSplit, ABlockThatTheMinorPartDividesMergesTheMajorPart) {
+  const Specification spec(without_weights());
+  const char* lines = "merge o2 s -> a b\nsplit o1 b -> c\nmerge c k*s -> q m";
+  EXPECT_TRUE(refused(kMergeAboveSplit, spec, lines));
+  EXPECT_TRUE(
+      keeps(kMergeAboveSplit, spec, lines, "merge o2 s -> a b\nmerge o1 k -> q m\nsplit m b -> c"));
+}
+
+TEST(MergeAboveSplit, CoprimeBlocksHaveNoOtherForm) {
+  const Specification spec(without_weights());
+  EXPECT_FALSE(
+      refused(kMergeAboveSplit, spec, "merge o2 s -> a b\nsplit o1 b -> c\nmerge c k -> q m"));
+}
+
+TEST(MergeAboveSplit, LeavesASplitAloneThatAWeightHolds) {
+  SpecificationSource source = roomy();
+  source.limits.max_weights = 1;
+  const Specification spec(source);
+  EXPECT_FALSE(matches(kMergeAboveSplit, spec,
+                       "split o1 o2 -> c\ncontract o0:drop c:keep\nmerge c s -> q m"));
+}
+
+TEST(MergeAboveSplit, KeepsAPieceThatCouldLeaveTheData) {
+  const char* lines = "split o1 o2 -> c\nmerge c s -> q m";
+  SpecificationSource source = roomy();
+  source.limits.max_weights = 1;
+  EXPECT_FALSE(refused(kMergeAboveSplit, Specification(source), lines));
+  source.primary[2] = "W: 0";
+  EXPECT_TRUE(refused(kMergeAboveSplit, Specification(source), lines))
+      << "no budget is left for a contraction that takes the quotient";
+}
+
+TEST(MergeAboveSplit, MakesNoPieceOfReductionsAlone) {
+  const Specification spec(without_weights());
+  EXPECT_FALSE(
+      refused(kMergeAboveSplit, spec, "reduce k*s -> r\nsplit o1 r -> c\nmerge c s -> q m"));
+  EXPECT_FALSE(refused(kMergeAboveSplit, spec,
+                       "reduce k*s -> r\nmerge o1 s -> a b\nsplit r b -> c\nmerge c k*s -> q m"));
+}
+
+}  // namespace
+}  // namespace syno

@@ -1,0 +1,73 @@
+#include "syno/rules/rule_test.h"
+
+namespace syno {
+namespace {
+
+using namespace rule_test;
+
+Graph nothing(const Specification& spec) {
+  return Graph(spec.variables(), spec.output());
+}
+
+TEST(ShiftOfUnordered, IsNone) {
+  const Specification spec(roomy());
+  EXPECT_TRUE(refused(kShiftOfUnordered, spec, "shift o0 1 -> c"));
+  EXPECT_TRUE(keeps(kShiftOfUnordered, spec, "shift o0 1 -> c", nothing(spec)));
+}
+
+TEST(ShiftOfUnordered, IsNoneForAWeightThatHoldsTheIterator) {
+  const Specification spec(roomy());
+  const char* lines = "contract o0:keep o1:keep\nshift o0 1 -> c";
+  EXPECT_TRUE(refused(kShiftOfUnordered, spec, lines));
+  EXPECT_TRUE(keeps(kShiftOfUnordered, spec, lines, "contract o0:keep o1:keep"));
+}
+
+TEST(ShiftOfUnordered, LeavesOrderedDimensionsAndPiecesAlone) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kShiftOfUnordered, spec, "shift o1 1 -> c"));
+  EXPECT_FALSE(refused(kShiftOfUnordered, spec, "merge o0 s -> q m\nshift m 1 -> c"));
+}
+
+TEST(MergeOrderOfUnordered, KeepsOneOfTwoBlocks) {
+  const Specification spec(roomy());
+  const char* by_s = "merge o0 s -> q m";
+  const char* by_rest = "merge o0 s^-1*C -> q m";
+  const bool first = refused(kMergeOrderOfUnordered, spec, by_s);
+  EXPECT_NE(first, refused(kMergeOrderOfUnordered, spec, by_rest));
+  EXPECT_TRUE(keeps(kMergeOrderOfUnordered, spec, first ? by_s : by_rest, first ? by_rest : by_s));
+}
+
+TEST(MergeOrderOfUnordered, LeavesOrderedDimensionsAlone) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kMergeOrderOfUnordered, spec, "merge o1 s -> q m"));
+  EXPECT_FALSE(refused(kMergeOrderOfUnordered, spec, "merge o1 s^-1*H -> q m"));
+}
+
+TEST(MergeOrderOfUnordered, LeavesTwoEqualBlocksAlone) {
+  SpecificationSource source = roomy();
+  source.output = "[s^2: unordered, H, W]";
+  EXPECT_FALSE(refused(kMergeOrderOfUnordered, Specification(source), "merge o0 s -> q m"));
+}
+
+TEST(SplitOfUnorderedPieces, IsRefusedInEitherOrder) {
+  const Specification spec(roomy());
+  for (const char* split : {"split m q -> c", "split q m -> c"}) {
+    const std::string lines = std::string("merge o0 s -> q m\n") + split;
+    EXPECT_TRUE(refused(kSplitOfUnorderedPieces, spec, lines));
+    EXPECT_TRUE(keeps(kSplitOfUnorderedPieces, spec, lines, nothing(spec)));
+  }
+}
+
+TEST(SplitOfUnorderedPieces, LeavesOrderedDimensionsAlone) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kSplitOfUnorderedPieces, spec, "merge o1 s -> q m\nsplit m q -> c"));
+}
+
+TEST(SplitOfUnorderedPieces, LeavesPiecesAloneThatAWeightHolds) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kSplitOfUnorderedPieces, spec,
+                       "merge o0 s -> q m\ncontract o1:drop q:keep\nsplit m q -> c"));
+}
+
+}  // namespace
+}  // namespace syno

@@ -1,0 +1,163 @@
+#include "syno/rules/catalogue.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+#include <sstream>
+
+#include "syno/rules/docs.h"
+#include "syno/rules/rule_test.h"
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+using namespace rule_test;
+
+// Refused by R6a alone.
+constexpr const char* kShiftAboveWeight = "contract o0:drop o1:keep\nshift o1 1 -> c";
+
+const Rule* first_refusal(const RuleSet& rules, const Specification& spec, const char* lines) {
+  const Situation situation = read(spec, lines);
+  return rules.first_refusal({spec, situation.graph, situation.step});
+}
+
+TEST(Catalogue, IdsAndNamesAreUnique) {
+  std::set<std::string_view> seen;
+  for (const Rule* rule : catalogue()) {
+    EXPECT_TRUE(seen.insert(rule->id).second) << rule->id;
+    EXPECT_TRUE(seen.insert(rule->name).second) << rule->name;
+  }
+  EXPECT_GE(catalogue().size(), 17U);
+}
+
+TEST(Catalogue, EveryDocHasItsHeadingsInOrder) {
+  for (const Rule* rule : catalogue()) {
+    const std::vector<RuleDocPart> parts = rule_doc_parts(*rule);
+    ASSERT_EQ(parts.size(), kRuleHeadings.size()) << rule->id;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(parts[i].heading, kRuleHeadings[i]) << rule->id;
+      EXPECT_FALSE(parts[i].text.empty()) << rule->id << " " << kRuleHeadings[i];
+    }
+  }
+}
+
+TEST(Catalogue, SoundnessInTheDocIsTheKindOfTheRule) {
+  for (const Rule* rule : catalogue()) {
+    const std::string text = rule_doc_parts(*rule).at(3).text;
+    EXPECT_TRUE(text.starts_with(rule_kind_name(rule->kind))) << rule->id << ": " << text;
+  }
+}
+
+TEST(Catalogue, ADocWithoutAHeadingIsAnError) {
+  Rule rule = kShiftOfReduction;
+  rule.doc = "What: a\nWhy: b\nSoundness: exact";
+  try {
+    rule_doc_parts(rule);
+    FAIL();
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("rule R15: 'When:' is expected"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Catalogue, RestrictionsAloneHaveNoRewrite) {
+  for (const Rule* rule : catalogue()) {
+    EXPECT_NE(rule->matches, nullptr) << rule->id;
+    EXPECT_EQ(rule->rewrite == nullptr, rule->kind == RuleKind::kRestriction) << rule->id;
+  }
+}
+
+TEST(Catalogue, ThePageInDocsIsTheOneOfTheRules) {
+  const std::string path = std::string(SYNO_SOURCE_DIR) + "/docs/rules.md";
+  const std::string page = rules_page();
+  if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream file(path);
+    file << page;
+    ASSERT_TRUE(file.flush()) << "cannot write " << path;
+  }
+  std::ifstream file(path);
+  std::stringstream written;
+  written << file.rdbuf();
+  EXPECT_EQ(written.str(), page)
+      << "docs/rules.md is out of date: run syno_rules_tests with SYNO_UPDATE_GOLDEN=1";
+}
+
+TEST(RuleSet, StartsWithAllRulesOn) {
+  const RuleSet rules;
+  EXPECT_EQ(rules.rules().size(), catalogue().size());
+  for (const Rule* rule : catalogue()) EXPECT_TRUE(rules.is_on(rule->id));
+}
+
+TEST(RuleSet, NoneAndRestrictionsSayWhatTheyHold) {
+  EXPECT_TRUE(RuleSet::none().rules().empty());
+  const RuleSet restrictions = RuleSet::restrictions();
+  for (const Rule* rule : catalogue()) {
+    EXPECT_EQ(restrictions.is_on(rule->name), rule->kind == RuleKind::kRestriction) << rule->id;
+    EXPECT_FALSE(RuleSet::none().is_on(rule->id));
+  }
+}
+
+TEST(RuleSet, SwitchesByIdAndByName) {
+  const Specification spec(roomy());
+  RuleSet rules;
+  EXPECT_EQ(first_refusal(rules, spec, kShiftAboveWeight), &kViewAboveShare);
+  rules.set("R6a", false);
+  EXPECT_FALSE(rules.is_on("view-above-share"));
+  EXPECT_EQ(first_refusal(rules, spec, kShiftAboveWeight), nullptr);
+  rules.set("view-above-share", true);
+  EXPECT_EQ(first_refusal(rules, spec, kShiftAboveWeight), &kViewAboveShare);
+  EXPECT_EQ(rules.version(), RuleSet().version()) << "the order of the catalogue is kept";
+}
+
+TEST(RuleSet, IsAValue) {
+  const RuleSet all;
+  RuleSet copy = all;
+  copy.set("R6a", false);
+  EXPECT_TRUE(all.is_on("R6a"));
+}
+
+TEST(RuleSet, GuardsLookAtTheRestrictionsThatAreOn) {
+  // What R6b keeps drops a rotated coordinate, which R8 leaves out.
+  const char* lines = "shift o1 1 -> c\nmerge c s -> q m\ncontract q:drop m:drop o2:keep";
+  const Specification spec(roomy());
+  RuleSet rules;
+  EXPECT_EQ(first_refusal(rules, spec, lines), nullptr);
+  rules.set("R8", false);
+  EXPECT_EQ(first_refusal(rules, spec, lines), &kDroppedPieces);
+  rules.set("R8", true);
+  EXPECT_EQ(first_refusal(rules, spec, lines), nullptr);
+  EXPECT_EQ(first_refusal(RuleSet::none(), spec, lines), nullptr);
+}
+
+TEST(RuleSet, VersionChangesWithEverySwitch) {
+  std::set<std::string> versions{RuleSet().version(), RuleSet::none().version()};
+  for (const Rule* rule : catalogue()) {
+    RuleSet rules;
+    rules.set(rule->id, false);
+    EXPECT_TRUE(versions.insert(rules.version()).second) << rule->id;
+    rules.set(rule->id, true);
+    EXPECT_EQ(rules.version(), RuleSet().version()) << rule->id;
+  }
+  EXPECT_EQ(RuleSet().version().size(), 12U);
+}
+
+TEST(RuleSet, AnUnknownRuleIsAnErrorThatListsTheRules) {
+  RuleSet rules;
+  for (const char* wanted : {"R99", "", "r6a"}) {
+    try {
+      rules.set(wanted, false);
+      FAIL() << wanted;
+    } catch (const UserError& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(text.find(std::string("unknown rule '") + wanted + "'\n  known rules: R1a "), 0U)
+          << text;
+      EXPECT_NE(text.find("R6a view-above-share, R6b dropped-pieces"), std::string::npos) << text;
+    }
+  }
+  EXPECT_THROW(rules.is_on("R99"), UserError);
+}
+
+}  // namespace
+}  // namespace syno

@@ -1,0 +1,89 @@
+#include "syno/rules/docs.h"
+
+#include <algorithm>
+
+#include "syno/rules/catalogue.h"
+#include "syno/support/error.h"
+#include "syno/support/text.h"
+
+namespace syno {
+namespace {
+
+constexpr std::string_view kIntroduction =
+    R"(<!-- Generated from src/syno/rules/catalogue by the test Catalogue.ThePageInDocsIsTheOneOfTheRules. Edit the docs
+     of the rules and run `SYNO_UPDATE_GOLDEN=1 syno_rules_tests`. -->
+
+# Rules
+
+A rule looks at one step on top of a partial graph and may refuse it, so that a search does not meet the same operator
+twice. There are three kinds:
+
+- **exact**: another form of the same operator stays reachable. Such a rule refuses a step only when what it keeps
+  instead is legal under every binding that the refused graph fits, passes the restrictions, takes no more steps, budget
+  or capped resources, and lets chains of views grow as far;
+- **approximate**: a near-equal operator stays reachable, one that differs on a vanishing share of the outputs;
+- **restriction**: the step is left out on purpose, and counts as outside the space.
+
+Graphs are built from the output to the input, and "below" is nearer the output. `split(i, j)` is `B*i + j` with
+`B = |j|`; `merge(i, B)` is the pair `i div B`, `i mod B`. Each rule can be switched off by its id or its name.
+)";
+
+// Text in a table cell or paragraph: `|` would end a cell, and `*` would set italics.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|' || c == '*') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<RuleDocPart> rule_doc_parts(const Rule& rule) {
+  std::vector<RuleDocPart> parts;
+  const auto fail = [&](const std::string& found) {
+    const std::string next = parts.size() < kRuleHeadings.size()
+                                 ? "'" + std::string(kRuleHeadings[parts.size()]) + ":'"
+                                 : "the end";
+    throw InternalError("rule " + std::string(rule.id) + ": " + next + " is expected, " + found);
+  };
+  for (std::string_view line : split_lines(rule.doc)) {
+    line = trim(line);
+    const std::size_t colon = line.find(':');
+    const bool starts = parts.size() < kRuleHeadings.size() && colon != std::string_view::npos &&
+                        line.substr(0, colon) == kRuleHeadings[parts.size()];
+    if (starts) {
+      parts.push_back({kRuleHeadings[parts.size()], std::string(trim(line.substr(colon + 1)))});
+      continue;
+    }
+    // Any other line goes on with the part before, unless it is a heading out of order.
+    const bool heading =
+        std::any_of(kRuleHeadings.begin(), kRuleHeadings.end(),
+                    [&](std::string_view other) { return line.substr(0, colon) == other; });
+    if (parts.empty() || heading) fail("not '" + std::string(line) + "'");
+    parts.back().text += " " + std::string(line);
+  }
+  if (parts.size() < kRuleHeadings.size()) fail("not the end");
+  return parts;
+}
+
+std::string rules_page() {
+  std::string page(kIntroduction);
+  page += "\n| Id | Name | Kind | What |\n|---|---|---|---|\n";
+  for (const Rule* rule : catalogue()) {
+    const std::string id(rule->id);
+    page += "| " + id + " | [" + std::string(rule->name) + "](#" + std::string(rule->name) +
+            ") | " + std::string(rule_kind_name(rule->kind)) + " | " +
+            escaped(rule_doc_parts(*rule).front().text) + " |\n";
+  }
+  for (const Rule* rule : catalogue()) {
+    page += "\n## " + std::string(rule->name) + "\n\n" + std::string(rule->id) + ", " +
+            std::string(rule_kind_name(rule->kind)) + ".\n\n";
+    for (const RuleDocPart& part : rule_doc_parts(*rule))
+      page += "- **" + std::string(part.heading) + ":** " + escaped(part.text) + "\n";
+  }
+  return page;
+}
+
+}  // namespace syno
