@@ -30,7 +30,7 @@ from syno.store import (
     capture_environment,
 )
 from syno.store.records import BASELINE, ERROR, OPERATOR
-from syno.study.methods import Entry, History, make_method
+from syno.study.methods import Entry, History, Method, make_method
 from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
 from syno.study.stoppers import StopReason, Tally
@@ -65,16 +65,21 @@ class Study:
     """
 
     def __init__(
-        self, store: Store, record: StudyRecord, settings: StudySettings, space: Space
+        self,
+        store: Store,
+        record: StudyRecord,
+        settings: StudySettings,
+        space: Space,
+        candidates: Candidates,
+        method: Method,
     ) -> None:
         self.store = store
         self.record = record
         self.settings = settings
         self.exhausted = False
         self._space = space
-        self._candidates = Candidates(space)
-        options = settings.method_options
-        self._method = make_method(settings.method, self._candidates, settings.seed, options)
+        self._candidates = candidates
+        self._method = method
         self._by_text: dict[str, Any] | None = None
         self._worker = Worker()
         self._environment = capture_environment(
@@ -87,13 +92,14 @@ class Study:
     @classmethod
     def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
         """Makes a new study; a `name` that ends in "-" is completed with a free number."""
+        chosen = _choices(settings, space)  # a mistake there must not leave a study behind
         record = store.create_study(
             name,
             specification=space.specification,
             settings=settings.to_json(),
             seed=settings.seed,
         )
-        study = cls(store, record, settings, space)
+        study = cls(store, record, settings, space, *chosen)
         study._check_space(())
         store.append_event(record, "started", {})
         return study
@@ -113,7 +119,7 @@ class Study:
         events = store.events(record)
         limits = {"evaluations": evaluations, "seconds": seconds}
         settings = settings_of(record, events).changed(**limits)
-        study = cls(store, record, settings, space)
+        study = cls(store, record, settings, space, *_choices(settings, space))
         study._check_space(tuple(events))
         study._seconds_before = running_seconds(events)
         given = {name: value for name, value in limits.items() if value is not None}
@@ -233,6 +239,12 @@ class Study:
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)
+
+
+def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]:
+    candidates = Candidates(space)
+    options = settings.method_options
+    return candidates, make_method(settings.method, candidates, settings.seed, options)
 
 
 def _history(number: int, records: list[ProposalRecord]) -> History:

@@ -1,0 +1,105 @@
+"""`syno.search` and `syno.resume`: arguments, modules of the user's, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+import syno
+from syno import UserError
+from syno.store import Store
+from syno.train import fidelity
+
+BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
+FAST = {"fidelity": BRIEF, "evaluations": 1, "max_nodes": 1000, "repeats": 20}
+
+
+def own_net() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(4, 8, 3, padding=1),
+        nn.Flatten(),
+        nn.Linear(512, 10),
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "runs.db")
+
+
+def test_a_module_of_the_users_own_is_searched_and_resumed(path):
+    net = own_net()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    summary = syno.search(net, "digits", store=path, **FAST)
+    assert summary.study.name == "network-digits-1"
+    assert [e.status for e in summary.evaluations] == ["ok"]
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    with pytest.raises(UserError, match=r"was started with a module.*\n.*net=\.\.\."):
+        syno.resume(path, evaluations=2)
+    more = syno.resume(path, net=own_net(), evaluations=2)
+    assert more.evaluations[:1] == summary.evaluations
+    assert len(more.trained) == 2
+
+
+def test_a_search_into_an_open_store_leaves_it_open(path):
+    with Store.open(path) as store:
+        for _ in range(2):
+            syno.search("cnn-small", "digits", model_options={"width": 4}, store=store, **FAST)
+        assert [s.name for s in store.studies()] == ["cnn-small-digits-1", "cnn-small-digits-2"]
+        first, second = (store.summary(s) for s in store.studies())
+    assert [e.key for e in first.evaluations] == [e.key for e in second.evaluations]
+    assert [e.accuracy for e in first.evaluations] == [e.accuracy for e in second.evaluations]
+
+
+def test_a_study_about_a_model_takes_no_module(path):
+    syno.search("cnn-small", "digits", model_options={"width": 4}, store=path, **FAST)
+    with pytest.raises(UserError, match="is about the model 'cnn-small', not a module"):
+        syno.resume(path, net=own_net())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"net": "lenet"}, "unknown model 'lenet'"),
+        ({"net": 3}, "must be a torch.nn.Module or the name of a model, got 3"),
+        ({"data": "no-such-data", "data_dir": "/nowhere"}, "/nowhere"),
+        ({"fidelity": "huge"}, "unknown fidelity 'huge'"),
+        ({"specification": "paper/lenet"}, "unknown preset 'paper/lenet'"),
+        ({"method": "best"}, "no search method 'best'"),
+        ({"evaluations": 0}, "evaluations must be at least 1, got 0"),
+        ({"max_slowdown": 0.0}, "max_slowdown must be positive, got 0"),
+        ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
+        ({"net": nn.Linear(64, 10)}, "fails on the example input"),
+        ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 10))}, "has no slots"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_and_leaves_no_study(path, changes, message):
+    arguments = {"net": "cnn-small", "data": "digits", "store": path, **FAST, **changes}
+    with pytest.raises(UserError, match=message):
+        syno.search(**arguments)
+    if "store" not in changes:
+        with Store.open(path) as store:
+            assert store.studies() == []
+
+
+def test_shapes_that_no_operator_connects_are_refused_with_the_reasons(path):
+    specification = syno.Specification(
+        "[N, C_in, H, H]",
+        "[N, C_out, H, H]",
+        ["N: 0", "C_in: 0", "C_out: 0", "H: 0"],
+        passed_through=[(0, 0)],
+        max_depth=1,
+    )
+    with pytest.raises(UserError, match="no operator connects the shapes"):
+        syno.search("cnn-small", "digits", specification=specification, store=path, **FAST)
+
+
+def test_there_is_nothing_to_resume_in_a_store_that_does_not_exist(path):
+    with pytest.raises(UserError, match="there is no store"):
+        syno.resume(path)
