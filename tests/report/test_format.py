@@ -38,6 +38,7 @@ def test_accuracies_differences_times_and_ratios() -> None:
     assert fmt.milliseconds(1.4) == "1.40 ms"
     assert fmt.milliseconds(123.4) == "123 ms"
     assert fmt.ratio(0.514) == "0.51×"
+    assert [fmt.short(value) for value in (0.5, 2e4, 1e6)] == ["0.5", "20k", "1M"]
 
 
 def test_primitives_are_sorted_and_counted() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syno.report.model import Candidate, Status
-from syno.report.pareto import front, macs, staircase
+from syno.report.pareto import axis_ticks, front, macs, staircase
 
 
 def made(points: list[tuple[int, int]]) -> list[Candidate]:
@@ -48,3 +48,14 @@ def test_staircase_goes_right_before_it_goes_up_and_ends_at_the_right_edge() -> 
 
 def test_staircase_of_nothing_is_empty() -> None:
     assert staircase([], right=3) == ([], [])
+
+
+def test_costs_that_spread_get_a_logarithmic_axis_with_round_ticks() -> None:
+    assert axis_ticks([0.5, 7.6]) == [0.5, 1.0, 2.0, 5.0, 10.0]
+    assert axis_ticks([19_000, 1_400_000]) == [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6]
+    assert axis_ticks([1.0, 1e9]) == [10.0**power for power in range(10)]
+
+
+def test_costs_close_together_get_a_linear_axis() -> None:
+    assert axis_ticks([1.0, 4.9]) is None
+    assert axis_ticks([]) is None

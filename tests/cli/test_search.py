@@ -1,0 +1,141 @@
+"""The whole way by the command line: search, resume, status, show, verify, export, report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno.cli.main import cli
+
+# One short epoch; nothing is rejected for being slow, which a busy machine could be the reason of.
+QUICK = ["--epochs", "1", "--images", "200", "--repeats", "20", "--max-nodes", "2000", "--max-slowdown", "1000"]
+
+
+def syno(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own, one thread, outside of the source tree."""
+    return subprocess.run(
+        [sys.executable, "-m", "syno.cli", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "SYNO_DEBUG": ""},
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> dict[str, Any]:
+    """A search for two operators."""
+    arguments = ("search", "--data", "digits", "--evaluations", "2", "--store", "runs.db", "--json")
+    result = syno(*arguments, *QUICK, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "2/2" in result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_search_trains_times_and_stores(found: dict[str, Any]) -> None:
+    assert found["trained"] == 2
+    assert found["stop_reason"] == "evaluations"
+    assert found["baseline_accuracy"] > 0.2
+    trained = [entry for entry in found["operators"] if entry["status"] == "ok"]
+    assert len(trained) == 2
+    for entry in trained:
+        assert entry["latency_ms"] > 0
+        assert entry["macs"] > 0
+
+
+def test_resume_goes_on_and_repeats_nothing(found: dict[str, Any], folder: Path) -> None:
+    planned = syno("resume", "runs.db", "--evaluations", "3", "--dry-run", cwd=folder)
+    assert "2 operators done, 1 to go" in planned.stdout
+    result = syno("resume", "runs.db", "--evaluations", "3", "--json", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    after = json.loads(result.stdout)
+    assert after["operators"][:2] == found["operators"]
+    assert after["trained"] == 3
+    keys = [entry["key"] for entry in after["operators"]]
+    assert len(set(keys)) == len(keys)
+
+
+def test_what_was_found_can_be_shown_verified_exported_and_reported(
+    found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = found["best"]["key"]
+    for arguments, expected in (
+        (("show", key[:10], "--store", "runs.db"), key),
+        (("verify", key[:10], "--store", "runs.db"), "passed"),
+        (("export", key[:10], "--store", "runs.db", "-o", "op.py", "--check"), "right: "),
+        (("report", "runs.db", "-o", "report.html"), "wrote report.html"),
+        (("status", "runs.db"), "resnet-small-digits-1"),
+    ):
+        result = inside(folder, monkeypatch, *arguments)
+        assert result.exit_code == 0, result.stderr
+        assert expected in result.stdout
+    assert key[:8] in (folder / "report.html").read_text()
+
+
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
+    """Run the command line in this process: torch is imported once for all."""
+    monkeypatch.chdir(folder)
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def test_a_dry_run_tells_layers_and_cost_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = inside(tmp_path, monkeypatch, "search", "--data", "digits", *QUICK, "--dry-run")
+    assert result.exit_code == 0, result.stderr
+    assert "6 free slots, 4 kept" in result.stdout
+    assert "21 trainings of about" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--data", "cifar10", "--data-dir", "nowhere"], "nowhere"),
+        (["--data", "digits", "--model", "resnet-huge"], "unknown model 'resnet-huge'"),
+        (["--data", "digits", "--model-option", "width"], "cannot read the model option 'width'"),
+        (["--data", "digits", "--fidelity", "huge"], "unknown fidelity 'huge'"),
+        (["--data", "digits", "--preset", "paper/gpt2"], ""),
+        (["--data", "digits", "--method", "magic"], "there is no search method 'magic'"),
+        (["--data", "digits", "--store", "none/runs.db"], "there is no folder"),
+        (["--data", "digits", "--input", "[H]"], "--output is missing"),
+        (["--data", "digits", "--max-depth", "1"], "no operator connects the shapes"),
+    ],
+)
+def test_mistakes_end_with_code_2_and_no_traceback(
+    more: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = inside(tmp_path, monkeypatch, "search", *more, "--max-nodes", "500")
+    assert result.exit_code == 2, result.stderr
+    assert "error: " in result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.slow
+def test_the_demonstration_keeps_its_promises(tmp_path: Path) -> None:
+    result = syno("demo", "--operators", "2", "--out", "demo", "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
+    assert summary == json.loads(result.stdout)
+    assert summary["operators_trained"] == 2
+    assert summary["missing"] == []
+    assert summary["exported"]["ran_without_syno"] is True
+    assert Path(tmp_path, summary["exported"]["path"]).is_file()
+    assert {"report.html", "front.png", "progress.png"} <= {
+        file.name for file in (tmp_path / "demo").iterdir()
+    }
