@@ -48,7 +48,9 @@ def put_slots(net: nn.Module, where: LayerFilter, example_input: Any | None) -> 
         if row.status == "slot":
             made[id(layer)] = _slot(layer, row.binding)
     if not made:
-        reasons = "\n".join(f"  {row.name} ({row.layer}): {row.reason}" for row in rows[:20])
+        reasons = "\n".join(
+            f"  {row.name} ({row.layer}): {row.reason or 'is a slot already'}" for row in rows[:20]
+        )
         raise UserError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` describes      "

@@ -110,6 +110,7 @@ def test_mistakes_are_user_errors_and_leave_no_files(tmp_path):
         (lambda: export(conv, tmp_path / "a", binding=binding, format="onnx"), "format 'onnx'"),
         (lambda: export(conv, tmp_path / "a"), "exported under a binding"),
         (lambda: export(conv, tmp_path / "no" / "a", binding=binding), "there is no folder"),
+        (lambda: export(conv, tmp_path / "operator", binding=binding), "own module 'operator'"),
         (lambda: export("conv", tmp_path / "a", binding=binding), "expected an Operator"),
         (lambda: export(conv.kernel_pack(binding), tmp_path / "a", binding=binding), "its own"),
         (lambda: export_slots(network(), tmp_path), "holds no operator"),

@@ -223,6 +223,9 @@ def test_networks_without_slots_are_refused_with_reasons():
         UserError, match=r"Sequential has no slots(.|\n)*0 \(linear\): not a conv2d"
     ):
         syno.substitute(nn.Sequential(nn.Linear(3, 3)))
+    made = syno.substitute(nn.Sequential(nn.Conv2d(8, 8, 3, padding=1)))
+    with pytest.raises(UserError, match="is a slot already"):
+        syno.substitute(made)
     with pytest.raises(UserError, match="has no convolution and no linear layer"):
         syno.substitute(nn.ReLU())
     with pytest.raises(UserError, match="it is the network itself"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ def export(
     code = Path(path)
     if code.suffix != ".py":
         code = code.with_name(code.name + ".py")
+    if code.stem in sys.stdlib_module_names:
+        raise UserError(
+            f"'{code.name}' would hide Python's own module '{code.stem}' from programs in that "
+            f"folder\n  what to do: choose another name, such as {code.stem}_kernel.py"
+        )
     if not code.parent.is_dir():
         raise UserError(f"there is no folder '{code.parent}' to write '{code.name}' into")
     pack = _pack(operator, binding, seed)
@@ -90,7 +96,7 @@ def export_slots(
             "  hint: syno.replace(net, operator) puts one into its slots"
         )
     return [
-        export(pack, Path(folder) / f"{name.replace('.', '_') or 'operator'}.py", seed=seed)
+        export(pack, Path(folder) / f"{name.replace('.', '_') or 'network'}.py", seed=seed)
         for name, pack in packs.items()
     ]
 

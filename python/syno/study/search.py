@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from syno.study.network import Network
     from syno.train import Fidelity
 
-DEFAULT_STORE = "syno.db"
+DEFAULT_STORE = "sqlite:///runs.db"
 
 
 def search(
@@ -56,8 +56,8 @@ def search(
 ) -> StudySummary:
     """Finds operators for the slots of a network, trains and times each, and stores everything.
 
-    net: the name of a model (`syno models`), with `model_options`, or a module whose 3x3
-        convolutions or placeholders are to be replaced.
+    net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module whose
+        3x3 convolutions or placeholders are to be replaced.
     data, data_dir: a data set as in `syno.data.load`.
     specification: what operators are asked for, or the name of a preset; its bindings are taken
         from the network. Default: `small_vision`.

@@ -82,8 +82,11 @@ void set_limit(Limits& limits, std::string_view name, double value) {
                                    : "a number of type " + std::string(option.type()) +
                                          " of at least " +
                                          std::to_string(static_cast<std::int64_t>(option.minimum));
-    throw Complaint("limit '" + std::string(name) + "' cannot be " + std::to_string(value))
-        .expected(wanted, std::to_string(value))
+    const std::string got = std::floor(value) == value && std::abs(value) < 9e15
+                                ? std::to_string(static_cast<std::int64_t>(value))
+                                : std::to_string(value);
+    throw Complaint("limit '" + std::string(name) + "' cannot be " + got)
+        .expected(wanted, got)
         .error();
   }
   std::visit(

@@ -110,7 +110,14 @@ TEST(Limits, EachIsSetByNameAndRefusesNonsense) {
   EXPECT_TRUE(limits.even_windows);
   EXPECT_EQ(limits.min_unfold_ratio, 1.5);
   EXPECT_THROW(set_limit(limits, "max_deepness", 9), UserError);
-  EXPECT_THROW(set_limit(limits, "max_depth", -1), UserError);
+  try {
+    set_limit(limits, "max_depth", -1);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "limit 'max_depth' cannot be -1\n"
+                 "  expected: a number of type integer of at least 0      got: -1");
+  }
   EXPECT_THROW(set_limit(limits, "max_depth", 1.5), UserError);
   EXPECT_THROW(set_limit(limits, "even_windows", 2), UserError);
   for (const Option<Limits>& option : limit_options()) {
