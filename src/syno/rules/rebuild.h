@@ -67,6 +67,17 @@ inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive
   return step != nullptr && step->primitive == primitive && graph.share_count(id) == 0;
 }
 
+/// Whether a weight holds the coordinate or anything it is made of.
+inline bool seen_by_weight(const Graph& graph, CoordinateId id) {
+  if (graph.share_count(id) > 0) return true;
+  const Step* step = graph.producer(id);
+  if (step == nullptr) return false;
+  for (const CoordinateId in : step->in) {
+    if (in != kNoCoordinate && seen_by_weight(graph, in)) return true;
+  }
+  return false;
+}
+
 /// Whether `id` iterates over an unordered output dimension.
 inline bool is_unordered_iterator(const Graph& graph, CoordinateId id) {
   return graph.is_iterator(id) &&

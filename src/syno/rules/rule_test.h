@@ -38,7 +38,7 @@ struct Situation {
   Step step;
 };
 
-/// Reads lines such as "reduce k -> r", "contract o0:drop r:keep", "merge o1 s -> q m". Output iterators are o0, o1, ...
+/// Reads lines such as "reduce k -> r", "contract o0:drop r:keep", "merge o1 s -> q m". Iterators are o0, o1, ...
 inline Situation read(const Specification& spec, std::string_view lines) {
   Situation result{Graph(spec.variables(), spec.output()), Step()};
   std::map<std::string, CoordinateId> labels;

@@ -13,10 +13,14 @@ bool undoes_split(const RuleContext& c) {
   return above_split(c) && c.graph.extent(c.graph.producer(c.step.in[0])->in[1]) == c.step.size;
 }
 
+bool another_weight(const RuleContext& c) {
+  return c.graph.count(Primitive::kShare) < c.spec.limits().max_weights;
+}
+
 // Whether a contraction could take this coordinate out of the data. A Split's result never leaves (R8), so the rule
 // must not turn a piece that could into one.
 bool could_leave(const RuleContext& c, const Size& size) {
-  if (c.graph.count(Primitive::kShare) >= c.spec.limits().max_weights) return false;
+  if (!another_weight(c)) return false;
   for (std::size_t v = 0; v < c.spec.variables()->count(); ++v) {
     if (c.spec.variable(v).primary && size.power(v) > c.spec.variable(v).budget) return false;
   }
@@ -27,6 +31,11 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   const Step& split = *c.graph.producer(c.step.in[0]);
   // One piece would be made of reductions alone, and then neither slides as a window (R9) nor leaves the data (R8).
   if (c.graph.reductions_only(split.in[0]) != c.graph.reductions_only(split.in[1]))
+    return std::nullopt;
+  // What follows from the parts of a Split is plainer to see than what follows from a Merge of it: another weight that
+  // holds a piece could be absorbed (R16) by one that holds what the piece is made of.
+  if (another_weight(c) &&
+      (seen_by_weight(c.graph, split.in[0]) || seen_by_weight(c.graph, split.in[1])))
     return std::nullopt;
   const Size block = c.step.size;
   const Size minor = c.graph.extent(split.in[1]);
@@ -78,7 +87,8 @@ Why:       with B*i+j, j < B: merging by a divisor b of B gives (B/b*i + j/b, j%
            by a multiple b*B it gives (i/b, B*(i%b)+j)
 When:      no weight holds the Split's result; B and the merge block divide one another under every binding; no piece
            becomes a Split's result that could leave the data as a Merge's result; no piece becomes one that is made
-           of reductions alone, which other rules restrict
+           of reductions alone, which other rules restrict; no weight holds what a part is made of while another
+           weight can follow
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",

@@ -72,6 +72,17 @@ TEST(MergeAboveSplit, KeepsAPieceThatCouldLeaveTheData) {
       << "no budget is left for a contraction that takes the quotient";
 }
 
+TEST(MergeAboveSplit, LeavesPartsAloneThatAWeightHoldsWhileAnotherCanFollow) {
+  const char* lines = "contract o1:keep\nsplit o1 o2 -> c\nmerge c s -> q m";
+  SpecificationSource source = roomy();
+  source.primary[1] = "H: 1";
+  source.primary[2] = "W: 0";
+  source.limits.max_weights = 2;
+  EXPECT_FALSE(refused(kMergeAboveSplit, Specification(source), lines));
+  source.limits.max_weights = 1;
+  EXPECT_TRUE(refused(kMergeAboveSplit, Specification(source), lines));
+}
+
 TEST(MergeAboveSplit, MakesNoPieceOfReductionsAlone) {
   const Specification spec(without_weights());
   EXPECT_FALSE(

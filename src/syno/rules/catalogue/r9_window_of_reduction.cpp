@@ -4,17 +4,6 @@
 namespace syno {
 namespace {
 
-// Whether a weight holds the coordinate or anything it is made of.
-bool seen_by_weight(const Graph& graph, CoordinateId id) {
-  if (graph.share_count(id) > 0) return true;
-  const Step* step = graph.producer(id);
-  if (step == nullptr) return false;
-  for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate && seen_by_weight(graph, in)) return true;
-  }
-  return false;
-}
-
 bool matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kUnfold) return false;
   const auto [i, j] = c.step.in;
