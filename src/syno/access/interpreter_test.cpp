@@ -171,9 +171,7 @@ TEST(Interpreter, WrongArgumentsAreNamed) {
   EXPECT_EQ(run(x, {}), "the wrong number of weights\n  expected: 1      got: 0");
   EXPECT_EQ(run(x, {zeros<std::int64_t>({3, 3})}),
             "weight 0 has the wrong shape\n  expected: [3, 2]      got: [3, 3]");
-  EXPECT_EQ(error_of([&] {
-              gradients(conv.op, conv.values, x, {zeros<std::int64_t>({3, 2})}, x);
-            }),
+  EXPECT_EQ(error_of([&] { gradients(conv.op, conv.values, x, {zeros<std::int64_t>({3, 2})}, x); }),
             "the gradient dy has the wrong shape\n"
             "  expected: [1, 3, 4, 5]      got: [1, 2, 4, 5]");
   const std::vector<std::int64_t> outside{60};
@@ -192,9 +190,7 @@ TEST(Interpreter, BindingsWithoutIntegerExtentsAreNamed) {
             "a coordinate has no extent under this binding\n"
             "  in binding \"g=2, k=3, C_in=5, C_out=4, H=3, N=1, W=3\"\n"
             "  expected: a positive integer      got: g^-1*C_in");
-  EXPECT_EQ(error_of([&] {
-              operator_shapes(op, {1, 2});
-            }),
+  EXPECT_EQ(error_of([&] { operator_shapes(op, {1, 2}); }),
             "a binding for another list of variables\n"
             "  expected: 7 values for g, k, C_in, C_out, H, N, W      got: 2 values");
   Values missing = values;
@@ -221,9 +217,7 @@ TEST(Interpreter, ExactOverflowIsAnErrorNotANumber) {
                                       {{shape, {2, 0}}});
             }),
             message);
-  EXPECT_EQ(error_of([&] {
-              absolute(Exact{{1}, {std::numeric_limits<std::int64_t>::min()}});
-            }),
+  EXPECT_EQ(error_of([&] { absolute(Exact{{1}, {std::numeric_limits<std::int64_t>::min()}}); }),
             message);
 }
 

@@ -102,16 +102,15 @@ void expect_defined_by(const ZooText& zoo, const Definition& definition) {
 }
 
 TEST(Zoo, Conv2dIsItsDefinition) {
-  expect_defined_by(
-      kConv2d,
-      {{{6, 4, 3, 3}}, [](const Index& o, const Exact& x, const auto& w) {
-         std::int64_t sum = 0;
-         for (int i = 0; i < 4; ++i)
-           for (int a = 0; a < 3; ++a)
-             for (int b = 0; b < 3; ++b)
-               sum += padded(x, {o[0], i, o[2] + a - 1, o[3] + b - 1}) * at(w[0], {o[1], i, a, b});
-         return sum;
-       }});
+  expect_defined_by(kConv2d, {{{6, 4, 3, 3}}, [](const Index& o, const Exact& x, const auto& w) {
+                                std::int64_t sum = 0;
+                                for (int i = 0; i < 4; ++i)
+                                  for (int a = 0; a < 3; ++a)
+                                    for (int b = 0; b < 3; ++b)
+                                      sum += padded(x, {o[0], i, o[2] + a - 1, o[3] + b - 1}) *
+                                             at(w[0], {o[1], i, a, b});
+                                return sum;
+                              }});
 }
 
 TEST(Zoo, Conv1x1AndLinearAreTheirDefinitions) {
@@ -130,15 +129,14 @@ TEST(Zoo, Conv1x1AndLinearAreTheirDefinitions) {
 }
 
 TEST(Zoo, DepthwiseAndSeparableAreTheirDefinitions) {
-  expect_defined_by(
-      kDepthwise,
-      {{{4, 3, 3}}, [](const Index& o, const Exact& x, const auto& w) {
-         std::int64_t sum = 0;
-         for (int a = 0; a < 3; ++a)
-           for (int b = 0; b < 3; ++b)
-             sum += padded(x, {o[0], o[1], o[2] + a - 1, o[3] + b - 1}) * at(w[0], {o[1], a, b});
-         return sum;
-       }});
+  expect_defined_by(kDepthwise, {{{4, 3, 3}}, [](const Index& o, const Exact& x, const auto& w) {
+                                   std::int64_t sum = 0;
+                                   for (int a = 0; a < 3; ++a)
+                                     for (int b = 0; b < 3; ++b)
+                                       sum += padded(x, {o[0], o[1], o[2] + a - 1, o[3] + b - 1}) *
+                                              at(w[0], {o[1], a, b});
+                                   return sum;
+                                 }});
   expect_defined_by(kSeparable,
                     {{{4, 3, 3}, {6, 4}}, [](const Index& o, const Exact& x, const auto& w) {
                        std::int64_t sum = 0;
@@ -213,14 +211,13 @@ TEST(Zoo, PixelShufflesAreTheirDefinitions) {
 }
 
 TEST(Zoo, ShiftedAndSwappedConvolutionsAreTheirDefinitions) {
-  expect_defined_by(
-      kShiftConv,
-      {{{6, 4}}, [](const Index& o, const Exact& x, const auto& w) {
-         std::int64_t sum = 0;
-         for (int i = 0; i < 4; ++i)
-           sum += at(x, {o[0], i, (o[2] + 1) % 5, (o[3] + 1) % 7}) * at(w[0], {o[1], i});
-         return sum;
-       }});
+  expect_defined_by(kShiftConv, {{{6, 4}}, [](const Index& o, const Exact& x, const auto& w) {
+                                   std::int64_t sum = 0;
+                                   for (int i = 0; i < 4; ++i)
+                                     sum += at(x, {o[0], i, (o[2] + 1) % 5, (o[3] + 1) % 7}) *
+                                            at(w[0], {o[1], i});
+                                   return sum;
+                                 }});
   expect_defined_by(kSwappedConv1d,
                     {{{6, 4, 3}}, [](const Index& o, const Exact& x, const auto& w) {
                        std::int64_t sum = 0;
@@ -251,19 +248,19 @@ TEST(Zoo, ProjectionsAreTheirDefinitions) {
 }
 
 TEST(Zoo, WindowsByRotationAreTheirDefinitions) {
-  expect_defined_by(
-      kWindowByRotation,
-      {{{2, 6, 3, 4}}, [](const Index& o, const Exact& x, const auto& w) {
-         std::int64_t sum = 0;
-         for (int q = 0; q < 2; ++q) {
-           const std::int64_t u = (o[2] * 2 + q + 1) % 10 / 2;
-           const std::int64_t p = (o[2] * 2 + q + 1) % 2;
-           for (int i = 0; i < 4; ++i)
-             for (int a = 0; a < 3; ++a)
-               sum += padded(x, {o[0], i, u, o[3] + a - 1}) * at(w[0], {p, o[1], a, i});
-         }
-         return sum;
-       }});
+  expect_defined_by(kWindowByRotation,
+                    {{{2, 6, 3, 4}}, [](const Index& o, const Exact& x, const auto& w) {
+                       std::int64_t sum = 0;
+                       for (int q = 0; q < 2; ++q) {
+                         const std::int64_t u = (o[2] * 2 + q + 1) % 10 / 2;
+                         const std::int64_t p = (o[2] * 2 + q + 1) % 2;
+                         for (int i = 0; i < 4; ++i)
+                           for (int a = 0; a < 3; ++a)
+                             sum +=
+                                 padded(x, {o[0], i, u, o[3] + a - 1}) * at(w[0], {p, o[1], a, i});
+                       }
+                       return sum;
+                     }});
   expect_defined_by(kOperator07795,
                     {{{6, 2}, {4, 3, 6}}, [](const Index& o, const Exact& x, const auto& w) {
                        std::int64_t sum = 0;

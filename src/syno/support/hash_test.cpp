@@ -9,7 +9,8 @@ namespace {
 TEST(Hash, IsTheSameOnEveryMachine) {
   // Golden: a change of these values invalidates every stored key.
   EXPECT_EQ(Hasher("empty").finish().hex(), "0005ce6638e80fb2436e0b5026cbffed");
-  EXPECT_EQ(Hasher("words").add(1).add(std::int64_t{-1}).add("C_in").finish().hex(), "d896d2a4a47c177a029a7020910925c0");
+  EXPECT_EQ(Hasher("words").add(1).add(std::int64_t{-1}).add("C_in").finish().hex(),
+            "d896d2a4a47c177a029a7020910925c0");
 }
 
 TEST(Hash, RoundTripsThroughText) {
