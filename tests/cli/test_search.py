@@ -13,9 +13,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.main import cli
+from syno.store import Store
 
 # One short epoch; nothing is rejected for being slow, which a busy machine could be the reason of.
-QUICK = ["--epochs", "1", "--images", "200", "--repeats", "20", "--max-nodes", "2000", "--max-slowdown", "1000"]
+QUICK = [
+    "--epochs",
+    "1",
+    "--images",
+    "200",
+    "--repeats",
+    "20",
+    "--max-nodes",
+    "2000",
+    "--max-slowdown",
+    "1000",
+]
 
 
 def syno(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -139,3 +151,25 @@ def test_the_demonstration_keeps_its_promises(tmp_path: Path) -> None:
     assert {"report.html", "front.png", "progress.png"} <= {
         file.name for file in (tmp_path / "demo").iterdir()
     }
+
+
+def test_final_reads_the_test_split_once(
+    found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tested() -> dict[int, tuple[float | None, float]]:
+        with Store.open(str(folder / "runs.db"), read_only=True) as store:
+            summary = store.summary()
+        assert len(summary.evaluations) == len({e.ask for e in summary.evaluations})
+        return {e.ask: (e.accuracy, e.details["holdout_accuracy"]) for e in summary.final}
+
+    arguments = ("report", "runs.db", "-o", "final.html", "--final")
+    for _ in range(2):
+        result = inside(folder, monkeypatch, *arguments)
+        assert result.exit_code == 0, result.stderr
+    answers = tested()
+    # The same seed trains the same network: its hold-out accuracy is that of the search.
+    assert answers[0][1] == found["baseline_accuracy"]
+    holdout = {entry["ask"]: entry["accuracy"] for entry in found["operators"]}
+    assert any(ask in holdout for ask in answers)
+    assert all(answers[ask][1] == holdout[ask] for ask in answers if ask in holdout)
+    assert "on the test split" in (folder / "final.html").read_text()

@@ -14,6 +14,7 @@ from syno.cli import framework, options, output
     examples=[
         ("the page", "syno report runs.db -o report.html"),
         ("with pictures for a paper beside it", "syno report runs.db -o out/report.html --png"),
+        ("with accuracies on the test split", "syno report runs.db --final"),
         ("one study of several", "syno report runs.db --study resnet-small-digits-1"),
     ],
 )
@@ -27,17 +28,35 @@ from syno.cli import framework, options, output
     show_default=True,
     help="The file to write.",
 )
+@click.option(
+    "--final",
+    is_flag=True,
+    help="First evaluate the operators on a front, and the original, on the test split.",
+)
+@click.option("--data-dir", metavar="DIR", help="With --final: where the data is now, if it moved.")
 @click.option("--png", is_flag=True, help="Also write front.png and progress.png beside it.")
 @output.json_option
-def command(store: str, study: str | None, out: Path, png: bool, as_json: bool) -> None:
+def command(
+    store: str,
+    study: str | None,
+    out: Path,
+    final: bool,
+    data_dir: str | None,
+    png: bool,
+    as_json: bool,
+) -> None:
     """Write the report of a study: one HTML page that needs no network and no other file.
 
-    STORE is a file or a database URL; it is only read.
+    STORE is a file or a database URL; it is only read, except with --final, which trains the
+    finalists once more and stores their accuracy on the test split.
     """
+    from syno.cli.final import evaluate_finalists
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store
 
-    with Store.open(store, read_only=True) as opened:
+    with Store.open(store, create=False, read_only=not final) as opened:
+        if final:
+            evaluate_finalists(opened, study, data_dir)
         summary = opened.summary(study)
     report = gather(summary)
     written = [write_page(report, out)]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from syno.spec import Specification
     from syno.store import Evaluation, StudySummary
 
+BASELINE = "baseline"
 TEST = "test"
 STOP_TEXTS = {
     "evaluations": "all evaluations that were asked for are done",
@@ -35,8 +36,9 @@ def gather(summary: StudySummary) -> Report:
     settings = summary.study.settings
     specification = read_specification(summary.study.specification)
     by_ask: dict[int, list[Evaluation]] = {}
-    for evaluation in summary.evaluations:
-        by_ask.setdefault(evaluation.ask, []).append(evaluation)
+    for evaluation in (*summary.evaluations, *summary.final):
+        if evaluation.kind != BASELINE:
+            by_ask.setdefault(evaluation.ask, []).append(evaluation)
     candidates = tuple(
         _candidate(found, specification, _moment(summary.study.created))
         for _, found in sorted(by_ask.items())
@@ -61,8 +63,10 @@ def _baseline(summary: StudySummary) -> Baseline:
     found = summary.baseline
     if found is None:
         return Baseline()
+    tested = [e.accuracy for e in summary.final if e.kind == BASELINE and e.accuracy is not None]
     return Baseline(
         accuracy=found.accuracy,
+        test_accuracy=statistics.fmean(tested) if tested else None,
         latency_ms=found.latency_ms,
         latency_spread_ms=found.latency_spread_ms,
         macs=found.macs,

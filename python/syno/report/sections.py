@@ -56,7 +56,7 @@ def headline(report: Report) -> str:
         _tile(
             "Baseline accuracy",
             fmt.percent(base.accuracy),
-            f"{fmt.milliseconds(base.latency_ms)} · {fmt.count(base.macs)} MACs",
+            f"{fmt.milliseconds(base.latency_ms)} · {fmt.count(base.macs)} MACs{_tested(base)}",
         ),
     ]
     if trained:
@@ -65,17 +65,25 @@ def headline(report: Report) -> str:
             _tile(
                 "Best accuracy",
                 fmt.percent(best.accuracy),
-                f'<a href="#{best.anchor}">{best.short}</a> · {fmt.count(best.macs)} MACs',
+                f'<a href="#{best.anchor}">{best.short}</a> · {fmt.count(best.macs)} MACs'
+                f"{_tested(best)}",
             )
         )
     close = fastest_within_a_point(report)
     if close is not None and base.accuracy is not None:
         detail = f'<a href="#{close.anchor}">{close.short}</a> · {fmt.percent(close.accuracy)}'
+        detail += _tested(close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
             detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
         tiles.append(_tile("Fastest within a point", speed, detail))
     return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _tested(found: Baseline | Candidate) -> str:
+    if found.test_accuracy is None:
+        return ""
+    return f" · {fmt.percent(found.test_accuracy)} on the test split"
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:

@@ -60,6 +60,37 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
     log.append(connection, row.study_id, "told", data)
 
 
+def add_evaluation(
+    connection: Connection, study: int, ask: int, outcome: Outcome, environment: Environment
+) -> None:
+    """Stores a further evaluation of a proposal that has its answer: another split, rung or seed.
+
+    UserError for a proposal without an answer, and for an evaluation that is there already.
+    """
+    log.lock_study(connection, study)
+    row = connection.execute(
+        select(_proposal.id, _proposal.state).where(
+            _proposal.study_id == study, _proposal.ask == ask
+        )
+    ).one_or_none()
+    if row is None or row.state != TOLD:
+        raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
+    column = schema.evaluation.c
+    same = (
+        (column.proposal_id == row.id)
+        & (column.recipe_digest == digest(canonical_json(outcome.recipe)))
+        & (column.split == outcome.split)
+        & (column.rung == outcome.rung)
+        & (column.seed == outcome.seed)
+    )
+    if connection.scalar(select(column.id).where(same)) is not None:
+        raise UserError(
+            f"proposal {ask} has been evaluated on the {outcome.split} split with rung "
+            f"'{outcome.rung}' and seed {outcome.seed} already"
+        )
+    _add_evaluation(connection, row.id, outcome, _environment_id(connection, environment))
+
+
 def _environment_id(connection: Connection, environment: Environment) -> int:
     return find_or_add(
         connection,

@@ -22,6 +22,9 @@ STATUSES = (OK, ERROR, TIMEOUT, REJECTED)
 BASELINE = "baseline"
 OPERATOR = "operator"
 
+HOLDOUT = "holdout"
+TEST = "test"
+
 ASKED = "asked"
 TOLD = "told"
 
@@ -130,7 +133,7 @@ class Outcome:
     status: str
     reason: str = ""
     accuracy: float | None = None
-    split: str = "holdout"
+    split: str = HOLDOUT
     rung: str = ""
     recipe: dict[str, Any] = field(default_factory=dict)
     seed: int = 0

@@ -222,6 +222,13 @@ class Store:
         with self._writing() as connection:
             answers.tell(connection, proposal, outcome, environment)
 
+    def add_evaluation(
+        self, study: StudyRecord, ask: int, outcome: Outcome, environment: Environment
+    ) -> None:
+        """Stores a further evaluation of an answered proposal: see `answers.add_evaluation`."""
+        with self._writing() as connection:
+            answers.add_evaluation(connection, study.id, ask, outcome, environment)
+
     def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
         """The whole study as one value, for reports and export."""
         record = study if isinstance(study, StudyRecord) else self.study(study)

@@ -15,6 +15,7 @@ from syno.store import log, schema
 from syno.store.records import (
     BASELINE,
     OK,
+    TEST,
     Environment,
     EventRecord,
     StudyRecord,
@@ -58,6 +59,8 @@ class Evaluation:
 class StudySummary:
     """Everything a study has in the store.
 
+    baseline, evaluations: on the hold-out split, which operators are chosen by; final: of finalists
+    and the baseline on the test split, which is read for the report alone;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
     stop_reason: why the last run ended, empty while it runs or after it was killed.
     """
@@ -69,6 +72,7 @@ class StudySummary:
     events: tuple[EventRecord, ...]
     open_asks: tuple[int, ...]
     stop_reason: str
+    final: tuple[Evaluation, ...] = ()
 
     @property
     def trained(self) -> tuple[Evaluation, ...]:
@@ -83,7 +87,8 @@ class StudySummary:
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Reads the whole study in the caller's transaction."""
     rows = _evaluation_rows(connection, study.id)
-    found = [_evaluation(row) for row in rows]
+    every = [_evaluation(row) for row in rows]
+    found = [e for e in every if e.split != TEST]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     return StudySummary(
@@ -94,6 +99,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         events=tuple(events),
         open_asks=tuple(p.ask for p in proposals if p.status is None),
         stop_reason=_stop_reason(events),
+        final=tuple(e for e in every if e.split == TEST),
     )
 
 
