@@ -65,7 +65,7 @@ def command(out: Path, operators: int, seed: int, dry_run: bool, as_json: bool) 
     _make_folder(out)
     summary = _search(out, operators, seed)
     report = _write_report(summary, out)
-    exported = _export_best(report, summary, out, seed)
+    exported = _export_best(report, summary, out)
     result = _result(report, exported, operators, time.monotonic() - began)
     (out / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     if as_json:
@@ -115,25 +115,25 @@ def best_of(report: Report) -> Candidate | None:
     return fastest_within_a_point(report) or next(iter(report.trained), None)
 
 
-def _export_best(report: Report, summary: StudySummary, out: Path, seed: int) -> dict[str, Any]:
-    """Export the best operator for its largest layer and run it where Syno is not."""
+def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, Any]:
+    """Export the best operator with trained weights, a file a layer, and run all without Syno."""
     from syno.cli.isolated import run_without_syno
-    from syno.export import export
-    from syno.operator import Operator
-    from syno.report.asked import read_specification
+    from syno.cli.retrain import Retraining
+    from syno.export import export_slots
 
     best = best_of(report)
     if best is None:
         return {"path": None, "ran_without_syno": False, "output": "no operator was trained"}
-    operator = Operator.from_text(best.text, read_specification(summary.study.specification))
-    layer = max(best.layers, key=lambda each: each.macs or 0)
-    written = export(operator, out / f"operator_{best.short}.py", binding=layer.binding, seed=seed)
-    run = run_without_syno([written.code])
+    net, training = Retraining(summary).train(best.text)
+    folder = out / f"operator_{best.short}"
+    _make_folder(folder)
+    files = [written.code for written in export_slots(net, folder)]
+    run = run_without_syno(files)
     return {
         "key": best.key,
-        "path": str(written.code),
-        "weights": str(written.weights),
-        "binding": layer.binding,
+        "path": str(files[0]),
+        "files": [str(file) for file in files],
+        "accuracy": training.accuracy,
         "ran_without_syno": run.passed,
         "output": run.output,
     }
@@ -233,8 +233,8 @@ def _print(result: dict[str, Any], report: Report, out: Path) -> None:
             f"{found['macs_spread']:g} times, {found['with_a_window']} with a window, "
             f"{found['with_two_weights']} with two weights",
         ),
-        ("exported", f"{exported['path']}"),
-        ("without Syno", exported["output"]),
+        ("exported", f"{len(exported.get('files', ()))} layers beside {exported['path']}"),
+        ("without Syno", exported["output"].rpartition("\n")[2]),
         ("report", str(out / "report.html")),
         ("took", fmt.duration(result["seconds"])),
     )

@@ -1,0 +1,70 @@
+"""Networks of a study, trained once more: the same seed and fidelity give the same weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from syno._errors import UserError
+from syno.report.asked import read_specification
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from syno.data import DataSet
+    from syno.store import StudySummary
+    from syno.study import StudySettings
+    from syno.study.network import Network
+    from syno.train import Outcome
+
+
+class Retraining:
+    """What is needed to train a study's networks again.
+
+    data_dir: where the data is now, if it moved. UserError for a study of a module, which a store
+    does not hold, and for other data than the study began with.
+    """
+
+    def __init__(self, summary: StudySummary, data_dir: str | None = None) -> None:
+        from syno.data import load
+        from syno.study.network import Network
+        from syno.study.study import settings_of
+
+        settings = settings_of(summary.study, list(summary.events))
+        if settings.model is None or settings.data is None:
+            raise UserError(
+                f"study '{summary.study.name}' is about a module that the store does not hold\n"
+                "  expected: a study of a named model, such as resnet-small"
+            )
+        dataset = load(
+            settings.data, data_dir or settings.data_dir, size=settings.fidelity["resolution"]
+        )
+        if dataset.fingerprint != settings.fingerprint:
+            raise UserError(
+                f"the data set '{settings.data}' is not what the study was started with\n"
+                f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}"
+            )
+        self.settings: StudySettings = settings
+        self.dataset: DataSet = dataset
+        self.network: Network = Network.named(
+            settings.model, settings.model_options, dataset, settings.seed
+        )
+        self._specification = read_specification(summary.study.specification)
+
+    def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
+        """The network with the operator of this text in it, or as it was, and how training went."""
+        import torch
+
+        from syno.operator import Operator
+        from syno.train import Fidelity, train
+
+        net = self.network.original()
+        if text is not None:
+            operator = Operator.from_text(text, self._specification)
+            net, _ = self.network.with_operator(operator)
+        fidelity = Fidelity.from_json(self.settings.fidelity)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(int(self.settings.latency.get("threads", 1)))
+        try:
+            return net, train(net, self.dataset, fidelity, self.settings.seed)
+        finally:
+            torch.set_num_threads(threads)
