@@ -60,4 +60,4 @@ def test_a_file_that_is_no_store_fails(tmp_path: Path) -> None:
 
 def test_the_text_form_has_a_line_for_each_check() -> None:
     result = CliRunner().invoke(cli, ["doctor", "--store", "sqlite:///:memory:"])
-    assert "ok   python" in result.stdout
+    assert "ok    python" in result.stdout

@@ -76,15 +76,16 @@ def command(store: str, data_dir: str | None, as_json: bool) -> int:
 
 
 def _print(checks: list[Check]) -> None:
+    from rich.table import Table
     from rich.text import Text
 
     colours = {OK: "green", WARN: "yellow", FAIL: "red"}
-    screen = output.console()
+    grid = Table.grid(padding=(0, 2, 0, 0))
     for check in checks:
-        line = Text(f"{check.state:<5}", style=f"bold {colours[check.state]}")
-        screen.print(line.append(f"{check.name:<14}", style="bold").append(check.found, style=""))
-        if check.advice:
-            screen.print(Text(f"{'':<19}{check.advice}"))
+        state = Text(check.state, style=f"bold {colours[check.state]}")
+        found = "\n".join(part for part in (check.found, check.advice) if part)
+        grid.add_row(state, Text(check.name, style="bold"), Text(found))
+    output.console().print(grid)
 
 
 def _syno() -> Check:
