@@ -151,3 +151,13 @@ def test_a_place_that_cannot_be_written_is_a_users_error(tmp_path: Path) -> None
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot write the report to"):
         write.write_page(sample.report(), tmp_path / "file" / "report.html")
+
+
+def test_accuracies_on_the_test_split_get_a_column_once_they_are_there() -> None:
+    without = sample.report(count=3)
+    assert ">test</button>" not in page.render(without)
+    best, *others = without.trained
+    tested = replace(without, candidates=(replace(best, test_accuracy=0.877), *others), final=True)
+    text = page.render(tested)
+    assert ">test</button>" in text
+    assert 'data-value="0.877">87.7 %' in text

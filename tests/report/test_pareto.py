@@ -52,7 +52,7 @@ def test_staircase_of_nothing_is_empty() -> None:
 
 def test_costs_that_spread_get_a_logarithmic_axis_with_round_ticks() -> None:
     assert axis_ticks([0.5, 7.6]) == [0.5, 1.0, 2.0, 5.0, 10.0]
-    assert axis_ticks([19_000, 1_400_000]) == [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6]
+    assert axis_ticks([19_000, 1_400_000]) == [1e4, 3e4, 1e5, 3e5, 1e6]
     assert axis_ticks([1.0, 1e9]) == [10.0**power for power in range(10)]
 
 

@@ -93,7 +93,7 @@ def _front(
     ticks = axis_ticks(costs)
     if ticks is not None:
         labels = [tick_text(tick) for tick in ticks]
-        layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": labels}
+        layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": labels, "tickangle": 0}
     else:
         layout["xaxis"]["tickformat"] = "~s"
     return {"data": data, "layout": layout}

@@ -82,7 +82,7 @@ def _candidate(
     """One operator from its evaluations: several seeds give a mean, the last rung counts."""
     holdout = [e for e in found if e.split != TEST]
     good = [e for e in holdout if e.accuracy is not None]
-    shown = (good or holdout or found)[-1]
+    shown = (good or holdout)[-1]
     scores = [e.accuracy for e in good if e.rung == shown.rung and e.accuracy is not None]
     timed = next((e for e in reversed(holdout) if e.latency_ms is not None), shown)
     tested = [e.accuracy for e in found if e.split == TEST and e.accuracy is not None]
@@ -102,8 +102,8 @@ def _candidate(
         params=shown.params,
         primitives=dict(shown.primitives),
         text=shown.text or "",
-        seconds=sum(e.seconds for e in found),
-        finished=max((_moment(e.finished) - start).total_seconds() for e in found),
+        seconds=sum(e.seconds for e in holdout),
+        finished=max((_moment(e.finished) - start).total_seconds() for e in holdout),
         **described,
     )
 

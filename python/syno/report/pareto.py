@@ -62,7 +62,7 @@ def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[flo
 
 
 def axis_ticks(costs: list[float]) -> list[float] | None:
-    """Ticks of a logarithmic axis (1, 2, 5, 10, ...) for costs that spread more than five times.
+    """Ticks of a logarithmic axis (1, 2, 5, ...) for costs that spread more than five times.
 
     None where a linear axis shows them well.
     """
@@ -71,6 +71,8 @@ def axis_ticks(costs: list[float]) -> list[float] | None:
         return None
     low = math.floor(math.log10(min(known)))
     high = math.ceil(math.log10(max(known)))
-    steps = (1, 2, 5) if high - low <= 3 else (1,)
+    spread = max(known) / min(known)
+    # As many labels as fit beside each other on a phone.
+    steps = (1, 2, 5) if spread <= 30 else (1, 3) if spread <= 1000 else (1,)
     ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
     return [tick for tick in ticks if min(known) / 2 <= tick <= max(known) * 2]

@@ -166,6 +166,7 @@ _COLUMNS = (
     ("key", "text"),
     ("formula", "text"),
     ("accuracy", "number"),
+    ("test", "number"),
     ("latency", "number"),
     ("to baseline", "number"),
     ("MACs", "number"),
@@ -185,10 +186,11 @@ def operators(report: Report, with_section: set[int]) -> str:
         f'<th class="{kind}" aria-sort="{"ascending" if name == "rank" else "none"}">'
         f'<button type="button">{name}</button></th>'
         for name, kind in _COLUMNS
+        if name != "test" or report.final
     )
     ordered = [*report.trained, *report.failed]
     body = "".join(
-        _row(rank, c, on_front=c.number in chosen, linked=c.number in with_section)
+        _row(rank, c, c.number in chosen, linked=c.number in with_section, tested=report.final)
         for rank, c in enumerate(ordered, start=1)
     )
     return (
@@ -197,15 +199,15 @@ def operators(report: Report, with_section: set[int]) -> str:
     )
 
 
-def _row(rank: int, c: Candidate, *, on_front: bool, linked: bool) -> str:
+def _row(rank: int, c: Candidate, on_front: bool, *, linked: bool, tested: bool) -> str:
     key = f"<code>{c.short}</code>"
     mark = '<span class="on-front" title="on a Pareto front">●</span>' if on_front else ""
-    test = f" (test {fmt.percent(c.test_accuracy)})" if c.test_accuracy is not None else ""
     cells = [
         _number(rank, f"{mark}{rank}"),
         f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
         f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
-        _number(c.accuracy, fmt.percent(c.accuracy) + test),
+        _number(c.accuracy, fmt.percent(c.accuracy)),
+        *([_number(c.test_accuracy, fmt.percent(c.test_accuracy))] if tested else []),
         _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
         _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
         _number(c.macs, fmt.count(c.macs)),
