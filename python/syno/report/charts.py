@@ -21,7 +21,7 @@ Figure = dict[str, Any]
 def front_by_latency(report: Report) -> Figure | None:
     """Accuracy against whole-network latency; None when nothing was measured."""
     return _front(
-        report, latency, report.baseline.latency_ms, "network latency, batch 1 (ms)", _plain
+        report, latency, 1.0, "network latency, batch 1, to the original in the same run", _times
     )
 
 
@@ -99,8 +99,8 @@ def _front(
     return {"data": data, "layout": layout}
 
 
-def _plain(value: float) -> str:
-    return f"{value:g}"
+def _times(value: float) -> str:
+    return f"{value:g}×"
 
 
 def _accuracies(candidates: list[Candidate]) -> list[float | None]:

@@ -23,6 +23,7 @@ TEST = "test"
 STOP_TEXTS = {
     "evaluations": "all evaluations that were asked for are done",
     "seconds": "the time limit is reached",
+    "errors": "too many operators in a row ended in an error",
     "exhausted": "every operator of the space was proposed",
     "interrupted": "interrupted from the keyboard",
 }
@@ -64,10 +65,16 @@ def _baseline(summary: StudySummary) -> Baseline:
     if found is None:
         return Baseline()
     tested = [e.accuracy for e in summary.final if e.kind == BASELINE and e.accuracy is not None]
+    # The original was timed beside every operator; one run alone may have met a busy machine.
+    timed = [
+        e.latency_ms / e.latency_ratio
+        for e in summary.evaluations
+        if e.latency_ms is not None and e.latency_ratio
+    ]
     return Baseline(
         accuracy=found.accuracy,
         test_accuracy=statistics.fmean(tested) if tested else None,
-        latency_ms=found.latency_ms,
+        latency_ms=statistics.median(timed) if timed else found.latency_ms,
         latency_spread_ms=found.latency_spread_ms,
         macs=found.macs,
         params=found.params,

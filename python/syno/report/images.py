@@ -26,8 +26,8 @@ def save_front(report: Report, path: Path) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
     base = report.baseline
-    _draw_front(by_latency, report.trained, latency, base, base.latency_ms)
-    by_latency.set_xlabel("network latency, batch 1 (ms)")
+    _draw_front(by_latency, report.trained, latency, base, 1.0)
+    by_latency.set_xlabel("network latency, batch 1 (× the original in the same run)")
     _draw_front(by_macs, report.trained, macs, base, base.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     figure.suptitle(report.title, fontsize=11)

@@ -13,8 +13,12 @@ Cost = Callable[[Candidate], float | None]
 
 
 def latency(candidate: Candidate) -> float | None:
-    """Milliseconds of the whole network."""
-    return candidate.latency_ms
+    """Latency of the whole network as a multiple of the original's, timed in the same run.
+
+    A machine that is slow for a while is slow for both, so ratios of different runs can be
+    compared; milliseconds cannot.
+    """
+    return candidate.latency_ratio
 
 
 def macs(candidate: Candidate) -> float | None:

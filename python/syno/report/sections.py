@@ -87,16 +87,19 @@ def _tested(found: Baseline | Candidate) -> str:
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
-    """The lowest latency among operators at most one point less accurate than the baseline."""
+    """The lowest latency among operators at most one point less accurate than the baseline.
+
+    Latencies are compared as ratios to the original timed in the same run.
+    """
     limit = report.baseline.accuracy
     if limit is None:
         return None
     near = [
         c
         for c in report.trained
-        if c.latency_ms is not None and (c.accuracy or 0.0) >= limit - 0.01
+        if c.latency_ratio is not None and (c.accuracy or 0.0) >= limit - 0.01
     ]
-    return min(near, key=lambda c: (c.latency_ms or 0.0, c.number), default=None)
+    return min(near, key=lambda c: (c.latency_ratio or 0.0, c.number), default=None)
 
 
 def _tile(label: str, value: str, detail: str) -> str:
