@@ -109,6 +109,7 @@ class Placeholder(nn.Module):
         binding = {name: value for name, value in self.binding.items() if name in known}
         extra = sorted(set(self.binding) - known)
         if self.inherited:
+            self._check_rank(specification)
             height, width = self.binding.get("H"), self.binding.get("W")
             if "W" in extra and "H" in known and height != width:
                 raise UserError(
@@ -121,6 +122,16 @@ class Placeholder(nn.Module):
                 f"  known variables: {', '.join(specification.variables)}"
             )
         return binding
+
+    def _check_rank(self, specification: Specification) -> None:
+        shape = specification.input
+        dimensions = shape.count(",") + 1
+        if self.input_names and len(self.input_names) != dimensions:
+            names = ", ".join(name or "N" for name in self.input_names)
+            raise UserError(
+                f"its input has {len(self.input_names)} dimensions, such as [{names}], and that of "
+                f"the specification has {dimensions}: {shape}"
+            )
 
     def extra_repr(self) -> str:
         """The binding, for printing a network."""

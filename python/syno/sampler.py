@@ -177,12 +177,49 @@ class Sampler:
         most = ", ".join(f"{name} {count:,}" for name, count in list(reasons.items())[:5])
         if self._drawn:
             what = f"all {self._drawn} operators have been drawn"
+            remedy = "larger budgets of variables, max_depth or max_nodes reach more operators"
         else:
             what = "no operator connects the shapes"
+            remedy = self._remedy()
         return (
             f"{what}\n"
             f"  in {self._specification!r}, {found.nodes:,} partial graphs up to depth "
             f"{found.complete_depth}\n"
             f"  most frequent rejections: {most or 'none'}\n"
-            "  hint: larger budgets of variables, max_depth or max_nodes reach more operators"
+            f"  what to do: {remedy}"
         )
+
+    def _remedy(self) -> str:
+        """What would make operators, found by trying."""
+        wanted = self._specification
+        larger = {"primary": [_at_least(_BUDGET, variable) for variable in wanted.primary]}
+        deeper = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
+        unbounded = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
+        in_words = {
+            f"max_depth={deeper['max_depth']}": deeper,
+            f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,
+            "other limits on macs and params": unbounded,
+            "larger budgets of the primary variables and a larger max_depth": larger | deeper,
+            "larger budgets, a larger max_depth, no limits on macs and params": (
+                larger | deeper | unbounded
+            ),
+        }
+        nodes = min(self._max_nodes, _TRIAL_NODES)
+        for words, changes in in_words.items():
+            trial = wanted.with_changes(**changes)
+            if _core.enumerate(trial._core, self._rules, 0, nodes, None).operators:
+                return f"{words}: there are operators then"
+        if not self._enumerated().exhausted:
+            return f"more than max_nodes={self._max_nodes}: the search ended before its depth"
+        return "change the shapes or the sizes: larger budgets and max_depth do not help either"
+
+
+# What a specification without operators is tried with.
+_BUDGET = 2
+_DEEPER = 4
+_TRIAL_NODES = 3000
+
+
+def _at_least(budget: int, variable: str) -> str:
+    name, _, given = variable.partition(":")
+    return f"{name.strip()}: {max(budget, int(given))}"

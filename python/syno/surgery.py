@@ -95,15 +95,27 @@ def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any
             continue
         missing = set(specification.variables) - set(specification.defaults) - set(binding)
         if missing:
+            hint = "Placeholder({...}), or run the network once: its slots see their sizes"
+            if slot.inherited:
+                hint = (
+                    f"name the sizes of the layer {', '.join(slot.binding)}, and pass a batch "
+                    "dimension through"
+                )
             raise UserError(
                 f"placeholder '{name}' gives no value to {', '.join(sorted(missing))}\n"
                 f"  expected: a value for each of {', '.join(specification.variables)}      "
-                f"got: {binding}\n"
-                "  hint: Placeholder({...}), or run the network once: its slots see their sizes"
+                f"got: {slot.binding if slot.inherited else binding}\n"
+                f"  hint: {hint}"
             )
         counted.setdefault(tuple(sorted(binding.items())), []).append(macs[name])
     if not counted:
-        raise UserError("\n".join(["no slot of the network fits the specification", *refused]))
+        hint = (
+            "  what to do: shapes as the layers have them, such as [N, C_in: unordered, H, H], "
+            "with the batch dimension passed through"
+        )
+        raise UserError(
+            "\n".join(["no slot of the network fits the specification", *refused, hint])
+        )
     known = all(count is not None for counts in counted.values() for count in counts)
     return {
         "bindings": [dict(key) for key in counted],

@@ -191,10 +191,11 @@ def find_source(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
         return _at(Path(name).expanduser(), name)
     given = data_dir if data_dir is not None else os.environ.get("SYNO_DATA")
     if not given:
+        here = f", or write '.{os.sep}{name}' for the folder here" if Path(name).is_dir() else ""
         raise UserError(
             f"data set '{name}' needs a data folder, and none is given\n"
             f"  pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds '{name}' or "
-            f"'{name}.tar.xz'"
+            f"'{name}.tar.xz'{here}"
         )
     base = Path(given).expanduser()
     if not base.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -49,7 +50,9 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
             f"{timeout:g} s\n"
             "  what to do: wait for it or stop it, then continue with `syno resume`"
         )
-    if name.startswith("SQLITE_READONLY"):
+    # A file system that is mounted read-only refuses the log beside the store, not the store.
+    unwritable = name.startswith("SQLITE_CANTOPEN") and _may_only_read(path)
+    if name.startswith("SQLITE_READONLY") or unwritable:
         return UserError(
             f"the store '{where}' cannot be written: the file or its folder is read-only\n"
             "  what to do: change the permissions of both, or copy the store to a folder of yours"
@@ -73,6 +76,12 @@ def _is_full(path: Path | None) -> bool:
     if path is None or not path.parent.is_dir():
         return False
     return shutil.disk_usage(path.parent).free < _FULL_BELOW_BYTES
+
+
+def _may_only_read(path: Path | None) -> bool:
+    if path is None or not path.is_file():
+        return False
+    return not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 @contextlib.contextmanager
