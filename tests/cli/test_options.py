@@ -69,6 +69,18 @@ def test_shapes_and_variables_make_a_specification() -> None:
     assert found.variables == ["s", "H", "W"]
 
 
+def test_dimensions_are_passed_through() -> None:
+    found = named(
+        input_shape="[N, H]",
+        output_shape="[H, N]",
+        primary=("N: 0", "H: 2"),
+        passed_through=((1, 0),),
+        bindings=("H=8",),
+    )
+    assert found.passed_through == [(1, 0)]
+    assert found.full_bindings == [{"H": 8, "N": 1}]
+
+
 def test_nothing_given_is_no_specification() -> None:
     assert named() is None
 
@@ -78,9 +90,11 @@ def test_nothing_given_is_no_specification() -> None:
     [
         ({"preset": "paper/readme", "primary": ("H: 1",)}, "both --preset and shapes"),
         ({"preset": "paper/none"}, "paper/none"),
+        ({"preset": "paper/readme", "passed_through": ((0, 0),)}, "both --preset and shapes"),
+        ({"passed_through": ((0, 0),)}, "without a specification"),
         ({"input_shape": "[H]"}, "--output is missing"),
         ({"output_shape": "[H]"}, "--input is missing"),
-        ({"bindings": ("H=8",)}, "without --preset"),
+        ({"bindings": ("H=8",)}, "without a specification"),
         ({"preset": "paper/readme", "bindings": ("H=0",)}, "H"),
     ],
 )

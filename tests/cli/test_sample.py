@@ -30,6 +30,19 @@ def test_operators_are_distinct_and_the_same_for_the_same_seed() -> None:
     assert all(entry["macs"] > 0 and entry["params"] > 0 for entry in operators)
 
 
+def test_a_batch_dimension_is_passed_through() -> None:
+    listed = run(
+        *("sample", "--input", "[N, C_in: unordered, H, H]", "--primary", "N: 0"),
+        *("--output", "[N, C_out: unordered, H, H]", "--passed-through", "0:0"),
+        *("--primary", "C_in: 2", "--primary", "C_out: 4", "--primary", "H: 0"),
+        *("--binding", "C_in=16,C_out=16,H=32", "--max-nodes", "2000", "--count", "5", "--json"),
+    )
+    assert listed.exit_code == 0, listed.output
+    operators = json.loads(listed.stdout)["operators"]
+    assert all(entry["formula"].startswith("y[n,o,") for entry in operators)
+    assert all(entry["operator"]["match"][0] == "o0" for entry in operators)
+
+
 def test_another_seed_draws_others() -> None:
     first, second = (run(*SMALL, "--count", "5", "--seed", seed, "--json") for seed in "01")
     assert first.stdout != second.stdout

@@ -111,8 +111,31 @@ SPECIFICATION_NAMES = (
     "output_shape",
     "primary",
     "coefficient",
+    "passed_through",
     "limits",
 )
+
+
+class _Pair(click.ParamType[tuple[int, int]]):
+    """Two dimensions, as `0:0`."""
+
+    name = "pair"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        output, colon, input_ = value.partition(":")
+        if not (colon and output.strip().isdecimal() and input_.strip().isdecimal()):
+            self.fail(
+                f"'{value}' is no pair of dimensions\n"
+                "  expected: OUTPUT:INPUT, counted from 0, such as 0:0 for a batch dimension",
+                param,
+                ctx,
+            )
+        return int(output), int(input_)
+
 
 specification_options = _stacked(
     click.option("--preset", metavar="NAME", help="A named specification: paper/resnet18, ..."),
@@ -129,6 +152,13 @@ specification_options = _stacked(
         multiple=True,
         metavar="VARIABLE",
         help='A small variable with value and budget, as "k=3: 2"; repeat.',
+    ),
+    click.option(
+        "--passed-through",
+        multiple=True,
+        type=_Pair(),
+        metavar="OUTPUT:INPUT",
+        help="Dimensions that no primitive touches, counted from 0: 0:0 for the batch; repeat.",
     ),
 )
 
@@ -191,6 +221,7 @@ def named_specification(
     coefficient: Sequence[str],
     bindings: Sequence[str],
     limits: dict[str, Any],
+    passed_through: Sequence[tuple[int, int]] = (),
 ) -> Specification | None:
     """The specification the options name; None when they name none.
 
@@ -199,7 +230,7 @@ def named_specification(
     from syno import Specification
 
     shapes = input_shape is not None or output_shape is not None
-    if preset is not None and (shapes or primary or coefficient):
+    if preset is not None and (shapes or primary or coefficient or passed_through):
         raise UserError(
             "both --preset and shapes or variables are given\n"
             "  expected: either --preset, or --input, --output, --primary and --coefficient"
@@ -208,15 +239,25 @@ def named_specification(
     if preset is not None:
         return Specification.preset(preset, **given, **limits)
     if input_shape is None and output_shape is None:
-        if primary or coefficient or bindings:
-            raise UserError("variables or bindings are given without --preset, --input, --output")
+        if primary or coefficient or bindings or passed_through:
+            raise UserError(
+                "variables, bindings or passed-through dimensions are given without a specification"
+                "\n  expected: --input and --output, or --preset, with them"
+            )
         return None
     if input_shape is None or output_shape is None:
         missing = "--output" if output_shape is None else "--input"
         raise UserError(f"{missing} is missing: a specification needs both shapes")
-    return Specification(
-        input_shape, output_shape, list(primary), list(coefficient), **given, **limits
-    )
+    given |= {"passed_through": list(passed_through)} | limits
+    try:
+        return Specification(input_shape, output_shape, list(primary), list(coefficient), **given)
+    except UserError as error:
+        if not str(error).startswith("unknown variable"):
+            raise
+        raise UserError(
+            f"{error}\n  what to do: declare it, as --primary 'X: 2' or --coefficient 'x=3: 2', or "
+            "write one that is known"
+        ) from error
 
 
 def required_specification(**named: Any) -> Specification:
