@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from syno.kernel import KernelPack
 
 Array = NDArray[Any]
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Operator:
@@ -121,6 +123,20 @@ class Operator:
         """The variables its sizes are made of."""
         return self._core.variables
 
+    @property
+    def batch(self) -> str | None:
+        """The variable of the first dimensions, where these are one dimension passed through.
+
+        No primitive touches it and no other size has it; None for an operator without a batch.
+        """
+        if not self._core.output or self._core.match[:1] != ["o0"]:
+            return None
+        name = self.output[0]
+        sizes = [*self.output, *self.input, *(step.size for step in self._core.steps)]
+        used = [size for size in sizes if name in _NAME.findall(size or "")]
+        touched = any("o0" in step.inputs or "o0" in dict(step.dims) for step in self._core.steps)
+        return name if used == [name, name] and not touched else None
+
     def primitives(self) -> dict[str, int]:
         """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
         return self._core.primitives
@@ -141,7 +157,8 @@ class Operator:
 
         What `binding` lacks comes from the shape of an input x, where a variable is a dimension of
         its own (the batch size), then from the specification: values of variables, and 1 for a
-        variable that is passed through. UserError lists what is still missing.
+        variable that is passed through. Without a specification a batch is 1 (see `batch`).
+        UserError lists what is still missing.
         """
         values = checked_binding(binding)
         known = set(self._core.variables)
@@ -152,6 +169,9 @@ class Operator:
         if self._specification is not None:
             values = self._specification.defaults | values
         missing = sorted(known - set(values))
+        if missing and self.batch in missing:
+            missing.remove(self.batch)
+            values[self.batch] = 1
         if missing:
             raise UserError(
                 f"the binding gives no value to {', '.join(missing)}\n"

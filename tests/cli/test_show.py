@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from syno.cli.main import cli
 
 from .conftest import CONV, LINEAR
 
-SIZES = "N=1,C_in=4,C_out=8,H=6,k=3"
+SIZES = "C_in=4,C_out=8,H=6,k=3"
 
 
 @pytest.fixture
@@ -33,9 +34,10 @@ def test_show_prints_formula_drawing_text_and_cost(conv: str) -> None:
     operator = Operator.from_text(CONV)
     assert f"  {operator.formula()}\n" in result.stdout
     assert "  └─ x[3] size H = c1  unfold\n" in result.stdout
-    assert "  match o0 r2 c0 c1\n" in result.stdout
+    assert f"  {operator.text.splitlines()[-1]}\n" in result.stdout
+    weight = "x".join(map(str, operator.weight_shapes(SIZES)[0]))
     row = next(line for line in result.stdout.splitlines() if "C_in=4" in line)
-    assert " ".join(row.split()) == "C_in=4 C_out=8 H=6 N=1 k=3 1 10.4 k 288 8x3x3x4"
+    assert " ".join(row.split()) == f"k=3 C_in=4 C_out=8 H=6 N=1 1 10.4 k 288 {weight}"
 
 
 def test_show_reads_from_a_pipe() -> None:
@@ -81,7 +83,33 @@ def test_verify_fails_wrong_code(conv: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_verify_without_sizes_says_what_is_missing(conv: str) -> None:
     result = run("verify", conv)
     assert result.exit_code == 2
-    assert "comes without sizes to check it under" in result.stderr
+    assert "needs a size for k, C_in, C_out, H\n" in result.stderr
+    assert f"such as: syno verify {conv} --binding k=3,C_in=64" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_the_line_that_a_message_proposes_works(command: str, conv: str, tmp_path: Path) -> None:
+    out = ["-o", str(tmp_path / "op.py")] if command == "export" else []
+    first = run(command, conv, "--binding", "C_out=12", *out)
+    assert first.exit_code == 2, first.output
+    (line,) = (line for line in first.stderr.splitlines() if "such as: syno " in line)
+    again = run(*shlex.split(line.partition("such as: syno ")[2]))
+    assert again.exit_code == 0, again.output
+
+
+def test_a_specification_that_does_not_know_the_variables_is_refused(conv: str) -> None:
+    result = run("show", conv, "--preset", "paper/resnet18")
+    assert result.exit_code == 2
+    assert "has variables that the specification does not know: k\n" in result.stderr
+
+
+def test_a_specification_gives_coefficients_their_values(conv: str, runs: str) -> None:
+    for command in ("show", "verify"):
+        result = run(command, conv, "--store", runs, "--binding", "C_in=4,C_out=8,H=6", "--json")
+        assert result.exit_code == 0, result.output
+        answer = json.loads(result.stdout)
+        (layer,) = answer["layers" if command == "show" else "results"]
+        assert (layer["binding"]["k"], layer["binding"]["N"]) == (3, 1)
 
 
 def test_export_writes_files_that_run_without_syno(conv: str, tmp_path: Path) -> None:
@@ -96,8 +124,8 @@ def test_export_writes_files_that_run_without_syno(conv: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "the sizes to export operator"),
-        (["--binding", "C_in=4"], "gives no value to"),
+        ([], "needs a size for k, C_in, C_out, H\n"),
+        (["--binding", "C_in=4"], "needs a size for k, C_out, H\n"),
         (["--binding", SIZES, "--format", "onyx"], "unknown format 'onyx'"),
     ],
 )

@@ -17,7 +17,10 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 from PIL import Image
+from torch import nn
 
+import syno
+from syno.cli import framework
 from syno.cli.main import cli
 from syno.store import Store
 
@@ -177,21 +180,12 @@ def test_a_specification_with_other_names_than_the_network() -> None:
     check_mistake(ended, "gives no value to A, B\n", hint)
 
 
-OWN_NETWORK = """
-import sys
-from torch import nn
-import syno
-from syno.cli.framework import _run
-net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-sys.exit(_run(lambda: syno.search(net, "digits", store="sqlite://")))
-"""
-
-
-def test_a_network_without_slots() -> None:
+def test_a_network_without_slots(capsys: pytest.CaptureFixture[str]) -> None:
     """The command line knows models that have slots; a program brings its own network."""
-    result = subprocess.run([sys.executable, "-c", OWN_NETWORK], capture_output=True, text=True)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    code = framework._run(lambda: syno.search(net, "digits", store="sqlite://"))
     check_mistake(
-        Ended(result.returncode, result.stdout, result.stderr),
+        Ended(code, *capsys.readouterr()),
         "the network Sequential has no slots",
         "expected: at least one layer that `where` describes",
         "1 (linear): not a conv2d layer",
@@ -249,7 +243,7 @@ def test_an_image_that_is_none_and_one_that_is_cut_off(images: Path, given: list
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a study of one operator; tests work on copies."""
     path = tmp_path_factory.mktemp("finished") / "runs.db"
-    ended = outside(*DIGITS, "--evaluations", "1", "--store", path, *QUICK)
+    ended = inside(*DIGITS, "--evaluations", "1", "--store", path, *QUICK)
     assert ended.code == 0, ended
     return path
 

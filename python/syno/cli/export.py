@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from syno._errors import UserError
 from syno.cli import framework, operand, options, output
 
 
@@ -19,13 +18,13 @@ from syno.cli import framework, operand, options, output
         ),
         (
             "for other sizes, and see that it runs without Syno",
-            "syno export op.txt --binding C_in=64,C_out=64,H=28 -o op.py --check",
+            "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
+            "      -o op.py --check",
         ),
     ],
 )
 @click.argument("op")
-@click.option("--store", metavar="URL", help="Where to look for a key.")
-@options.study_option
+@options.operand_options
 @click.option("--format", "format_", default="torch", show_default=True, metavar="NAME")
 @click.option("--binding", metavar="SIZES", help="Sizes of the layer, as C_in=64,H=28.")
 @click.option(
@@ -42,6 +41,7 @@ def command(
     op: str,
     store: str | None,
     study: str | None,
+    preset: str | None,
     format_: str,
     binding: str | None,
     out: Path,
@@ -58,15 +58,13 @@ def command(
     from syno.cli.isolated import run_without_syno
     from syno.export import export
 
-    operator = operand.load_operator(op, store=store, study=study, specification=None)
-    sizes: str | dict[str, int] | None = binding
-    if binding is None and operator.specification is not None:
-        sizes = next(iter(operator.specification.bindings), None)
-    if sizes is None:
-        raise UserError(
-            f"the sizes to export operator {operator.key[:8]} for are missing\n"
-            f"  expected: --binding with a size for each of {', '.join(operator.variables)}"
-        )
+    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
+    line = operand.command_line(f"export {op} -o {out}", preset=preset, store=store, study=study)
+    if binding is None:
+        sizes = operand.own_sizes(operator, line)[0]
+    else:
+        sizes = operand.checked_sizes(operator, binding, line)
     written = export(operator, out, binding=sizes, format=format_, seed=seed)
     run = run_without_syno([written.code]) if check else None
     files = [str(written.code), str(written.weights)]

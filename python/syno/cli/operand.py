@@ -1,9 +1,12 @@
-"""What `OP` on a command line means: a file, `-`, or the start of a key in a store."""
+"""What `OP` on a command line means: a file, `-`, or the start of a key in a store; its sizes."""
 
 from __future__ import annotations
 
+import itertools
 import re
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,88 @@ if TYPE_CHECKING:
     from syno import Operator, Specification
 
 _KEY = re.compile(r"[0-9a-f]{4,32}")
+# Sizes tried for an example: small variables begin with a small letter.
+_LARGE = (64, 28, 32, 56, 96, 48, 8)
+_SMALL = (3, 2, 4, 7, 8, 32)
+_MOST_TRIALS = 5000
+
+
+def chosen_specification(
+    op: str, *, preset: str | None, store: str | None, study: str | None
+) -> Specification | None:
+    """The specification of `--preset`, else that of a study in `--store` when OP is a file.
+
+    A key in a store brings its own.
+    """
+    from syno import Specification
+
+    if preset is not None:
+        return Specification.preset(preset)
+    if store is None or not (op == "-" or Path(op).is_file()):
+        return None
+    from syno.report.asked import read_specification
+    from syno.store import Store
+
+    with Store.open(store, read_only=True) as opened:
+        return read_specification(opened.study(study).specification)
+
+
+def command_line(words: str, **options: str | None) -> str:
+    """The command that was given, as far as messages repeat it: "syno show op.txt --store s.db"."""
+    given = [f"--{name} {shlex.quote(value)}" for name, value in options.items() if value]
+    return " ".join(["syno", words, *given])
+
+
+def checked_sizes(operator: Operator, given: str | None, line: str) -> dict[str, int]:
+    """The value of every variable of the operator, from `--binding` and its specification.
+
+    line: the command as far as its operand, such as "syno show op.txt". UserError lists the
+    variables without a value, with a line that works.
+    """
+    from syno.spec import checked_binding
+
+    values = {} if given is None else checked_binding(given)
+    missing = _missing(operator, values)
+    if not missing:
+        complete = operator.complete(values)
+        return {name: complete[name] for name in operator.variables}
+    example = _example(operator, values, missing)
+    shown = "" if example is None else f"\n  such as: {line} --binding {example}"
+    raise UserError(
+        f"operator {operator.key[:8]} needs a size for {', '.join(missing)}\n"
+        f"  expected: --binding with these variables      got: {given or 'none of them'}{shown}"
+    )
+
+
+def own_sizes(operator: Operator, line: str) -> list[dict[str, int]]:
+    """The layers of the operator's specification; UserError as in `checked_sizes` without any."""
+    found = operator.specification.bindings if operator.specification is not None else []
+    return list(found) or [checked_sizes(operator, None, line)]
+
+
+def example_sizes(operator: Operator) -> str | None:
+    """What `--binding` could be for the operator; None when no small sizes are found."""
+    return _example(operator, {}, _missing(operator, {}))
+
+
+def _missing(operator: Operator, values: dict[str, int]) -> list[str]:
+    specification = operator.specification
+    known = set(values) | ({operator.batch} if operator.batch else set())
+    if specification is not None:
+        known |= set(specification.defaults)
+    return [name for name in operator.variables if name not in known]
+
+
+def _example(operator: Operator, values: dict[str, int], missing: Sequence[str]) -> str | None:
+    tried = [_SMALL if name[0].islower() else _LARGE for name in missing]
+    for sizes in itertools.islice(itertools.product(*tried), _MOST_TRIALS):
+        found = values | dict(zip(missing, sizes, strict=True))
+        try:
+            operator.source(found)
+        except UserError:
+            continue
+        return ",".join(f"{name}={size}" for name, size in found.items())
+    return None
 
 
 def load_operator(
@@ -20,8 +105,26 @@ def load_operator(
 ) -> Operator:
     """The operator that `op` names. UserError when it names none or several.
 
-    An operator from a store comes with its study's specification unless another is given.
+    An operator from a store comes with its study's specification unless another is given, which
+    must know all its variables.
     """
+    operator = _found(op, store=store, study=study, specification=specification)
+    known = specification.variables if specification is not None else operator.variables
+    unknown = [name for name in operator.variables if name not in known]
+    if unknown:
+        raise UserError(
+            f"the operator {op} has variables that the specification does not know: "
+            f"{', '.join(unknown)}\n"
+            f"  known variables: {', '.join(known)}\n"
+            "  what to do: name the specification that it was found under, or give all sizes with "
+            "--binding alone"
+        )
+    return operator
+
+
+def _found(
+    op: str, *, store: str | None, study: str | None, specification: Specification | None
+) -> Operator:
     if op == "-":
         return _read(sys.stdin.read(), "standard input", specification)
     path = Path(op)

@@ -162,6 +162,14 @@ specification_options = _stacked(
     ),
 )
 
+operand_options = _stacked(
+    click.option("--store", metavar="URL", help="Where to look for a key, or for the values of k."),
+    study_option,
+    click.option(
+        "--preset", metavar="NAME", help="A specification that gives coefficients their values."
+    ),
+)
+
 bindings_option = click.option(
     "--binding",
     "bindings",

@@ -13,7 +13,7 @@ from syno.cli import framework, options, output
         ("the only study of a store", "syno resume runs.db"),
         (
             "one of several, for more operators",
-            "syno resume runs.db --study digits-1 --evaluations 50",
+            "syno resume runs.db --study resnet-small-digits-1 --evaluations 50",
         ),
     ],
 )

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     name="show",
     examples=[
         ("an operator that a search has found", "syno show 8e296a06 --store runs.db"),
-        ("the costs of an operator in a file", "syno show op.txt --binding C_in=64,C_out=64,H=28"),
+        (
+            "the costs of an operator in a file, under sizes of one's own",
+            "syno show op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28",
+        ),
         ("from a pipe", "syno sample --preset paper/resnet18 --text | syno show -"),
     ],
 )
 @click.argument("op")
-@click.option("--store", metavar="URL", help="Where to look for a key.")
-@options.study_option
+@options.operand_options
 @click.option("--binding", "bindings", multiple=True, metavar="SIZES", help="As C_in=64,H=28.")
 @click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
 @output.json_option
@@ -31,6 +33,7 @@ def command(
     op: str,
     store: str | None,
     study: str | None,
+    preset: str | None,
     bindings: tuple[str, ...],
     dot: bool,
     as_json: bool,
@@ -40,10 +43,10 @@ def command(
     OP is a file with an operator's text or JSON, - for standard input, or the start of a key with
     --store.
     """
-    from syno.spec import checked_binding
-
-    operator = operand.load_operator(op, store=store, study=study, specification=None)
-    layers = _layers(operator, [checked_binding(text) for text in bindings])
+    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
+    line = operand.command_line(f"show {op}", preset=preset, store=store, study=study)
+    layers = _layers(operator, [operand.checked_sizes(operator, b, line) for b in bindings])
     if dot:
         click.echo(operator.dot())
     elif as_json:
@@ -102,7 +105,9 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
         screen.print(output.indented(text, 2), soft_wrap=True)
         screen.print()
     if not layers:
-        screen.print("Cost is per layer: name one with --binding C_in=64,C_out=64,H=28")
+        example = operand.example_sizes(operator)
+        named = f", such as --binding {example}" if example else ""
+        screen.print(f"Cost is per layer: name one with --binding{named}", soft_wrap=True)
         return
     rows = [_row(layer) for layer in layers]
     kinds = [("layer", "fold"), ("times", "right"), ("MACs", "right"), ("params", "right")]

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     name="status",
     examples=[
         ("all studies of a store", "syno status runs.db"),
-        ("one study with its operators", "syno status runs.db --study digits-1 --operators"),
+        (
+            "one study with its operators",
+            "syno status runs.db --study resnet-small-digits-1 --operators",
+        ),
         ("for a script", "syno status runs.db --json"),
     ],
 )

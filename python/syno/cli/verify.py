@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno._errors import UserError
 from syno.cli import framework, operand, options, output
 
 if TYPE_CHECKING:
@@ -17,12 +16,14 @@ if TYPE_CHECKING:
     name="verify",
     examples=[
         ("under the layers of the search that found it", "syno verify 8e296a06 --store runs.db"),
-        ("under sizes of one's own", "syno verify op.txt --binding C_in=8,C_out=8,H=6,W=6"),
+        (
+            "under sizes of one's own",
+            "syno verify op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28",
+        ),
     ],
 )
 @click.argument("op")
-@click.option("--store", metavar="URL", help="Where to look for a key.")
-@options.study_option
+@options.operand_options
 @click.option(
     "--binding",
     "bindings",
@@ -36,6 +37,7 @@ def command(
     op: str,
     store: str | None,
     study: str | None,
+    preset: str | None,
     bindings: tuple[str, ...],
     seed: int,
     as_json: bool,
@@ -45,10 +47,11 @@ def command(
     Input and weights are random; values are compared under each binding. The exit code is 1 when
     any differs.
     """
-    from syno.spec import checked_binding
-
-    operator = operand.load_operator(op, store=store, study=study, specification=None)
-    chosen = [checked_binding(text) for text in bindings] or _own_bindings(operator)
+    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
+    line = operand.command_line(f"verify {op}", preset=preset, store=store, study=study)
+    chosen = [operand.checked_sizes(operator, b, line) for b in bindings]
+    chosen = chosen or operand.own_sizes(operator, line)
     results = _verify(operator, chosen, seed)
     passed = all(result["passed"] for result in results)
     if as_json:
@@ -56,16 +59,6 @@ def command(
     else:
         _print(operator, results)
     return framework.OK if passed else framework.NEGATIVE
-
-
-def _own_bindings(operator: Operator) -> list[dict[str, int]]:
-    found = operator.specification.bindings if operator.specification is not None else []
-    if not found:
-        raise UserError(
-            f"operator {operator.key[:8]} comes without sizes to check it under\n"
-            "  expected: --binding with a size for each variable, such as C_in=8,C_out=8,H=6,W=6"
-        )
-    return list(found)
 
 
 def _verify(operator: Operator, bindings: list[dict[str, int]], seed: int) -> list[dict[str, Any]]:
