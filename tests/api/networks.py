@@ -58,5 +58,5 @@ def conv_operator(spec=None):
 
 
 def conv_weights(conv):
-    """A convolution's weight in the order of the operator's own: [o, a, b, i]."""
-    return conv.weight.detach().permute(0, 2, 3, 1)
+    """A convolution's weight, [o, i, a, b]: the operator's own has the same order."""
+    return conv.weight.detach()

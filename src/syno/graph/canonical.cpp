@@ -190,8 +190,12 @@ Labelling label(const Graph& graph, const std::vector<CoordinateId>& match) {
 
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // By size first, which puts channels before windows and reads well; look-alikes have one size.
+  const auto key = [&](std::size_t i) {
+    return std::pair(graph.extent(coloring.reductions()[i]), colors[i]);
+  };
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return colors[a] < colors[b]; });
+                   [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 
   // Reductions nothing uses yet look alike for ever: any order gives the same graph.
   std::vector<bool> bare(count, match.empty());

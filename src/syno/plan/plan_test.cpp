@@ -124,13 +124,13 @@ TEST(Plan, MovesTheWindowOfOperator1BehindItsFirstContraction) {
 TEST(Plan, TextNamesEveryStageWithShapeAndCost) {
   EXPECT_EQ(Bound(kOperator2.text, "N=1, C_in=8, C_out=12, H=5, g=2, s=2, k=3").plan().text(),
             "x [n, e=8, j=5, I=5]\n"
-            "w0 [c=12, l=3, o=3, g=2]\n"
-            "w1 [k=3, o=3, e=8]\n"
+            "w0 [c=12, o=3, l=3, g=2]\n"
+            "w1 [o=3, k=3, e=8]\n"
             "t0 [n, g=2, d=4, j=5, I=5] = split x: e into g, d\n"
-            "t1 [k=3, o=3, g=2, d=4] = split w1: e into g, d\n"
-            "t2 [n, g=2, o=3, j=5, i=5] = convolve t0, t1 at j, i+k-1, sum over k d    1,800 MACs\n"
+            "t1 [o=3, k=3, g=2, d=4] = split w1: e into g, d\n"
+            "t2 [n, g=2, o=3, j=5, i=5] = convolve t0, t1 at j, i+k-1, sum over d k    1,800 MACs\n"
             "t3 [n, g=2, o=3, H=5, i=5] = roll t2: j = (H+1) mod 5\n"
-            "t4 [n, c=12, h=5, i=5] = convolve t3, w0 at h+l-1, i, sum over l o g    5,400 MACs\n"
+            "t4 [n, c=12, h=5, i=5] = convolve t3, w0 at h+l-1, i, sum over o l g    5,400 MACs\n"
             "total 7,200 MACs, 288 parameters, 600 elements written\n");
 }
 

@@ -13,10 +13,9 @@ class SynoOperator(nn.Module):
     def __init__(self):
         super().__init__()
         # Variance 1 / (terms summed per element), so that the result varies about as x does.
-        self.w0 = nn.Parameter(torch.randn(6, 3, 3, 4) * 36**-0.5)  # [c=6, k=3, l=3, i=4]
+        self.w0 = nn.Parameter(torch.randn(6, 4, 3, 3) * 36**-0.5)  # [c=6, i=4, k=3, l=3]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.shape[1:] != (4, 5, 7):
             raise ValueError(f"expected x of shape [n, 4, 5, 7], got {list(x.shape)}")
-        w0 = self.w0.permute(0, 3, 1, 2).contiguous()
-        return F.conv2d(x, w0, padding=(1, 1))  # [n, c=6, h=5, w=7]
+        return F.conv2d(x, self.w0, padding=(1, 1))  # [n, c=6, h=5, w=7]

@@ -13,18 +13,18 @@ class SynoOperator(nn.Module):
     def __init__(self):
         super().__init__()
         # Variance 1 / (terms summed per element), so that the result varies about as x does.
-        self.w0 = nn.Parameter(torch.randn(12, 3, 3, 2, 3) * 54**-0.5)  # [c=12, k=3, o=3, g=2, l=3]
-        self.w1 = nn.Parameter(torch.randn(3, 3, 8) * 4**-0.5)  # [k=3, o=3, e=8]
+        self.w0 = nn.Parameter(torch.randn(12, 3, 3, 3, 2) * 54**-0.5)  # [c=12, o=3, k=3, l=3, g=2]
+        self.w1 = nn.Parameter(torch.randn(3, 3, 8) * 4**-0.5)  # [o=3, k=3, e=8]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.shape[1:] != (8, 5, 5):
             raise ValueError(f"expected x of shape [n, 8, 5, 5], got {list(x.shape)}")
         x = x.unflatten(1, (2, 4))  # [n, g=2, d=4, H=5, I=5]
-        w1 = self.w1.unflatten(2, (2, 4))  # [k=3, o=3, g=2, d=4]
-        x = torch.einsum("ngdHI,kogd->nHIkog", x, w1)  # [n, H=5, I=5, k=3, o=3, g=2]
+        w1 = self.w1.unflatten(2, (2, 4))  # [o=3, k=3, g=2, d=4]
+        x = torch.einsum("ngdHI,okgd->nHIokg", x, w1)  # [n, H=5, I=5, o=3, k=3, g=2]
         x = F.pad(x, (0, 0, 0, 0, 0, 0, 1, 1))
-        # [n, H=5, i=5, k=3, o=3, g=2]
-        x = torch.stack([t.narrow(2, j, 5) for j, t in enumerate(x.unbind(3))], 3)
+        # [n, H=5, i=5, o=3, k=3, g=2]
+        x = torch.stack([t.narrow(2, j, 5) for j, t in enumerate(x.unbind(4))], 4)
         x = x.permute(0, 3, 4, 5, 1, 2).flatten(1, 3)
-        w0 = self.w0.flatten(1, 3).unsqueeze(3)
+        w0 = self.w0.permute(0, 1, 2, 4, 3).flatten(1, 3).unsqueeze(3).contiguous()
         return F.conv2d(x, w0, padding=(1, 0))  # [n, c=12, h=5, i=5]

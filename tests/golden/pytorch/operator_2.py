@@ -13,17 +13,17 @@ class SynoOperator(nn.Module):
     def __init__(self):
         super().__init__()
         # Variance 1 / (terms summed per element), so that the result varies about as x does.
-        self.w0 = nn.Parameter(torch.randn(12, 3, 3, 2) * 18**-0.5)  # [c=12, l=3, o=3, g=2]
-        self.w1 = nn.Parameter(torch.randn(3, 3, 8) * 12**-0.5)  # [k=3, o=3, e=8]
+        self.w0 = nn.Parameter(torch.randn(12, 3, 3, 2) * 18**-0.5)  # [c=12, o=3, l=3, g=2]
+        self.w1 = nn.Parameter(torch.randn(3, 3, 8) * 12**-0.5)  # [o=3, k=3, e=8]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.shape[1:] != (8, 5, 5):
             raise ValueError(f"expected x of shape [n, 8, 5, 5], got {list(x.shape)}")
-        w1 = self.w1.unflatten(2, (2, 4))  # [k=3, o=3, g=2, d=4]
-        w1 = w1.permute(2, 1, 3, 0).flatten(0, 1).unsqueeze(2).contiguous()
+        w1 = self.w1.unflatten(2, (2, 4))  # [o=3, k=3, g=2, d=4]
+        w1 = w1.permute(2, 0, 3, 1).flatten(0, 1).unsqueeze(2).contiguous()
         # [n, g=2, o=3, j=5, i=5]
         x = F.conv2d(x, w1, padding=(0, 1), groups=2).unflatten(1, (2, 3))
         x = x.roll(-1, 3)  # [n, g=2, o=3, H=5, i=5]
         x = x.flatten(1, 2)
-        w0 = self.w0.permute(0, 3, 2, 1).flatten(1, 2).unsqueeze(3).contiguous()
+        w0 = self.w0.permute(0, 3, 1, 2).flatten(1, 2).unsqueeze(3).contiguous()
         return F.conv2d(x, w0, padding=(1, 0))  # [n, c=12, h=5, i=5]
