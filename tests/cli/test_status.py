@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
 from syno.cli.main import cli
+from syno.store import Outcome, Store
+
+from .conftest import HERE
 
 
 def test_it_counts_what_the_store_holds(runs: str) -> None:
@@ -16,6 +20,37 @@ def test_it_counts_what_the_store_holds(runs: str) -> None:
     assert " ".join(result.stdout.splitlines()[-2].split()) == (
         "digits-1 1 of 3 1 90.0 % 85.0 % 1e1e1e1e running, or killed: `syno resume` goes on"
     )
+
+
+def test_a_limit_that_a_later_run_gave_counts(runs: str) -> None:
+    with Store.open(runs) as store:
+        store.append_event(store.study(), "resumed", {"evaluations": 9})
+        store.append_event(store.study(), "resumed", {"seconds": 60.0})
+    result = CliRunner().invoke(cli, ["status", runs])
+    assert " 1 of 9 " in " ".join(result.stdout.split())
+    (study,) = json.loads(CliRunner().invoke(cli, ["status", runs, "--json"]).stdout)["studies"]
+    assert study["asked_for"] == 9
+
+
+def test_a_dry_resume_counts_as_the_budget_does(runs: str) -> None:
+    before = _plan(runs)
+    assert (before["done"], before["left"]) == (2, 1)
+    with Store.open(runs) as store:
+        study = store.study()
+        for ask, rung in ((3, ""), (4, "tiny")):  # refused before training, and diverged in it
+            proposal = store.ask(study, ask, (f"text {ask}", f"{ask:032x}"), "worker")
+            store.tell(proposal.id, Outcome("rejected", reason="diverged", rung=rung), HERE)
+        assert store.summary().evaluations[-1].is_evaluated
+        store.append_event(study, "resumed", {"evaluations": 9})
+    after = _plan(runs)
+    assert (after["done"], after["left"]) == (3, 6)
+    assert _plan(runs, "--evaluations", "4")["left"] == 1
+
+
+def _plan(runs: str, *more: str) -> dict[str, Any]:
+    result = CliRunner().invoke(cli, ["resume", runs, "--dry-run", "--json", *more])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
 def test_it_lists_operators_with_their_figures(runs: str) -> None:

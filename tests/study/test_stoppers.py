@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from syno.report.gather import STOP_TEXTS
 from syno.study import ErrorsInARow, Evaluations, Seconds, SpaceExhausted, Tally
 
 
@@ -30,3 +31,10 @@ def test_reasons_are_told_in_a_sentence():
     assert Seconds(60).check(Tally(0, 0, 61.0)).text == "the time limit of 60 s is reached"
     exhausted = SpaceExhausted().check(Tally(3, 2, 1.0, exhausted=True))
     assert exhausted.text == "all 5 operators of the space were proposed"
+
+
+def test_the_report_has_words_for_every_reason():
+    spent = Tally(evaluated=3, rejected=0, seconds=9.0, exhausted=True, errors=3)
+    stoppers = (Evaluations(3), Seconds(9.0), SpaceExhausted(), ErrorsInARow(3))
+    reasons = {stopper.check(spent).name for stopper in stoppers}
+    assert reasons | {"interrupted"} == set(STOP_TEXTS)

@@ -63,10 +63,10 @@ def _describe(url: str, study: str | None, evaluations: int | None, *, as_json: 
 
     with Store.open(url, read_only=True) as store:
         summary = store.summary(study)
-    done = len([e for e in summary.evaluations if e.status != "rejected"])
-    wanted = evaluations or int(summary.study.settings.get("evaluations", 0))
+    taken = [e.seconds for e in summary.evaluations if e.is_evaluated]
+    done = len(taken)
+    wanted = evaluations or int(summary.settings.get("evaluations", 0))
     left = max(0, wanted - done)
-    taken = [e.seconds for e in summary.evaluations if e.status != "rejected"]
     seconds = left * sum(taken) / len(taken) if taken else None
     if as_json:
         output.print_json(

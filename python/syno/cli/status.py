@@ -64,7 +64,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": summary.study.name,
         "created": summary.study.created,
-        "asked_for": summary.study.settings.get("evaluations"),
+        "asked_for": summary.settings.get("evaluations"),
         "trained": len(summary.trained),
         "failed": len(summary.evaluations) - len(summary.trained),
         "open": len(summary.open_asks),
@@ -89,7 +89,7 @@ def print_studies(summaries: list[StudySummary]) -> None:
     rows = []
     for summary in summaries:
         best = _best(summary)
-        asked_for = summary.study.settings.get("evaluations", "?")
+        asked_for = summary.settings.get("evaluations", "?")
         rows.append(
             [
                 summary.study.name,

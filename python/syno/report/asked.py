@@ -23,7 +23,7 @@ def asked(summary: StudySummary) -> dict[str, Pairs]:
     The data folder stays out: a report travels, and a path says more about its writer than about
     the data.
     """
-    settings = summary.study.settings
+    settings = summary.settings
     last = summary.evaluations[-1] if summary.evaluations else summary.baseline
     groups = {
         "Study": (("name", summary.study.name), ("started", _time(summary.study.created))),

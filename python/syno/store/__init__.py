@@ -17,7 +17,7 @@ from syno.store.records import (
     VerificationResult,
 )
 from syno.store.store import Store
-from syno.store.summary import Evaluation, StudySummary
+from syno.store.summary import Evaluation, StudySummary, current_settings
 
 __all__ = [
     "HEARTBEAT_S",
@@ -36,4 +36,5 @@ __all__ = [
     "VerificationResult",
     "Worker",
     "capture_environment",
+    "current_settings",
 ]

@@ -6,6 +6,7 @@ text by whoever shows them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from syno.store import log, schema
 from syno.store.records import (
     BASELINE,
     OK,
+    REJECTED,
     TEST,
     Environment,
     EventRecord,
@@ -54,6 +56,11 @@ class Evaluation:
     environment: Environment
     details: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether it counts against the study's limit: all but what was refused before training."""
+        return self.status != REJECTED or bool(self.rung)
+
 
 @dataclass(frozen=True)
 class StudySummary:
@@ -75,6 +82,11 @@ class StudySummary:
     final: tuple[Evaluation, ...] = ()
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the study with the limits that later runs gave it."""
+        return current_settings(self.study, self.events)
+
+    @property
     def trained(self) -> tuple[Evaluation, ...]:
         """Evaluations of operators that gave an accuracy, in the order of asking."""
         return tuple(e for e in self.evaluations if e.status == OK and e.accuracy is not None)
@@ -82,6 +94,15 @@ class StudySummary:
     def to_json(self) -> dict[str, Any]:
         """The same as plain lists and dicts, ready for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
+
+
+def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> dict[str, Any]:
+    """The settings a study was made with, changed by what each `resumed` event gave."""
+    settings = dict(study.settings)
+    for event in events:
+        if event.kind == "resumed":
+            settings |= {name: value for name, value in event.data.items() if value is not None}
+    return settings
 
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:

@@ -28,6 +28,7 @@ from syno.store import (
     StudyRecord,
     Worker,
     capture_environment,
+    current_settings,
 )
 from syno.store.records import BASELINE, ERROR, OPERATOR
 from syno.study.methods import Entry, History, Method, make_method
@@ -256,11 +257,7 @@ def _history(number: int, records: list[ProposalRecord]) -> History:
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """The settings of a study with the limits that later runs gave it."""
-    settings = StudySettings.from_json(record.settings)
-    for event in events:
-        if event.kind == "resumed":
-            settings = settings.changed(**event.data)
-    return settings
+    return StudySettings.from_json(current_settings(record, events))
 
 
 def running_seconds(events: list[EventRecord]) -> float:
