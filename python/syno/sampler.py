@@ -192,7 +192,13 @@ class Sampler:
     def _remedy(self) -> str:
         """What would make operators, found by trying."""
         wanted = self._specification
-        larger = {"primary": [_at_least(_BUDGET, variable) for variable in wanted.primary]}
+        fixed = wanted.defaults  # such as a batch that is passed through
+        larger = {
+            "primary": [
+                v if v.partition(":")[0].strip() in fixed else _at_least(_BUDGET, v)
+                for v in wanted.primary
+            ]
+        }
         deeper = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
         unbounded = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
         in_words = {

@@ -11,6 +11,7 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.store import Store
+from syno.study.search import small_vision
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
@@ -98,6 +99,22 @@ def test_shapes_that_no_operator_connects_are_refused_with_the_reasons(path):
     )
     with pytest.raises(UserError, match="no operator connects the shapes"):
         syno.search("cnn-small", "digits", specification=specification, store=path, **FAST)
+
+
+@pytest.mark.parametrize("layers", [(), ("C_in=64,C_out=64,H=28",)])
+def test_limits_replace_those_of_the_specification(path, layers):
+    """A limit on macs is about the network, also when the specification has layers of its own."""
+    specification = small_vision(bindings=layers, max_macs=10**7) if layers else None
+    limits = {"max_macs": 30_000, "max_depth": 9}
+    with Store.open(path) as store:
+        arguments = FAST | {"max_nodes": 4000, "store": store, "limits": limits}
+        options = {"model_options": {"width": 4}, "specification": specification}
+        summary = syno.search("cnn-small", "digits", **arguments, **options)
+    stored = summary.study.specification["limits"]
+    assert (stored["max_macs"], stored["max_depth"]) == (30_000, 9)
+    assert all(e.macs <= 30_000 for e in summary.trained)
+    with pytest.raises(UserError, match="unknown argument or limit 'max_dept'"):
+        syno.search("cnn-small", "digits", store=path, **FAST, limits={"max_dept": 3})
 
 
 def test_there_is_nothing_to_resume_in_a_store_that_does_not_exist(path):

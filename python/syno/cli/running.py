@@ -10,7 +10,6 @@ from syno.report import format as fmt
 
 if TYPE_CHECKING:
     from syno.layers import LayerReport
-    from syno.spec import Specification
     from syno.store import StudySummary
 
 # The probe of a dry run: enough images for a few dozen steps.
@@ -33,23 +32,6 @@ def resume(arguments: dict[str, Any]) -> StudySummary:
 
     with Watch() as watch:
         return run(**arguments, observer=watch)
-
-
-def small_specification(arguments: dict[str, Any], limits: dict[str, Any]) -> Specification:
-    """The setting for small images with other limits, for the network that `arguments` name.
-
-    As in `syno.search`, operators cost no more than the layers they replace unless a limit says so.
-    """
-    from syno.data import load
-    from syno.study.network import Network
-    from syno.study.search import small_vision
-
-    size = arguments["fidelity"].resolution
-    dataset = load(arguments["data"], arguments["data_dir"], size=size)
-    network = Network.named(
-        arguments["net"], arguments["model_options"], dataset, arguments["seed"]
-    )
-    return small_vision(**{"max_macs": network.macs or 0, **limits})
 
 
 def describe(arguments: dict[str, Any], *, as_json: bool) -> None:

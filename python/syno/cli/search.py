@@ -12,7 +12,6 @@ from syno._errors import UserError
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno import Specification
     from syno.store import StudySummary
     from syno.train import Fidelity
 
@@ -114,7 +113,8 @@ def command(
         "evaluations": evaluations,
         "store": store,
     }
-    arguments["specification"] = _specification(arguments, **named)
+    arguments["limits"] = named.pop("limits")
+    arguments["specification"] = options.named_specification(bindings=(), limits={}, **named)
     if dry_run:
         running.describe(arguments, as_json=as_json)
         return framework.OK
@@ -142,16 +142,6 @@ def _numbers(pairs: Sequence[str]) -> dict[str, int]:
             raise UserError(f"cannot read the model option '{pair}'\n  expected: as width=16")
         numbers[name.strip()] = int(value)
     return numbers
-
-
-def _specification(arguments: dict[str, Any], **named: Any) -> Specification | None:
-    """What the options name; the default setting with other limits when only limits are given."""
-    from syno.cli import running
-
-    found = options.named_specification(bindings=(), **named)
-    if found is None and named["limits"]:
-        return running.small_specification(arguments, named["limits"])
-    return found
 
 
 def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:

@@ -38,6 +38,7 @@ def search(
     data_dir: str | None = None,
     model_options: dict[str, Any] | None = None,
     specification: Specification | str | None = None,
+    limits: dict[str, Any] | None = None,
     fidelity: Fidelity | str | None = None,
     evaluations: int = 20,
     seconds: float | None = None,
@@ -60,7 +61,8 @@ def search(
         3x3 convolutions or placeholders are to be replaced.
     data, data_dir: a data set as in `syno.data.load`.
     specification: what operators are asked for, or the name of a preset; its bindings are taken
-        from the network. Default: `small_vision`.
+        from the network. Default: `small_vision`, for no more multiply-adds than the layers cost.
+    limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
     fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
         set, otherwise `tiny`.
     evaluations: operators to train; those rejected before training come on top.
@@ -99,7 +101,7 @@ def search(
         dataset = load(data, data_dir, size=rung.resolution)
         settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
         network = _network(net, settings, dataset)
-        wanted = _specification(specification, network)
+        wanted = _specification(specification, limits or {}, network)
         space = _compose(wanted, network.template, settings, observer)
         study = Study.create(opened, name or _name(settings), settings, space)
         return _run(opened, study, network, dataset, observer)
@@ -199,11 +201,19 @@ def _network(net: str | nn.Module, settings: StudySettings, dataset: DataSet) ->
     return Network.given(net, dataset, settings.seed)
 
 
-def _specification(given: Specification | str | None, network: Network) -> Specification:
+def _specification(
+    given: Specification | str | None, limits: dict[str, Any], network: Network
+) -> Specification:
     """The default asks for operators that cost no more than the layers they replace."""
     if given is None:
-        return small_vision(max_macs=network.macs or 0)
-    return Specification.preset(given) if isinstance(given, str) else given
+        return small_vision(**{"max_macs": network.macs or 0} | limits)
+    found = Specification.preset(given) if isinstance(given, str) else given
+    if not limits:
+        return found
+    # Limits that are given here are about the network, not about the layers of a preset.
+    totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
+    dropped = {"bindings": [], **totals} if found.full_bindings else {}
+    return found.with_changes(**dropped | limits)
 
 
 def _compose(
