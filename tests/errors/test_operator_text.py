@@ -16,7 +16,7 @@ GOOD = zoo.load("conv2d").text
         (GOOD.replace("match", "mach"), r"unknown step 'mach'(.|\n)*line 10"),
         (GOOD[: GOOD.index("match")], r"the line 'match' is missing: the text is cut off"),
         (GOOD.replace("unfold o2", "unfold q2"), r"unknown coordinate 'q2'(.|\n)*line 8"),
-        (GOOD.replace("reduce k -> r0", "reduce k^0 -> r0"), r"power of 'k'(.|\n)*line 4"),
+        (GOOD.replace("reduce k -> r1", "reduce k^0 -> r1"), r"power of 'k'(.|\n)*line 5"),
         (GOOD + GOOD, "nothing may follow the line 'match'"),
     ],
 )
