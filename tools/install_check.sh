@@ -19,5 +19,7 @@ grep -q 'first row: 114 120 126 132$' "$scratch/example.log" || die "examples/cp
 say "Python: build the wheel, unpack it beside the environment, and use it"
 python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$scratch/dist" .
 python -m pip install --quiet --no-deps --target "$scratch/wheel" "$scratch"/dist/*.whl
+# -S: without site, the environment's own link to python/ does not come before the wheel.
+site="$(python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
 cd "$scratch"
-PYTHONPATH="$scratch/wheel" python "$ROOT/tools/use_wheel.py" "$scratch/wheel"
+PYTHONPATH="$scratch/wheel:$site" python -S "$ROOT/tools/use_wheel.py" "$scratch/wheel"
