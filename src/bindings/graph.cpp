@@ -180,6 +180,7 @@ void bind_graph(nb::module_& m) {
           "dot", [](const Operator& op) { return to_dot(op); }, "A drawing in Graphviz' language.")
       .def("__hash__",
            [](const Operator& op) { return static_cast<nb::ssize_t>(op.structure().low); })
+      // NOLINTNEXTLINE(misc-redundant-expression)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, arg: object, /) -> bool"));
 }
 

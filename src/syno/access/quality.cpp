@@ -145,7 +145,7 @@ std::vector<Refusal> quality_refusals(const Operator& op, const Specification& s
   FitMask fit = size_fit(aligned, spec);
   try {
     fit &= replay(spec, aligned.graph()).fit;
-  } catch (const UserError&) {
+  } catch (const UserError&) {  // NOLINT(bugprone-empty-catch)
     // The ledger refuses a step: its business. Sizes alone say where the operator exists.
   }
   std::vector<Refusal> refusals = quality_refusals(aligned, spec, fit);

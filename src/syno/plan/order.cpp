@@ -81,12 +81,12 @@ struct Layer {
   std::vector<StepSet> order;
   std::unordered_map<StepSet, Node> nodes;
 
-  void offer(StepSet set, Node node) {
+  void offer(StepSet set, const Node& node) {
     const auto [place, inserted] = nodes.try_emplace(set, node);
     if (inserted) {
       order.push_back(set);
     } else if (node.cost < place->second.cost) {
-      place->second = std::move(node);
+      place->second = node;
     }
   }
   // Keeps the cheapest sets. Returns whether it had to drop any.

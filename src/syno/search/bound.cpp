@@ -82,7 +82,7 @@ bool CompletionBound::may_complete(const Graph& graph, const Ledger& ledger, int
     state.strides = limits.max_strides > 0 ? 100 : 0;
     state.left.fill(100);
   }
-  return feasible(std::move(state), steps);
+  return feasible(state, steps);
 }
 
 Hash128 CompletionBound::key(const State& state) const {
@@ -142,7 +142,7 @@ bool CompletionBound::out_of_reach(const State& state, int steps) const {
   return false;
 }
 
-bool CompletionBound::feasible(State state, int steps) {
+bool CompletionBound::feasible(const State& state, int steps) {
   if (is_complete(state)) return true;
   if (steps <= 0 || out_of_reach(state, steps)) return false;
   const Hash128 hash = key(state);
@@ -220,7 +220,7 @@ bool CompletionBound::try_contractions(const State& state, int steps) {
     }
     next.frontier.resize(kept);
     std::sort(next.frontier.begin(), next.frontier.end());
-    if (feasible(std::move(next), steps)) return true;
+    if (feasible(next, steps)) return true;
   }
   return false;
 }
@@ -240,7 +240,7 @@ bool CompletionBound::try_windows(const State& state, int steps) {
       if (mode_ == BoundMode::kFull && restrict_dropped_) next.frontier[i].kind = kStays;
       next.frontier.erase(next.frontier.begin() + static_cast<std::ptrdiff_t>(j));
       std::sort(next.frontier.begin(), next.frontier.end());
-      if (feasible(std::move(next), steps)) return true;
+      if (feasible(next, steps)) return true;
     }
   }
   return false;
@@ -258,7 +258,7 @@ bool CompletionBound::try_splits(const State& state, int steps) {
                           mode_ == BoundMode::kFull && restrict_dropped_ ? kStays : kLeaves};
       next.frontier.erase(next.frontier.begin() + static_cast<std::ptrdiff_t>(j));
       std::sort(next.frontier.begin(), next.frontier.end());
-      if (feasible(std::move(next), steps)) return true;
+      if (feasible(next, steps)) return true;
     }
   }
   return false;
@@ -289,7 +289,7 @@ bool CompletionBound::try_merges(const State& state, int steps) {
       next.frontier[i] = {quotient, kLeaves};
       next.frontier.push_back({block, kLeaves});
       std::sort(next.frontier.begin(), next.frontier.end());
-      if (feasible(std::move(next), steps)) return true;
+      if (feasible(next, steps)) return true;
     }
   }
   return false;
@@ -316,7 +316,7 @@ bool CompletionBound::try_strides(const State& state, int steps) {
       next.frontier[i] = {product,
                           mode_ == BoundMode::kFull && restrict_dropped_ ? kStays : kLeaves};
       std::sort(next.frontier.begin(), next.frontier.end());
-      if (feasible(std::move(next), steps)) return true;
+      if (feasible(next, steps)) return true;
     }
   }
   return false;
@@ -334,7 +334,7 @@ bool CompletionBound::try_repeats(const State& state, int steps) {
     if (!spec_.fit_suffices(fit)) continue;
     State next = state;
     next.frontier.erase(next.frontier.begin() + static_cast<std::ptrdiff_t>(i));
-    if (feasible(std::move(next), steps)) return true;
+    if (feasible(next, steps)) return true;
   }
   return false;
 }

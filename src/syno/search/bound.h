@@ -65,7 +65,7 @@ class CompletionBound {
   /// Whether a coordinate of this kind and size can leave in a contraction.
   bool can_leave(const Coordinate& coordinate) const;
   Kind kind_of(const Graph& graph, CoordinateId id) const;
-  bool feasible(State state, int steps);
+  bool feasible(const State& state, int steps);
   bool is_complete(const State& state) const;
   bool out_of_reach(const State& state, int steps) const;
   bool try_contractions(const State& state, int steps);
