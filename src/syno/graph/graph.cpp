@@ -77,13 +77,6 @@ std::string Graph::name(CoordinateId id) const {
   return (reduction ? "r" : "c") + std::to_string(number);
 }
 
-CoordinateId Graph::find(std::string_view wanted) const {
-  for (std::size_t id = 0; id < coordinates_.size(); ++id) {
-    if (name(static_cast<CoordinateId>(id)) == wanted) return static_cast<CoordinateId>(id);
-  }
-  return kNoCoordinate;
-}
-
 void Graph::fail(const Step& step, const std::string& message) const {
   throw Complaint(message)
       .where("step " + std::to_string(steps_.size() + 1) + " (" +

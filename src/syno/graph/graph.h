@@ -81,8 +81,6 @@ class Graph {
 
   /// "o2" for an output iterator, "r1" for the second reduction, "c3" for the fourth other coordinate, by order of making.
   std::string name(CoordinateId id) const;
-  /// The coordinate of that name, or kNoCoordinate.
-  CoordinateId find(std::string_view name) const;
 
   /// The same graph with its sizes in another table, which must know every variable that is used.
   Graph in_table(const VariablesPtr& variables) const;

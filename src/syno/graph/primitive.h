@@ -77,8 +77,6 @@ struct PrimitiveInfo {
   std::string_view name;
   int consumes;
   int produces;
-  /// Whether each value of what it consumes is a value of what it produces and the other way round (a pure view).
-  bool one_to_one;
   std::string_view doc;
   /// Extents of what is produced, from the extents of what is consumed.
   std::array<Size, 2> (*extents)(const Step& step, std::span<const Size> in);

@@ -67,7 +67,6 @@ bool CompletionBound::may_complete(const Graph& graph, const Ledger& ledger, int
   }
   std::sort(state.frontier.begin(), state.frontier.end());
   state.weighted = !graph.weights().empty();
-  state.repeats = limits.max_repeat > 1;
   if (mode_ == BoundMode::kFull) {
     state.splits = left(limits.max_splits, Primitive::kSplit);
     state.merges = left(limits.max_merges, Primitive::kMerge);
@@ -93,8 +92,7 @@ Hash128 CompletionBound::key(const State& state) const {
        {state.splits, state.merges, state.unfolds, state.strides, state.weights}) {
     caps = caps << 8 | static_cast<std::uint8_t>(cap);
   }
-  hasher.add(caps << 2 | static_cast<std::uint64_t>(state.weighted) << 1 |
-             static_cast<std::uint64_t>(state.repeats));
+  hasher.add(caps << 1 | static_cast<std::uint64_t>(state.weighted));
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v)
     hasher.add(static_cast<int>(state.left[v]));
   return hasher.finish();
@@ -150,7 +148,6 @@ bool CompletionBound::feasible(const State& state, int steps) {
     if (steps <= known->second.refuted) return false;
     if (steps >= known->second.proved) return true;
   }
-  ++searched_;
   const bool found = try_contractions(state, steps - 1) || try_windows(state, steps - 1) ||
                      try_splits(state, steps - 1) || try_merges(state, steps - 1) ||
                      try_strides(state, steps - 1) || try_repeats(state, steps - 1);
@@ -323,15 +320,11 @@ bool CompletionBound::try_strides(const State& state, int steps) {
 }
 
 bool CompletionBound::try_repeats(const State& state, int steps) {
-  if (!state.repeats) return false;
+  if (spec_.limits().max_repeat <= 1) return false;
   for (std::size_t i = 0; i < state.frontier.size(); ++i) {
     if (i > 0 && state.frontier[i - 1] == state.frontier[i]) continue;
-    FitMask fit = 0;
-    for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
-      const auto value = sizes_.size(state.frontier[i].size).extent(spec_.bindings()[b]);
-      if (value && *value <= spec_.limits().max_repeat) fit |= FitMask{1} << b;
-    }
-    if (!spec_.fit_suffices(fit)) continue;
+    const Size& extent = sizes_.size(state.frontier[i].size);
+    if (!spec_.fit_suffices(sizes_.fit_at_most(extent, spec_.limits().max_repeat))) continue;
     State next = state;
     next.frontier.erase(next.frontier.begin() + static_cast<std::ptrdiff_t>(i));
     if (feasible(next, steps)) return true;

@@ -36,9 +36,6 @@ class CompletionBound {
   /// Counts coordinates only, so it can only get worse with more reductions.
   bool may_complete_with_more(const Graph& graph, int steps);
 
-  /// How many abstract states were searched so far.
-  std::int64_t searched() const { return searched_; }
-
  private:
   enum Kind : std::uint8_t { kLeaves, kBareReduction, kSharedReduction, kStays };
   struct Coordinate {
@@ -54,7 +51,6 @@ class CompletionBound {
     std::int8_t strides = 0;
     std::int8_t weights = 0;
     bool weighted = false;
-    bool repeats = false;
     Charges left{};
   };
   struct Known {
@@ -86,7 +82,6 @@ class CompletionBound {
   std::vector<SizeId> target_;
   Size target_product_;
   std::unordered_map<Hash128, Known> known_;
-  std::int64_t searched_ = 0;
 };
 
 }  // namespace syno

@@ -40,10 +40,7 @@ PartialGraph ChildGenerator::child(const PartialGraph& parent, const Step& step)
 // Budgets and max_reduction_ratio are looked at here already: they refuse nearly all of the universe.
 void ChildGenerator::add_reductions(const PartialGraph& parent, std::vector<Step>& steps) {
   const bool first = parent.graph.steps().empty();
-  Size elements;
-  for (std::size_t d = 0; d < spec_.input().size(); ++d) {
-    if (!spec_.passes_input(static_cast<int>(d))) elements = elements * spec_.input()[d].size;
-  }
+  const Size elements = input_elements(spec_);
   std::vector<double> room;
   for (const Values& values : spec_.bindings()) {
     const auto most = spec_.limits().max_reduction_ratio *

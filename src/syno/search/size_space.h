@@ -34,6 +34,8 @@ class SizeSpace {
   std::int64_t value(SizeId id, std::size_t b) const {
     return entries_[static_cast<std::size_t>(id)].values[b];
   }
+  /// The bindings under which `size` is a positive integer of at most `limit`.
+  FitMask fit_at_most(const Size& size, std::int64_t limit) const;
   /// The product, or kNoSize when it is not usable.
   SizeId product(SizeId a, SizeId b);
   /// Usable blocks B of `n` with a usable quotient n/B. The quotients stand in `quotients`, in the same order.
@@ -54,7 +56,6 @@ class SizeSpace {
     std::vector<SizeId> blocks;
     std::vector<SizeId> quotients;
   };
-  FitMask fit_at_most(const Size& size, std::int64_t limit) const;
   void list_universe(std::size_t variable, Size size);
   void find_blocks(SizeId n);
 

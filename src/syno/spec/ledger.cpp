@@ -48,14 +48,6 @@ double value(const Size& size, const Values& values) {
   return exact ? static_cast<double>(*exact) : 0.0;
 }
 
-Size input_elements(const Specification& spec) {
-  Size product;
-  for (std::size_t d = 0; d < spec.input().size(); ++d) {
-    if (!spec.passes_input(static_cast<int>(d))) product = product * spec.input()[d].size;
-  }
-  return product;
-}
-
 // The product of the coordinates that leave the frontier in a contraction: reductions (indices only weights share) or the
 // others (outer indices).
 Size leaving(const Graph& graph, const Step& step, bool reductions) {
@@ -94,6 +86,14 @@ class FitNarrowing {
 };
 
 }  // namespace
+
+Size input_elements(const Specification& spec) {
+  Size product;
+  for (std::size_t d = 0; d < spec.input().size(); ++d) {
+    if (!spec.passes_input(static_cast<int>(d))) product = product * spec.input()[d].size;
+  }
+  return product;
+}
 
 Ledger start_ledger(const Specification& spec) {
   Ledger ledger;

@@ -55,6 +55,9 @@ struct Ledger {
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
+/// The elements of the input without passed-through dimensions.
+Size input_elements(const Specification& spec);
+
 /// The ledger of the empty graph.
 Ledger start_ledger(const Specification& spec);
 

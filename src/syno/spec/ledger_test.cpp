@@ -3,27 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "syno/graph/operator.h"
+#include "syno/spec/paper_operators_test.h"
 #include "syno/spec/presets.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-constexpr const char* kOperator1 = R"(syno operator 1
-out [N, C_out: unordered, H, H]
-in [N, C_in: unordered, H, H]
-reduce g -> G
-reduce k_1 -> a
-reduce k_1 -> q
-reduce g^-1*s^-1*C_out -> c
-reduce g^-1*C_in -> r
-contract o1:drop G:keep a:keep q:keep c:keep
-split G r -> i
-contract i:keep q:keep c:join
-unfold o2 a -> h
-unfold o3 q -> w
-match o0 i h w
-)";
 
 TEST(Ledger, OperatorOneUsesTheBudgetsThatThePaperGives) {
   const Specification spec(preset("paper/resnet18"));

@@ -1,5 +1,6 @@
 #include "syno/spec/presets.h"
 
+#include <array>
 #include <cmath>
 
 #include "syno/support/error.h"
@@ -57,38 +58,29 @@ void add_layers(SpecificationSource& source, const std::vector<Layer>& layers,
 // 224 px: the 7x7 stem with 3 input channels and the classifier keep their layers.
 constexpr double kStemAndClassifier = 64.0 * 3 * 49 * 112 * 112 + 512.0 * 1000;
 
-SpecificationSource resnet18() {
+// `blocks` says how many 3x3 convolutions each of the four stages has that keep its channels.
+SpecificationSource resnet(const std::array<std::int64_t, 4>& blocks) {
+  std::vector<Layer> layers{{64, 64, 56, 3, blocks[0]}};
+  std::int64_t channels = 64;
+  std::int64_t size = 56;
+  for (std::size_t stage = 1; stage < blocks.size(); ++stage) {
+    const std::int64_t before = channels;
+    channels *= 2;
+    size /= 2;
+    layers.push_back({before, channels, size, 3, 1});
+    layers.push_back({before, channels, size, 1, 1});
+    layers.push_back({channels, channels, size, 3, blocks[stage]});
+  }
   SpecificationSource source = vision();
-  add_layers(source,
-             {{64, 64, 56, 3, 4},
-              {64, 128, 28, 3, 1},
-              {64, 128, 28, 1, 1},
-              {128, 128, 28, 3, 3},
-              {128, 256, 14, 3, 1},
-              {128, 256, 14, 1, 1},
-              {256, 256, 14, 3, 3},
-              {256, 512, 7, 3, 1},
-              {256, 512, 7, 1, 1},
-              {512, 512, 7, 3, 3}},
-             kStemAndClassifier, 0.15, 0.9);
+  add_layers(source, layers, kStemAndClassifier, 0.15, 0.9);
   return source;
 }
 
+SpecificationSource resnet18() {
+  return resnet({4, 3, 3, 3});
+}
 SpecificationSource resnet34() {
-  SpecificationSource source = vision();
-  add_layers(source,
-             {{64, 64, 56, 3, 6},
-              {64, 128, 28, 3, 1},
-              {64, 128, 28, 1, 1},
-              {128, 128, 28, 3, 7},
-              {128, 256, 14, 3, 1},
-              {128, 256, 14, 1, 1},
-              {256, 256, 14, 3, 11},
-              {256, 512, 7, 3, 1},
-              {256, 512, 7, 1, 1},
-              {512, 512, 7, 3, 5}},
-             kStemAndClassifier, 0.15, 0.9);
-  return source;
+  return resnet({6, 7, 11, 5});
 }
 
 SpecificationSource densenet121() {

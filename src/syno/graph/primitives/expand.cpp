@@ -10,7 +10,6 @@ const PrimitiveInfo kExpandInfo{
     .name = "expand",
     .consumes = 1,
     .produces = 0,
-    .one_to_one = false,
     .doc = "[] <- [i]: repeats the data along a new dimension",
     .extents = [](const Step& /*step*/, std::span<const Size> /*in*/) -> std::array<Size, 2> {
       return {};

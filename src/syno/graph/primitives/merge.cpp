@@ -10,7 +10,6 @@ const PrimitiveInfo kMergeInfo{
     .name = "merge",
     .consumes = 1,
     .produces = 2,
-    .one_to_one = true,
     .doc = "[i div B, i mod B] <- [i]: joins dimensions of sizes N/B and B into one of size N",
     .extents = [](const Step& step, std::span<const Size> in) -> std::array<Size, 2> {
       return {in[0] / step.size, step.size};

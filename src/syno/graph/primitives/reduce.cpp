@@ -10,7 +10,6 @@ const PrimitiveInfo kReduceInfo{
     .name = "reduce",
     .consumes = 0,
     .produces = 1,
-    .one_to_one = false,
     .doc = "[r] <- []: sums over a new coordinate of size n",
     .extents = [](const Step& step, std::span<const Size> /*in*/) -> std::array<Size, 2> {
       return {step.size, Size()};

@@ -11,7 +11,6 @@ const PrimitiveInfo kShareInfo{
     .name = "contract",
     .consumes = 0,
     .produces = 0,
-    .one_to_one = false,
     .doc =
         "[i, ...] <- [i, ...]: multiplies with a weight whose dimensions are the shared "
         "coordinates",

@@ -10,7 +10,6 @@ const PrimitiveInfo kShiftInfo{
     .name = "shift",
     .consumes = 1,
     .produces = 1,
-    .one_to_one = true,
     .doc = "[(i + d) mod N] <- [i]: rotates a dimension of size N cyclically by d",
     .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
       return {in[0], Size()};

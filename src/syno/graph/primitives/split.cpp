@@ -10,7 +10,6 @@ const PrimitiveInfo kSplitInfo{
     .name = "split",
     .consumes = 2,
     .produces = 1,
-    .one_to_one = true,
     .doc = "[B*i + j] <- [i, j]: partitions a dimension of size G*B into G blocks of B",
     .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
       return {in[0] * in[1], Size()};

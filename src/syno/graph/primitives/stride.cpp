@@ -10,7 +10,6 @@ const PrimitiveInfo kStrideInfo{
     .name = "stride",
     .consumes = 1,
     .produces = 1,
-    .one_to_one = false,
     .doc = "[S*i] <- [i]: takes every S-th element of a dimension of size S*K",
     .extents = [](const Step& step, std::span<const Size> in) -> std::array<Size, 2> {
       return {in[0] * step.size, Size()};

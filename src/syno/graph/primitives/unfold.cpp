@@ -12,7 +12,6 @@ const PrimitiveInfo kUnfoldInfo{
     .name = "unfold",
     .consumes = 2,
     .produces = 1,
-    .one_to_one = false,
     .doc = "[i + j - K div 2] <- [i, j]: windows of size K around i; outside reads zero",
     .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
       return {in[0], Size()};
