@@ -18,40 +18,30 @@ bool Weight::holds(CoordinateId id) const {
 }
 
 Graph::Graph(VariablesPtr variables, Shape output)
-    : variables_(std::move(variables)), output_(std::move(output)) {
-  for (std::size_t i = 0; i < output_.size(); ++i) {
-    coordinates_.push_back({output_[i].size, -1, static_cast<std::int16_t>(i)});
+    : Graph(std::make_shared<const Frame>(Frame{std::move(variables), std::move(output)})) {}
+
+Graph::Graph(std::shared_ptr<const Frame> frame) : frame_(std::move(frame)) {
+  for (std::size_t i = 0; i < output().size(); ++i) {
+    Coordinate iterator;
+    iterator.extent = output()[i].size;
+    iterator.index = static_cast<std::int16_t>(i);
+    iterator.causal = output()[i].causal;
+    coordinates_.push_back(iterator);
     frontier_.push_back(static_cast<CoordinateId>(i));
   }
 }
 
+Graph Graph::root() const {
+  return frame_ == nullptr ? Graph() : Graph(frame_);
+}
+
+const Graph::Frame& Graph::frame() const {
+  static const Frame kNone;
+  return frame_ == nullptr ? kNone : *frame_;
+}
+
 bool Graph::in_frontier(CoordinateId id) const {
   return std::binary_search(frontier_.begin(), frontier_.end(), id);
-}
-
-const Step* Graph::producer(CoordinateId id) const {
-  const std::int16_t step = coordinate(id).step;
-  return step < 0 ? nullptr : &steps_[static_cast<std::size_t>(step)];
-}
-
-bool Graph::is_reduction(CoordinateId id) const {
-  const Step* step = producer(id);
-  return step != nullptr && step->primitive == Primitive::kReduce;
-}
-
-bool Graph::reductions_only(CoordinateId id) const {
-  const Step* step = producer(id);
-  if (step == nullptr) return false;
-  for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate && !reductions_only(in)) return false;
-  }
-  return true;
-}
-
-int Graph::share_count(CoordinateId id) const {
-  int count = 0;
-  for (const Weight& weight : weights_) count += weight.holds(id);
-  return count;
 }
 
 int Graph::newest_weight(CoordinateId id) const {
@@ -84,77 +74,99 @@ void Graph::fail(const Step& step, const std::string& message) const {
       .error();
 }
 
-void Graph::take(CoordinateId id, const Step& step) {
+void Graph::check_free(CoordinateId id, const Step& step) const {
   if (id < 0 || static_cast<std::size_t>(id) >= coordinates_.size())
     fail(step, "a coordinate is missing");
-  const auto place = std::lower_bound(frontier_.begin(), frontier_.end(), id);
-  if (place == frontier_.end() || *place != id) {
+  if (!in_frontier(id)) {
     fail(step,
          "coordinate '" + name(id) + "' is not in the frontier: a step has consumed it already");
   }
-  frontier_.erase(place);
+}
+
+// Everything that can be wrong with a step, before anything is changed.
+void Graph::check(const Step& step) const {
+  const auto consumed_twice = [&](CoordinateId id) {
+    fail(step,
+         "coordinate '" + name(id) + "' is not in the frontier: a step has consumed it already");
+  };
+  const PrimitiveInfo& info = primitive_info(step.primitive);
+  for (int i = 0; i < info.consumes; ++i) check_free(step.in[static_cast<std::size_t>(i)], step);
+  if (info.consumes == 2 && step.in[0] == step.in[1]) consumed_twice(step.in[0]);
+  if (step.primitive == Primitive::kShare) {
+    if (step.dims.empty()) fail(step, "a contraction shares at least one coordinate");
+    CoordinateId last = kNoCoordinate;
+    for (const SharedDim& dim : step.dims) {
+      check_free(dim.coordinate, step);
+      if (dim.coordinate == last) consumed_twice(last);
+      last = dim.coordinate;
+      const bool held = share_count(dim.coordinate) > 0;
+      if (dim.role == ShareRole::kDrop && held) {
+        fail(step, "coordinate '" + name(dim.coordinate) +
+                       "' is in an earlier weight: its role is 'join', not 'drop'");
+      }
+      if (dim.role == ShareRole::kJoin && !held) {
+        fail(step, "coordinate '" + name(dim.coordinate) +
+                       "' is in no earlier weight: its role is 'drop', not 'join'");
+      }
+    }
+  }
+  if (step.primitive == Primitive::kShift && step.amount == 0)
+    fail(step, "a shift by 0 does nothing");
+  if ((step.primitive == Primitive::kMerge || step.primitive == Primitive::kStride ||
+       step.primitive == Primitive::kReduce) &&
+      step.size.is_one()) {
+    fail(step, "a size of 1 does nothing here");
+  }
+}
+
+void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
+  Coordinate made;
+  made.extent = extent;
+  made.step = static_cast<std::int16_t>(steps_.size());
+  made.index = static_cast<std::int16_t>(index);
+  made.reductions_only = true;
+  for (int i = 0; i < primitive_info(step.primitive).consumes; ++i) {
+    const Coordinate& from = coordinate(step.in[static_cast<std::size_t>(i)]);
+    made.chain = std::max<std::int16_t>(made.chain, static_cast<std::int16_t>(from.chain + 1));
+    made.reductions_only = made.reductions_only && from.reductions_only;
+    made.causal = made.causal || from.causal;
+    made.seen_by_weight = made.seen_by_weight || from.seen_by_weight;
+  }
+  frontier_.push_back(static_cast<CoordinateId>(coordinates_.size()));
+  coordinates_.push_back(made);
 }
 
 const Step& Graph::apply(Step step) {
   if (steps_.size() >= kMaxSteps)
     fail(step, "a graph has at most " + std::to_string(kMaxSteps) + " steps");
   const PrimitiveInfo& info = primitive_info(step.primitive);
-  const std::vector<CoordinateId> frontier_before = frontier_;
+  std::sort(step.dims.begin(), step.dims.end(),
+            [](const SharedDim& a, const SharedDim& b) { return a.coordinate < b.coordinate; });
+  check(step);
   std::array<Size, 2> in;
-  try {
-    for (int i = 0; i < info.consumes; ++i) {
-      const CoordinateId id = step.in[static_cast<std::size_t>(i)];
-      take(id, step);
-      in[static_cast<std::size_t>(i)] = extent(id);
+  for (int i = 0; i < info.consumes; ++i)
+    in[static_cast<std::size_t>(i)] = extent(step.in[static_cast<std::size_t>(i)]);
+  const std::array<Size, 2> out =
+      info.extents(step, {in.data(), static_cast<std::size_t>(info.consumes)});
+
+  const auto leave = [&](CoordinateId id) {
+    frontier_.erase(std::lower_bound(frontier_.begin(), frontier_.end(), id));
+  };
+  for (int i = 0; i < info.consumes; ++i) leave(step.in[static_cast<std::size_t>(i)]);
+  if (step.primitive == Primitive::kShare) {
+    Weight& weight = weights_.emplace_back();
+    weight.step = static_cast<std::int16_t>(steps_.size());
+    for (const SharedDim& dim : step.dims) {
+      weight.dims.push_back(dim.coordinate);
+      Coordinate& shared = coordinates_[static_cast<std::size_t>(dim.coordinate)];
+      ++shared.shares;
+      shared.seen_by_weight = true;
+      if (dim.role != ShareRole::kKeep) leave(dim.coordinate);
     }
-    if (step.primitive == Primitive::kShare) {
-      if (step.dims.empty()) fail(step, "a contraction shares at least one coordinate");
-      std::sort(step.dims.begin(), step.dims.end(),
-                [](const SharedDim& a, const SharedDim& b) { return a.coordinate < b.coordinate; });
-      Weight weight;
-      weight.step = static_cast<std::int16_t>(steps_.size());
-      for (const SharedDim& dim : step.dims) {
-        take(dim.coordinate, step);
-        const bool held = share_count(dim.coordinate) > 0;
-        if (dim.role == ShareRole::kDrop && held) {
-          fail(step, "coordinate '" + name(dim.coordinate) +
-                         "' is in an earlier weight: its role is 'join', not 'drop'");
-        }
-        if (dim.role == ShareRole::kJoin && !held) {
-          fail(step, "coordinate '" + name(dim.coordinate) +
-                         "' is in no earlier weight: its role is 'drop', not 'join'");
-        }
-        weight.dims.push_back(dim.coordinate);
-      }
-      weights_.push_back(std::move(weight));
-      for (const SharedDim& dim : step.dims) {
-        if (dim.role != ShareRole::kKeep) continue;
-        frontier_.insert(std::lower_bound(frontier_.begin(), frontier_.end(), dim.coordinate),
-                         dim.coordinate);
-      }
-    }
-    if (step.primitive == Primitive::kShift && step.amount == 0)
-      fail(step, "a shift by 0 does nothing");
-    if ((step.primitive == Primitive::kMerge || step.primitive == Primitive::kStride ||
-         step.primitive == Primitive::kReduce) &&
-        step.size.is_one()) {
-      fail(step, "a size of 1 does nothing here");
-    }
-    const std::array<Size, 2> out =
-        info.extents(step, {in.data(), static_cast<std::size_t>(info.consumes)});
-    for (int i = 0; i < info.produces; ++i) {
-      const auto id = static_cast<CoordinateId>(coordinates_.size());
-      coordinates_.push_back({out[static_cast<std::size_t>(i)],
-                              static_cast<std::int16_t>(steps_.size()),
-                              static_cast<std::int16_t>(i)});
-      frontier_.push_back(id);
-      step.out[static_cast<std::size_t>(i)] = id;
-    }
-  } catch (...) {
-    frontier_ = frontier_before;
-    if (!weights_.empty() && weights_.back().step == static_cast<std::int16_t>(steps_.size()))
-      weights_.pop_back();
-    throw;
+  }
+  for (int i = 0; i < info.produces; ++i) {
+    step.out[static_cast<std::size_t>(i)] = static_cast<CoordinateId>(coordinates_.size());
+    add_coordinate(step, i, out[static_cast<std::size_t>(i)]);
   }
   steps_.push_back(std::move(step));
   return steps_.back();
@@ -162,19 +174,22 @@ const Step& Graph::apply(Step step) {
 
 Graph Graph::in_table(const VariablesPtr& variables) const {
   Graph result = *this;
-  result.variables_ = variables;
-  for (Dimension& dim : result.output_) dim.size = dim.size.translate(*variables_, *variables);
+  const Variables& from = *frame().variables;
+  Shape shape = output();
+  for (Dimension& dim : shape) dim.size = dim.size.translate(from, *variables);
+  result.frame_ = std::make_shared<const Frame>(Frame{variables, std::move(shape)});
   for (Coordinate& coordinate : result.coordinates_) {
-    coordinate.extent = coordinate.extent.translate(*variables_, *variables);
+    coordinate.extent = coordinate.extent.translate(from, *variables);
   }
-  for (Step& step : result.steps_) step.size = step.size.translate(*variables_, *variables);
+  for (Step& step : result.steps_) step.size = step.size.translate(from, *variables);
   return result;
 }
 
 bool operator==(const Graph& a, const Graph& b) {
-  const bool same_table = a.variables_ == b.variables_ ||
-                          (a.variables_ && b.variables_ && *a.variables_ == *b.variables_);
-  return same_table && a.output_ == b.output_ && a.steps_ == b.steps_;
+  const VariablesPtr& table = a.variables();
+  const VariablesPtr& other = b.variables();
+  const bool same_table = table == other || (table && other && *table == *other);
+  return same_table && a.output() == b.output() && a.steps_ == b.steps_;
 }
 
 }  // namespace syno

@@ -9,12 +9,14 @@
 // reductions, or on the order of dimensions in a weight; `structure_hash` (canonical.h) does not either.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "syno/graph/primitive.h"
 #include "syno/graph/shape.h"
 #include "syno/sizes/variables.h"
+#include "syno/support/inline_vector.h"
 
 namespace syno {
 
@@ -24,13 +26,23 @@ struct Coordinate {
   std::int16_t step = -1;
   /// Which result of that step; for an output iterator, the output dimension.
   std::int16_t index = 0;
+  /// The number of views from an iterator or reduction to it.
+  std::int16_t chain = 0;
+  /// How many weights hold it.
+  std::int16_t shares = 0;
+  /// Made of reductions alone.
+  bool reductions_only = false;
+  /// Made of a causal output dimension.
+  bool causal = false;
+  /// Whether a weight holds it or something that it is made of.
+  bool seen_by_weight = false;
 
   friend bool operator==(const Coordinate&, const Coordinate&) = default;
 };
 
 /// A weight tensor: its dimensions, ordered by coordinate.
 struct Weight {
-  std::vector<CoordinateId> dims;
+  InlineVector<CoordinateId, 8> dims;
   /// The contraction that made it.
   std::int16_t step = -1;
 
@@ -38,8 +50,15 @@ struct Weight {
   friend bool operator==(const Weight&, const Weight&) = default;
 };
 
+/// Copying a graph of up to a dozen steps takes no heap memory. Its table and output shape are shared with the graph it
+/// was copied from, so threads that copy a lot start from roots of their own.
 class Graph {
  public:
+  using Coordinates = InlineVector<Coordinate, 20>;
+  using Steps = InlineVector<Step, 12>;
+  using Frontier = InlineVector<CoordinateId, 12>;
+  using Weights = InlineVector<Weight, 3>;
+
   Graph() = default;
   /// The empty graph: the frontier holds one iterator an output dimension.
   Graph(VariablesPtr variables, Shape output);
@@ -49,27 +68,36 @@ class Graph {
   /// Returns the step as stored, with `out` filled in.
   const Step& apply(Step step);
 
-  const VariablesPtr& variables() const { return variables_; }
-  const Shape& output() const { return output_; }
-  const std::vector<Coordinate>& coordinates() const { return coordinates_; }
+  /// The empty graph of the same output and table.
+  Graph root() const;
+
+  const VariablesPtr& variables() const { return frame().variables; }
+  const Shape& output() const { return frame().output; }
+  const Coordinates& coordinates() const { return coordinates_; }
   const Coordinate& coordinate(CoordinateId id) const {
     return coordinates_[static_cast<std::size_t>(id)];
   }
   const Size& extent(CoordinateId id) const { return coordinate(id).extent; }
-  const std::vector<Step>& steps() const { return steps_; }
+  const Steps& steps() const { return steps_; }
   /// Coordinates the data is read at, ascending.
-  const std::vector<CoordinateId>& frontier() const { return frontier_; }
-  const std::vector<Weight>& weights() const { return weights_; }
+  const Frontier& frontier() const { return frontier_; }
+  const Weights& weights() const { return weights_; }
 
   bool in_frontier(CoordinateId id) const;
   bool is_iterator(CoordinateId id) const { return coordinate(id).step < 0; }
-  bool is_reduction(CoordinateId id) const;
+  bool is_reduction(CoordinateId id) const {
+    const Step* step = producer(id);
+    return step != nullptr && step->primitive == Primitive::kReduce;
+  }
   /// Whether `id` is made of reductions alone.
-  bool reductions_only(CoordinateId id) const;
+  bool reductions_only(CoordinateId id) const { return coordinate(id).reductions_only; }
   /// The step that produced `id`, or nothing for an output iterator.
-  const Step* producer(CoordinateId id) const;
+  const Step* producer(CoordinateId id) const {
+    const std::int16_t step = coordinate(id).step;
+    return step < 0 ? nullptr : &steps_[static_cast<std::size_t>(step)];
+  }
   /// How many weights hold `id`.
-  int share_count(CoordinateId id) const;
+  int share_count(CoordinateId id) const { return coordinate(id).shares; }
   /// The last weight that holds `id`, or -1.
   int newest_weight(CoordinateId id) const;
   /// How many steps use each primitive; a contraction counts once.
@@ -89,15 +117,24 @@ class Graph {
   friend bool operator==(const Graph& a, const Graph& b);
 
  private:
-  void take(CoordinateId id, const Step& step);
+  /// What never changes and copies share.
+  struct Frame {
+    VariablesPtr variables;
+    Shape output;
+  };
+
+  explicit Graph(std::shared_ptr<const Frame> frame);
+  const Frame& frame() const;
+  void check(const Step& step) const;
+  void check_free(CoordinateId id, const Step& step) const;
+  void add_coordinate(const Step& step, int index, const Size& extent);
   [[noreturn]] void fail(const Step& step, const std::string& message) const;
 
-  VariablesPtr variables_;
-  Shape output_;
-  std::vector<Coordinate> coordinates_;
-  std::vector<Step> steps_;
-  std::vector<CoordinateId> frontier_;
-  std::vector<Weight> weights_;
+  std::shared_ptr<const Frame> frame_;
+  Coordinates coordinates_;
+  Steps steps_;
+  Frontier frontier_;
+  Weights weights_;
 };
 
 }  // namespace syno

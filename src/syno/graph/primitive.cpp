@@ -88,7 +88,7 @@ Step Step::reduce(Size extent) {
   return step;
 }
 
-Step Step::contract(std::vector<SharedDim> dims) {
+Step Step::contract(SharedDims dims) {
   Step step;
   step.primitive = Primitive::kShare;
   step.dims = std::move(dims);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "syno/sizes/size.h"
+#include "syno/support/inline_vector.h"
 
 namespace syno {
 
@@ -44,6 +45,9 @@ struct SharedDim {
   friend bool operator==(const SharedDim&, const SharedDim&) = default;
 };
 
+/// The dimensions of a weight are few: no heap up to eight of them.
+using SharedDims = InlineVector<SharedDim, 8>;
+
 /// One step of building a graph: a primitive and its arguments. All Shares of one weight are one step, a contraction.
 struct Step {
   Primitive primitive = Primitive::kReduce;
@@ -57,7 +61,7 @@ struct Step {
   /// Unfold: pads K-1 before and nothing after.
   bool causal = false;
   /// Share: the dimensions of the new weight.
-  std::vector<SharedDim> dims;
+  SharedDims dims;
 
   friend bool operator==(const Step&, const Step&) = default;
 
@@ -68,7 +72,7 @@ struct Step {
   static Step unfold(CoordinateId in, CoordinateId window, bool causal = false);
   static Step stride(CoordinateId in, Size factor);
   static Step reduce(Size extent);
-  static Step contract(std::vector<SharedDim> dims);
+  static Step contract(SharedDims dims);
 };
 
 struct PrimitiveInfo {

@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "syno/spec/size_values.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
 namespace syno {
 namespace {
-
-bool from_causal(const Graph& graph, CoordinateId id) {
-  if (graph.is_iterator(id))
-    return graph.output()[static_cast<std::size_t>(graph.coordinate(id).index)].causal;
-  const Step* step = graph.producer(id);
-  for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate && from_causal(graph, in)) return true;
-  }
-  return false;
-}
 
 std::int64_t cap(const Limits& limits, Primitive primitive) {
   switch (primitive) {
@@ -31,21 +22,6 @@ std::int64_t cap(const Limits& limits, Primitive primitive) {
     case Primitive::kShare: return limits.max_weights;
   }
   throw InternalError("cap: not a primitive");
-}
-
-// The bindings of `fit` under which test(values) holds.
-template <class Test>
-FitMask where(const Specification& spec, FitMask fit, Test test) {
-  FitMask mask = 0;
-  for (std::size_t b = 0; b < spec.bindings().size(); ++b) {
-    if ((fit >> b & 1) && test(spec.bindings()[b])) mask |= FitMask{1} << b;
-  }
-  return mask;
-}
-
-double value(const Size& size, const Values& values) {
-  const auto exact = size.extent(values);
-  return exact ? static_cast<double>(*exact) : 0.0;
 }
 
 // The product of the coordinates that leave the frontier in a contraction: reductions (indices only weights share) or the
@@ -70,10 +46,9 @@ Size weight_size(const Graph& graph, const Step& step) {
 class FitNarrowing {
  public:
   FitNarrowing(const Specification& spec, FitMask fit) : spec_(spec), fit_(fit) {}
-  template <class Test>
-  void require(Reason name, Test test) {
+  void require(Reason name, FitMask where) {
     if (!failed_.empty()) return;
-    fit_ = where(spec_, fit_, test);
+    fit_ &= where;
     if (!spec_.fit_suffices(fit_)) failed_ = name;
   }
   Reason failed() const { return failed_; }
@@ -102,13 +77,7 @@ Ledger start_ledger(const Specification& spec) {
 }
 
 int chain_length(const Graph& graph, CoordinateId id) {
-  const Step* step = graph.producer(id);
-  if (step == nullptr || step->primitive == Primitive::kReduce) return 0;
-  int longest = 0;
-  for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate) longest = std::max(longest, chain_length(graph, in));
-  }
-  return longest + 1;
+  return graph.coordinate(id).chain;
 }
 
 Charges step_charges(const Specification& spec, const Graph& graph, const Step& step) {
@@ -166,29 +135,30 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
 
   const Charges charges = step_charges(spec, graph, step);
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
+    if (charges[v] == 0) continue;
     next.charges[v] = static_cast<std::int16_t>(next.charges[v] + charges[v]);
-    if (charges[v] != 0 && next.charges[v] > spec.variable(v).budget) return reason::kBudget;
+    if (next.charges[v] > spec.variable(v).budget) return reason::kBudget;
   }
 
+  SizeTable& table = SizeTable::of(spec);
+  table.tidy();
+  const auto values = [&](const Size& size) -> const SizeValues& { return table.at(spec, size); };
+  const std::size_t bindings = spec.bindings().size();
   std::array<Size, 2> in;
   for (int j = 0; j < info.consumes; ++j)
     in[static_cast<std::size_t>(j)] = graph.extent(step.in[static_cast<std::size_t>(j)]);
   const std::array<Size, 2> out =
       info.extents(step, {in.data(), static_cast<std::size_t>(info.consumes)});
+  FitMask fits = spec.full_fit();
   for (int i = 0; i < info.produces; ++i) {
-    if (!spec.legal(out[static_cast<std::size_t>(i)])) return reason::kIllegalSize;
+    const SizeValues& extent = values(out[static_cast<std::size_t>(i)]);
+    if (!extent.legal) return reason::kIllegalSize;
+    fits &= extent.fit;
   }
+  // K times S may be an integer where the factor S is none.
+  if (step.primitive == Primitive::kStride) fits &= values(step.size).fit;
   FitNarrowing narrowing(spec, next.fit);
-  for (int i = 0; i < info.produces; ++i) {
-    narrowing.require(reason::kFit, [&](const Values& values) {
-      return out[static_cast<std::size_t>(i)].extent(values).has_value();
-    });
-  }
-  if (step.primitive == Primitive::kStride) {
-    // K times S may be an integer where the factor S is none.
-    narrowing.require(reason::kFit,
-                      [&](const Values& values) { return step.size.extent(values).has_value(); });
-  }
+  if (info.produces > 0) narrowing.require(reason::kFit, fits);
 
   switch (step.primitive) {
     case Primitive::kShift:
@@ -198,33 +168,34 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
       break;
     case Primitive::kExpand:
       next.repeats = next.repeats * in[0];
-      narrowing.require(reason::kRepeat, [&](const Values& values) {
-        return value(next.repeats, values) <= static_cast<double>(limits.max_repeat);
-      });
+      narrowing.require(
+          reason::kRepeat,
+          values(next.repeats).at_most(static_cast<double>(limits.max_repeat), bindings));
       break;
     case Primitive::kUnfold: {
-      if (step.causal != from_causal(graph, step.in[0])) return reason::kCausal;
-      const Size window = in[1];
-      if (!limits.even_windows) {
-        narrowing.require(reason::kEvenWindow, [&](const Values& values) {
-          return window.extent(values).value_or(0) % 2 == 1;
-        });
+      if (step.causal != graph.coordinate(step.in[0]).causal) return reason::kCausal;
+      const SizeValues& window = values(in[1]);
+      if (!limits.even_windows) narrowing.require(reason::kEvenWindow, window.odd);
+      narrowing.require(reason::kWindow,
+                        window.at_most(static_cast<double>(limits.max_window), bindings));
+      const SizeValues& extent = values(in[0]);
+      FitMask wide = 0;
+      for (std::size_t b = 0; b < bindings; ++b) {
+        wide |= FitMask{extent.values[b] >= limits.min_unfold_ratio * window.values[b]} << b;
       }
-      narrowing.require(reason::kWindow, [&](const Values& values) {
-        return value(window, values) <= static_cast<double>(limits.max_window);
-      });
-      narrowing.require(reason::kUnfoldRatio, [&](const Values& values) {
-        return value(in[0], values) >= limits.min_unfold_ratio * value(window, values);
-      });
+      narrowing.require(reason::kUnfoldRatio, wide);
       break;
     }
     case Primitive::kReduce: {
       next.reductions = next.reductions * step.size;
-      const Size elements = input_elements(spec);
-      narrowing.require(reason::kReductionRatio, [&](const Values& values) {
-        return value(next.reductions, values) <=
-               limits.max_reduction_ratio * value(elements, values);
-      });
+      const SizeValues& reductions = values(next.reductions);
+      const SizeValues& elements = values(input_elements(spec));
+      FitMask few = 0;
+      for (std::size_t b = 0; b < bindings; ++b) {
+        few |= FitMask{reductions.values[b] <= limits.max_reduction_ratio * elements.values[b]}
+               << b;
+      }
+      narrowing.require(reason::kReductionRatio, few);
       break;
     }
     case Primitive::kShare: {
@@ -232,18 +203,15 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
           std::all_of(step.dims.begin(), step.dims.end(),
                       [](const SharedDim& dim) { return dim.role == ShareRole::kKeep; });
       if (all_kept && !limits.element_wise_weights) return reason::kElementWise;
-      const Size params = weight_size(graph, step);
-      const Size dropped = leaving(graph, step, false);
-      const Size joined = leaving(graph, step, true);
-      narrowing.require(reason::kWeightParams, [&](const Values& values) {
-        return value(params, values) >= static_cast<double>(limits.min_weight_params);
-      });
-      narrowing.require(reason::kDropped, [&](const Values& values) {
-        return value(dropped, values) <= static_cast<double>(limits.max_dropped);
-      });
-      narrowing.require(reason::kJoined, [&](const Values& values) {
-        return value(joined, values) <= static_cast<double>(limits.max_joined);
-      });
+      narrowing.require(reason::kWeightParams,
+                        values(weight_size(graph, step))
+                            .at_least(static_cast<double>(limits.min_weight_params), bindings));
+      narrowing.require(reason::kDropped,
+                        values(leaving(graph, step, false))
+                            .at_most(static_cast<double>(limits.max_dropped), bindings));
+      narrowing.require(reason::kJoined,
+                        values(leaving(graph, step, true))
+                            .at_most(static_cast<double>(limits.max_joined), bindings));
       break;
     }
     case Primitive::kSplit:

@@ -1,6 +1,7 @@
 #include "syno/spec/specification.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -178,6 +179,8 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
     total += shares_.back();
   }
   for (double& share : shares_) share /= total;
+  static std::atomic<std::uint64_t> made{0};
+  identity_ = ++made;
   full_fit_ = values_.size() == 64 ? ~FitMask{0} : (FitMask{1} << values_.size()) - 1;
 }
 

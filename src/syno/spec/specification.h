@@ -84,6 +84,8 @@ class Specification {
   std::string why_illegal(const Size& size) const;
   /// The bindings under which `size` is a positive integer.
   FitMask fit(const Size& size) const;
+  /// The same for copies of one specification, different for any two that were made apart; never 0.
+  std::uint64_t identity() const { return identity_; }
   /// "[N, C_in, H, W] -> [N, C_out, H, W]".
   std::string text() const;
   /// Content alone: independent of the order in which variables or bindings were given.
@@ -99,6 +101,7 @@ class Specification {
   std::vector<std::int64_t> multiplicities_;
   std::vector<double> shares_;
   FitMask full_fit_ = 0;
+  std::uint64_t identity_ = 0;
 };
 
 }  // namespace syno
