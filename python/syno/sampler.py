@@ -166,8 +166,10 @@ class Sampler:
 
     def _enumerated(self) -> _core.Enumeration:
         if self._enumeration is None:
+            progress = self._progress
+            watch = progress and (lambda s: progress(s.depth_limit, s.nodes, s.operators))
             self._enumeration = _core.enumerate(
-                self._specification._core, self._rules, 0, self._max_nodes, self._progress
+                self._specification._core, self._rules, 0, self._max_nodes, progress=watch
             )
         return self._enumeration
 
@@ -213,7 +215,7 @@ class Sampler:
         nodes = min(self._max_nodes, _TRIAL_NODES)
         for words, changes in in_words.items():
             trial = wanted.with_changes(**changes)
-            if _core.enumerate(trial._core, self._rules, 0, nodes, None).operators:
+            if _core.enumerate(trial._core, self._rules, 0, nodes).operators:
                 return f"{words}: there are operators then"
         if not self._enumerated().exhausted:
             return f"more than max_nodes={self._max_nodes}: the search ended before its depth"

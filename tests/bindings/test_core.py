@@ -138,7 +138,7 @@ def test_a_callback_can_end_an_enumeration_and_its_exception_comes_through():
         calls.append(progress)
         return False
 
-    found = _core.enumerate(spec, _core.RuleSet(), 0, 100_000, stop)
+    found = _core.enumerate(spec, _core.RuleSet(), 0, 100_000, progress=stop)
     assert len(calls) == 1
     assert not found.exhausted
 
@@ -146,4 +146,4 @@ def test_a_callback_can_end_an_enumeration_and_its_exception_comes_through():
         raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        _core.enumerate(spec, _core.RuleSet(), 0, 100_000, fail)
+        _core.enumerate(spec, _core.RuleSet(), 0, 100_000, progress=fail)

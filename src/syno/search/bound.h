@@ -6,15 +6,13 @@
 // operators found with every mode.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
-#include "syno/graph/graph.h"
 #include "syno/rules/catalogue.h"
-#include "syno/search/size_space.h"
-#include "syno/spec/ledger.h"
-#include "syno/support/hash.h"
+#include "syno/search/reshape.h"
+#include "syno/search/state.h"
 
 namespace syno {
 
@@ -24,64 +22,98 @@ enum class BoundMode : std::uint8_t {
   kFull,   ///< kinds of coordinates, caps and budgets too
 };
 
+inline constexpr Reason kBoundReason = "completion_bound";
+
 class CompletionBound {
  public:
-  CompletionBound(const Specification& spec, const RuleSet& rules, SizeSpace& sizes,
-                  BoundMode mode);
+  /// Keeps a reference to `space`.
+  CompletionBound(StateSpace& space, const RuleSet& rules, BoundMode mode);
 
-  /// Whether `graph` may become an operator with at most `steps` more steps, none of them a Reduce.
-  bool may_complete(const Graph& graph, const Ledger& ledger, int steps);
-
+  BoundMode mode() const { return mode_; }
+  /// Whether a graph in this state may become an operator with at most `steps` more steps, none of them a Reduce.
+  bool may_complete(const State& state, int steps);
   /// Whether a graph of reductions alone, or any that has more of them, may become an operator with `steps` more steps.
-  /// Counts coordinates only, so it can only get worse with more reductions.
-  bool may_complete_with_more(const Graph& graph, int steps);
+  bool may_complete_with_more(const State& state, int steps);
+
+  /// Entries of the memo table, and how many times it was asked.
+  std::size_t entries() const { return used_; }
+  std::size_t bytes() const { return table_.size() * sizeof(Entry); }
+  std::int64_t asked() const { return asked_; }
 
  private:
-  enum Kind : std::uint8_t { kLeaves, kBareReduction, kSharedReduction, kStays };
-  struct Coordinate {
-    SizeId size;
-    Kind kind;
-    friend auto operator<=>(const Coordinate&, const Coordinate&) = default;
+  enum Kind : std::uint32_t {
+    kLeaves,         ///< can leave as an outer index
+    kBareReduction,  ///< a Reduce that no weight holds
+    kBarePiece,      ///< a Merge result made of reductions that no weight holds
+    kHeldReduction,  ///< a Reduce, or such a piece, that a weight holds
+    kStays,          ///< can neither leave nor be held to any use
   };
-  struct State {
-    std::vector<Coordinate> frontier;
+  /// Size and kind in one number, so that a frontier sorts by size first.
+  using Piece = std::uint32_t;
+  static constexpr std::uint32_t kKindBits = 3;
+  static Piece piece(SizeId size, Kind kind) {
+    return static_cast<std::uint32_t>(size) << kKindBits | kind;
+  }
+  static SizeId size_of(Piece piece) { return static_cast<SizeId>(piece >> kKindBits); }
+  static Kind kind_of(Piece piece) { return static_cast<Kind>(piece & ((1U << kKindBits) - 1)); }
+
+  struct Frontier {
+    std::array<Piece, kMaxFrontier> pieces;
+    std::uint8_t size = 0;
     std::int8_t splits = 0;
     std::int8_t merges = 0;
     std::int8_t unfolds = 0;
     std::int8_t strides = 0;
     std::int8_t weights = 0;
     bool weighted = false;
-    Charges left{};
+    std::array<std::int8_t, kMaxVariables> left{};
+
+    void insert(Piece piece);
+    void erase(std::size_t place);
   };
-  struct Known {
-    std::int8_t refuted = -1;
-    std::int8_t proved = 127;
+  /// Depths refuted and proved, and the rest of the hash: 16 bytes.
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint64_t check : 48 = 0;
+    std::uint64_t refuted : 8 = 0;
+    std::uint64_t proved : 8 = 0;
   };
 
-  /// Whether a coordinate of this kind and size can leave in a contraction.
-  bool can_leave(const Coordinate& coordinate) const;
-  Kind kind_of(const Graph& graph, CoordinateId id) const;
-  bool feasible(const State& state, int steps);
-  bool is_complete(const State& state) const;
-  bool out_of_reach(const State& state, int steps) const;
-  bool try_contractions(const State& state, int steps);
-  bool try_splits(const State& state, int steps);
-  bool try_windows(const State& state, int steps);
-  bool try_merges(const State& state, int steps);
-  bool try_strides(const State& state, int steps);
-  bool try_repeats(const State& state, int steps);
+  Kind kind_of(const Slot& slot) const;
+  bool can_leave(Piece piece) const;
+  Frontier frontier(const State& state) const;
+  bool feasible(Frontier& frontier, int steps);
+  bool is_complete(const Frontier& frontier) const;
+  bool out_of_reach(const Frontier& frontier, int steps) const;
+  bool reshape_refutes(const Frontier& frontier, int steps);
+  bool try_contractions(const Frontier& frontier, int steps);
+  bool try_splits(const Frontier& frontier, int steps);
+  bool try_windows(const Frontier& frontier, int steps);
+  bool try_merges(const Frontier& frontier, int steps);
+  bool try_strides(const Frontier& frontier, int steps);
+  bool try_repeats(const Frontier& frontier, int steps);
+  /// Whether `part` may go into a coordinate of size `into` (kNoSize: into a window).
+  bool may_pool(const Frontier& frontier, Piece part, SizeId into) const;
+  void clamp(Frontier& frontier) const;
   /// Takes the primary powers of `size` from the budgets; false when they do not suffice.
-  bool charge_share(Charges& left, const Size& size) const;
-  Hash128 key(const State& state) const;
+  bool charge_share(std::array<std::int8_t, kMaxVariables>& left, SizeId size) const;
+  Entry& find(std::uint64_t key, std::uint64_t check);
+  /// The entry, made where there is none. The reference holds until the next call.
+  Entry& remember(std::uint64_t key, std::uint64_t check);
+  void grow();
 
   const Specification& spec_;
+  StateSpace& space_;
   SizeSpace& sizes_;
   BoundMode mode_;
   bool restrict_dropped_;
   bool restrict_windows_;
   std::vector<SizeId> target_;
-  Size target_product_;
-  std::unordered_map<Hash128, Known> known_;
+  std::array<std::int8_t, kMaxVariables> target_powers_{};
+  Reshape reshape_;
+  std::vector<Entry> table_;
+  std::size_t used_ = 0;
+  std::int64_t asked_ = 0;
 };
 
 }  // namespace syno

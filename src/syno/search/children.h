@@ -3,22 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "syno/graph/graph.h"
 #include "syno/rules/catalogue.h"
 #include "syno/search/bound.h"
-#include "syno/search/size_space.h"
+#include "syno/search/space.h"
 #include "syno/spec/ledger.h"
 
 namespace syno {
-
-/// Rejections by named reason, for one search.
-using Rejections = std::map<std::string, std::int64_t, std::less<>>;
-
-inline constexpr Reason kBoundReason = "completion_bound";
 
 /// A partial graph with what it has used of its specification.
 struct PartialGraph {
@@ -28,7 +22,7 @@ struct PartialGraph {
 
 class ChildGenerator {
  public:
-  /// Keeps references: `spec` outlives the generator.
+  /// Keeps a reference: `spec` outlives the generator.
   ChildGenerator(const Specification& spec, RuleSet rules, BoundMode bound = BoundMode::kFull);
 
   PartialGraph root() const;
@@ -43,19 +37,15 @@ class ChildGenerator {
   const Specification& specification() const { return spec_; }
   const RuleSet& rules() const { return rules_; }
   const Rejections& rejections() const { return rejections_; }
-  void count(Reason reason) { ++rejections_[std::string(reason)]; }
-  CompletionBound& bound() { return bound_; }
 
  private:
-  void add_others(const PartialGraph& parent, std::vector<Step>& steps);
-  void add_reductions(const PartialGraph& parent, std::vector<Step>& steps);
-  void add_contractions(const PartialGraph& parent, std::vector<Step>& steps);
   /// The first reason against `step`, or empty.
-  std::string reason_against(const PartialGraph& parent, const Step& step, std::int64_t max_depth);
+  std::string reason_against(const PartialGraph& parent, const State& state, const Step& step,
+                             std::int64_t max_depth);
 
   const Specification& spec_;
   RuleSet rules_;
-  SizeSpace sizes_;
+  StateSpace space_;
   CompletionBound bound_;
   Rejections rejections_;
 };

@@ -1,152 +1,477 @@
 #include "syno/search/enumerate.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <numeric>
-#include <tuple>
+#include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "syno/access/key.h"
-#include "syno/graph/canonical.h"
 #include "syno/search/accept.h"
+#include "syno/search/marks.h"
+#include "syno/support/error.h"
 #include "syno/support/random.h"
 
 namespace syno {
 namespace {
 
-constexpr std::int64_t kProgressEvery = 256;
+using Clock = std::chrono::steady_clock;
 
-// What is known of a complete structure; it is judged once, however many depth limits meet it.
-struct Judged {
-  bool accepted = false;
-  Hash128 key;
-  std::string reason;
+// Parents that a thread takes at once.
+constexpr std::uint32_t kChunk = 32;
+constexpr std::size_t kShards = 64;
+
+// A child that one of its parents may take. Of several parents the first one counts, so that nothing depends on who
+// came first in time.
+struct Candidate {
+  Hash128 mark;
+  std::uint32_t parent = 0;
+  std::uint32_t ordinal = 0;
+  SpaceMove move;
+
+  std::uint64_t order() const { return static_cast<std::uint64_t>(parent) << 32 | ordinal; }
 };
 
-// One depth-first listing for one depth limit.
-class Listing {
+// The children found on one level so far, by mark.
+class Level {
  public:
-  Listing(ChildGenerator& generator, const EnumerateOptions& options,
-          const EnumerateProgress& progress, std::unordered_map<Hash128, Judged>& judged)
-      : generator_(generator), options_(options), progress_(progress), judged_(judged) {}
-
-  /// False when the budget ended first.
-  bool run(std::int64_t depth_limit, std::int64_t nodes_before) {
-    depth_limit_ = depth_limit;
-    nodes_ = nodes_before;
-    return visit(generator_.root());
+  // Whether a parent before `order` has this child already.
+  bool known(const Hash128& mark, std::uint64_t order) {
+    Shard& shard = shards_[mark.high % kShards];
+    const std::lock_guard lock(shard.mutex);
+    const auto place = shard.children.find(mark);
+    return place != shard.children.end() && place->second.order() < order;
   }
-
-  std::int64_t nodes() const { return nodes_; }
-  std::int64_t graphs() const { return graphs_; }
-  std::int64_t structures() const { return structures_; }
-  std::vector<FoundOperator> take() {
-    std::sort(found_.begin(), found_.end(), [](const FoundOperator& a, const FoundOperator& b) {
-      return a.depth != b.depth ? a.depth < b.depth : a.key < b.key;
-    });
-    return std::move(found_);
+  void insert(const Candidate& candidate) {
+    Shard& shard = shards_[candidate.mark.high % kShards];
+    const std::lock_guard lock(shard.mutex);
+    const auto [place, is_new] = shard.children.try_emplace(candidate.mark, candidate);
+    if (is_new) {
+      size_.fetch_add(1, std::memory_order_relaxed);
+    } else if (candidate.order() < place->second.order()) {
+      place->second = candidate;
+    }
+  }
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  // The order of the parent that counts, for a child that has one.
+  std::optional<std::uint64_t> order(const Hash128& mark) const {
+    const Shard& shard = shards_[mark.high % kShards];
+    const auto place = shard.children.find(mark);
+    if (place == shard.children.end()) return std::nullopt;
+    return place->second.order();
+  }
+  std::vector<Candidate> take() {
+    std::vector<Candidate> all;
+    all.reserve(size());
+    for (Shard& shard : shards_) {
+      for (auto& [mark, candidate] : shard.children) all.push_back(std::move(candidate));
+      shard.children.clear();
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
+    return all;
   }
 
  private:
-  bool visit(const PartialGraph& partial) {
-    // A graph that several paths reach is the same with the same number of steps, so one visit is enough.
-    if (!seen_.insert(structure_hash(partial.graph)).second) return true;
-    if (++nodes_ > options_.max_nodes) return false;
-    if (nodes_ % kProgressEvery == 0 && progress_ &&
-        !progress_(depth_limit_, nodes_, static_cast<std::int64_t>(found_.size()))) {
-      return false;
-    }
-    complete(partial);
-    for (const Step& step : generator_.steps(partial, depth_limit_)) {
-      if (!visit(generator_.child(partial, step))) return false;
-    }
-    return true;
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<Hash128, Candidate> children;
+  };
+  std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> size_{0};
+};
+
+// An operator that passes all conditions.
+struct Accepted {
+  std::uint32_t node = 0;
+  std::uint32_t matching = 0;
+  std::int32_t depth = 0;
+  Hash128 key;
+  Hash128 structure;
+  std::int64_t macs = 0;
+
+  // Among equal operators the one with the fewest steps is kept, then the cheaper, then the one with the smaller
+  // structure: a choice that does not depend on which was met first.
+  auto rank() const { return std::tuple(depth, macs, structure); }
+};
+
+// What one thread owns: tables, caches and the way from the root to the graph it looks at.
+class Worker {
+ public:
+  Worker(const Specification& spec, const EnumerateOptions& options)
+      : spec_(spec),
+        options_(options),
+        space_(spec),
+        bound_(space_, options.rules, options.bound),
+        drop_restricted_(options.rules.is_on("R8")) {
+    path_.push_back({0, space_.root(), Graph(spec.variables(), spec.output()), Marks(space_)});
   }
 
-  void complete(const PartialGraph& partial) {
-    const Specification& spec = generator_.specification();
-    const auto matches = matchings(partial.graph, spec.input(), spec.passed_through());
-    graphs_ += !matches.empty();
-    for (const std::vector<CoordinateId>& match : matches) {
-      const Operator op(partial.graph, spec.input(), match);
-      const auto [place, is_new] = judged_.try_emplace(op.structure());
-      if (is_new) place->second = judge(op.in_table(spec.variables()));
-      if (!place->second.accepted) {
-        generator_.count(place->second.reason);
+  void visit(const Space& listed, std::uint32_t node, int limit, Level& level) {
+    const PathEntry& here = reach(listed, node);
+    complete(here);
+    if (here.state.depth < limit) expand(here, limit, level);
+  }
+
+  // Counts what rules refused on this level, as far as it would have been asked in order.
+  void settle(const Level& level) {
+    for (const Refused& refused : refused_) {
+      const auto order = level.order(refused.mark);
+      if (!order || *order > refused.order) ++rejections_[refused.rule];
+    }
+    refused_.clear();
+  }
+
+  std::vector<std::uint32_t>& graphs() { return graphs_; }
+  std::vector<Accepted>& accepted() { return accepted_; }
+  Rejections& rejections() { return rejections_; }
+  std::size_t bytes() const { return bound_.bytes(); }
+  Hash128& mark_sum() { return mark_sum_; }
+  void count_reasons() {
+    for (const auto& [reason, count] : reasons_) rejections_[std::string(reason)] += count;
+    reasons_.clear();
+  }
+  void forget() {
+    count_reasons();
+    graphs_.clear();
+    accepted_.clear();
+    rejections_.clear();
+    refused_.clear();
+    mark_sum_ = Hash128{};
+    path_.erase(path_.begin() + 1, path_.end());
+  }
+
+ private:
+  struct PathEntry {
+    std::uint32_t node;
+    State state;
+    Graph graph;
+    Marks marks;
+  };
+  struct Refused {
+    Hash128 mark;
+    std::uint64_t order;
+    std::string rule;
+  };
+
+  // Neighbours in a level share most of their way from the root.
+  const PathEntry& reach(const Space& listed, std::uint32_t node) {
+    chain_.clear();
+    for (std::uint32_t at = node; at != 0; at = listed.nodes[at].parent) chain_.push_back(at);
+    std::reverse(chain_.begin(), chain_.end());
+    std::size_t common = 0;
+    while (common < chain_.size() && common + 1 < path_.size() &&
+           path_[common + 1].node == chain_[common])
+      ++common;
+    path_.erase(path_.begin() + static_cast<std::ptrdiff_t>(common) + 1, path_.end());
+    for (std::size_t i = common; i < chain_.size(); ++i) {
+      PathEntry next = path_.back();
+      next.node = chain_[i];
+      const Step step = step_of_move(next.graph, listed.moves[listed.nodes[chain_[i]].move]);
+      const Move move = space_.move(next.state, step);
+      next.marks.advance(space_, next.state, move);
+      ensure(space_.advance(next.state, move).empty(), "a listed graph is not admitted");
+      next.graph.apply(step);
+      path_.push_back(std::move(next));
+    }
+    return path_.back();
+  }
+
+  void count(Reason reason) {
+    for (auto& [known, count] : reasons_) {
+      if (known.data() == reason.data()) {
+        ++count;
+        return;
+      }
+    }
+    reasons_.emplace_back(reason, 1);
+  }
+
+  void expand(const PathEntry& here, int limit, Level& level) {
+    space_.moves(here.state, drop_restricted_, moves_);
+    for (std::uint32_t ordinal = 0; ordinal < moves_.size(); ++ordinal) {
+      const Move& move = moves_[ordinal];
+      State child = here.state;
+      if (const Reason why = space_.advance(child, move); !why.empty()) {
+        count(why);
         continue;
       }
-      ++structures_;
-      const auto [first, is_new_key] = by_key_.try_emplace(place->second.key, found_.size());
-      if (is_new_key) {
-        found_.push_back({op, place->second.key, op.graph().depth()});
+      const int left = limit - child.depth;
+      const bool alive = move.primitive == Primitive::kReduce
+                             ? bound_.may_complete_with_more(child, left)
+                             : bound_.may_complete(child, left);
+      if (!alive) {
+        count(kBoundReason);
         continue;
       }
-      generator_.count("repeated_key");
-      replace_if_better(found_[first->second], op);
+      Candidate candidate;
+      candidate.mark = here.marks.after(space_, here.state, move);
+      candidate.parent = here.node;
+      candidate.ordinal = ordinal;
+      if (level.known(candidate.mark, candidate.order())) continue;
+      const Step step = space_.step(here.state, move);
+      if (const Rule* rule = options_.rules.first_refusal({spec_, here.graph, step})) {
+        refused_.push_back({candidate.mark, candidate.order(),
+                            std::string(rule->id) + " " + std::string(rule->name)});
+        continue;
+      }
+      candidate.move = {move.primitive, move.a,     move.b,   move.causal,
+                        move.amount,    move.roles, step.size};
+      level.insert(candidate);
     }
   }
 
-  // Among equal operators the one with the fewest steps stays, then the cheaper, then the one with the smaller structure:
-  // a choice that does not depend on which was met first.
-  void replace_if_better(FoundOperator& kept, const Operator& op) const {
-    const auto rank = [&](const Operator& candidate) {
-      return std::tuple(candidate.graph().depth(),
-                        total_macs(candidate, generator_.specification()), candidate.structure());
+  void complete(const PathEntry& here) {
+    if (!is_complete(here.state)) return;
+    const auto matches = matchings(here.graph, spec_.input(), spec_.passed_through());
+    if (matches.empty()) return;
+    graphs_.push_back(here.node);
+    int good = 0;
+    for (std::uint32_t m = 0; m < matches.size(); ++m) {
+      const Operator op = Operator(here.graph, spec_.input(), matches[m]);
+      const Operator local = op.in_table(spec_.variables());
+      if (options_.quality) {
+        const auto against = quality_and_cost_refusals(local, spec_);
+        if (!against.empty()) {
+          ++rejections_[against.front().reason];
+          continue;
+        }
+      }
+      ++good;
+      Accepted accepted;
+      accepted.node = here.node;
+      accepted.matching = m;
+      accepted.depth = here.state.depth;
+      accepted.structure = op.structure();
+      if (options_.keys) {
+        accepted.key = semantic_key(local, spec_.bindings());
+        accepted.macs = total_macs(local, spec_);
+      }
+      accepted_.push_back(accepted);
+    }
+    if (good == 0) return;
+    const Hash128 part = Hasher("graph").add(here.marks.mark(here.state)).add(good).finish();
+    mark_sum_.high += part.high;
+    mark_sum_.low += part.low;
+  }
+
+  // A quick look at the sizes.
+  bool is_complete(const State& state) {
+    if (state.count(Primitive::kShare) == 0 && options_.quality) return false;
+    if (state.size != spec_.input().size()) return false;
+    std::array<SizeId, kMaxFrontier> now;
+    for (std::size_t i = 0; i < state.size; ++i) now[i] = state.slots[i].size;
+    if (target_.empty()) {
+      for (const Dimension& dim : spec_.input()) target_.push_back(space_.sizes().intern(dim.size));
+      std::sort(target_.begin(), target_.end());
+    }
+    std::sort(now.begin(), now.begin() + state.size);
+    return std::equal(target_.begin(), target_.end(), now.begin());
+  }
+
+  const Specification& spec_;
+  const EnumerateOptions& options_;
+  StateSpace space_;
+  CompletionBound bound_;
+  bool drop_restricted_;
+  std::vector<PathEntry> path_;
+  std::vector<std::uint32_t> chain_;
+  std::vector<Move> moves_;
+  std::vector<SizeId> target_;
+  std::vector<std::uint32_t> graphs_;
+  std::vector<Accepted> accepted_;
+  std::vector<Refused> refused_;
+  std::vector<std::pair<Reason, std::int64_t>> reasons_;
+  Rejections rejections_;
+  Hash128 mark_sum_;
+};
+
+class Lister {
+ public:
+  Lister(const Specification& spec, const EnumerateOptions& options,
+         const EnumerateProgress& progress)
+      : spec_(spec), options_(options), progress_(progress), started_(Clock::now()) {
+    std::size_t threads = static_cast<std::size_t>(options.threads);
+    if (options.threads <= 0) threads = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t t = 0; t < threads; ++t)
+      workers_.push_back(std::make_unique<Worker>(spec, options));
+  }
+
+  Space run() {
+    const std::int64_t limit = options_.max_depth > 0
+                                   ? std::min(options_.max_depth, spec_.limits().max_depth)
+                                   : spec_.limits().max_depth;
+    Space result(spec_);
+    std::int64_t complete_depth = 0;
+    bool exhausted = false;
+    std::int64_t depth = std::clamp<std::int64_t>(options_.first_depth, 1, limit);
+    for (; depth <= limit; ++depth) {
+      Space space = list(static_cast<int>(depth));
+      if (!stopped_) {
+        complete_depth = depth;
+        exhausted = depth == limit;
+      }
+      if (!stopped_ || result.operators.empty()) result = std::move(space);
+      if (stopped_) break;
+    }
+    result.rules = options_.rules.version();
+    result.complete_depth = complete_depth;
+    result.exhausted = exhausted;
+    result.visited = visited_;
+    return result;
+  }
+
+ private:
+  Space list(int limit) {
+    Space space(spec_);
+    space.depth_limit = limit;
+    space.nodes.push_back({});
+    space.levels = {0, 1};
+    for (auto& worker : workers_) worker->forget();
+    std::map<SpaceMove, std::uint32_t> moves;
+    for (int depth = 0; depth <= limit && !stopped_; ++depth) {
+      const std::uint32_t begin = space.levels[static_cast<std::size_t>(depth)];
+      const std::uint32_t end = space.levels[static_cast<std::size_t>(depth) + 1];
+      if (begin == end) break;
+      Level next;
+      visit(space, begin, end, limit, next);
+      for (auto& worker : workers_) worker->settle(next);
+      for (const Candidate& child : next.take()) {
+        const auto [place, is_new] =
+            moves.try_emplace(child.move, static_cast<std::uint32_t>(space.moves.size()));
+        if (is_new) space.moves.push_back(child.move);
+        space.nodes.push_back({child.parent, place->second});
+      }
+      space.levels.push_back(static_cast<std::uint32_t>(space.nodes.size()));
+    }
+    collect(space);
+    return space;
+  }
+
+  void visit(const Space& space, std::uint32_t begin, std::uint32_t end, int limit, Level& next) {
+    std::atomic<std::uint32_t> place{begin};
+    std::atomic<bool> stop{false};
+    std::exception_ptr failure;
+    std::mutex failure_mutex;
+    const auto work = [&](Worker& worker, bool reports) {
+      try {
+        while (!stop.load(std::memory_order_relaxed)) {
+          const std::uint32_t from = place.fetch_add(kChunk, std::memory_order_relaxed);
+          if (from >= end) return;
+          const std::uint32_t to = std::min(end, from + kChunk);
+          for (std::uint32_t node = from; node < to; ++node) worker.visit(space, node, limit, next);
+          if (reports && must_stop(space, begin, to, end, limit, next)) stop = true;
+        }
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+        stop = true;
+      }
     };
-    if (rank(op) < rank(kept.op)) kept = {op, kept.key, op.graph().depth()};
+    // A level of a few graphs is not worth the threads.
+    const std::size_t threads = end - begin > 2 * kChunk ? workers_.size() : 1;
+    std::vector<std::thread> helpers;
+    for (std::size_t t = 1; t < threads; ++t)
+      helpers.emplace_back([&, t] { work(*workers_[t], false); });
+    work(*workers_[0], true);
+    for (std::thread& helper : helpers) helper.join();
+    if (failure) std::rethrow_exception(failure);
+    stopped_ = stopped_ || stop;
+    visited_ += end - begin;
   }
 
-  Judged judge(const Operator& op) const {
-    Judged judged;
-    if (options_.quality) {
-      const auto against = quality_and_cost_refusals(op, generator_.specification());
-      if (!against.empty()) {
-        judged.reason = against.front().reason;
-        return judged;
-      }
+  bool must_stop(const Space& space, std::uint32_t begin, std::uint32_t now, std::uint32_t end,
+                 int limit, const Level& next) {
+    const auto listed = static_cast<std::int64_t>(now - begin) + visited_;
+    if (listed + static_cast<std::int64_t>(next.size()) > options_.max_nodes) return true;
+    const auto since = std::chrono::duration<double>(Clock::now() - started_).count();
+    if (options_.max_seconds > 0 && since > options_.max_seconds) return true;
+    if (options_.max_memory > 0) {
+      std::size_t bytes = space.nodes.size() * sizeof(SpaceNode) +
+                          next.size() * (sizeof(Candidate) + 4 * sizeof(void*));
+      for (const auto& worker : workers_) bytes += worker->bytes();
+      if (static_cast<std::int64_t>(bytes) > options_.max_memory) return true;
     }
-    judged.accepted = true;
-    judged.key = semantic_key(op, generator_.specification().bindings());
-    return judged;
+    if (!progress_ || since - reported_ < 0.05) return false;
+    reported_ = since;
+    EnumerateStatus status;
+    status.depth_limit = limit;
+    status.level = static_cast<std::int64_t>(space.levels.size()) - 2;
+    status.nodes = listed;
+    status.operators = static_cast<std::int64_t>(workers_[0]->accepted().size()) *
+                       static_cast<std::int64_t>(workers_.size());
+    status.level_share = static_cast<double>(now - begin) / static_cast<double>(end - begin);
+    return !progress_(status);
   }
 
-  ChildGenerator& generator_;
+  void collect(Space& space) {
+    std::vector<Accepted> accepted;
+    Hash128 sum{};
+    for (auto& worker : workers_) {
+      worker->count_reasons();
+      space.graphs.insert(space.graphs.end(), worker->graphs().begin(), worker->graphs().end());
+      accepted.insert(accepted.end(), worker->accepted().begin(), worker->accepted().end());
+      for (const auto& [reason, count] : worker->rejections()) space.rejections[reason] += count;
+      sum.high += worker->mark_sum().high;
+      sum.low += worker->mark_sum().low;
+    }
+    std::sort(space.graphs.begin(), space.graphs.end());
+    space.structures = static_cast<std::int64_t>(accepted.size());
+    space.mark_sum = sum;
+    std::sort(accepted.begin(), accepted.end(), [](const Accepted& a, const Accepted& b) {
+      return std::tuple(a.key, a.rank(), a.node) < std::tuple(b.key, b.rank(), b.node);
+    });
+    if (options_.keys) {
+      const auto first =
+          std::unique(accepted.begin(), accepted.end(),
+                      [](const Accepted& a, const Accepted& b) { return a.key == b.key; });
+      const auto repeated = accepted.end() - first;
+      if (repeated > 0) space.rejections["repeated_key"] = repeated;
+      accepted.erase(first, accepted.end());
+    }
+    std::sort(accepted.begin(), accepted.end(), [](const Accepted& a, const Accepted& b) {
+      return std::tuple(a.depth, a.key, a.node, a.matching) <
+             std::tuple(b.depth, b.key, b.node, b.matching);
+    });
+    for (const Accepted& one : accepted)
+      space.operators.push_back({one.node, one.matching, one.key});
+  }
+
+  const Specification& spec_;
   const EnumerateOptions& options_;
   const EnumerateProgress& progress_;
-  std::unordered_map<Hash128, Judged>& judged_;
-  std::int64_t depth_limit_ = 0;
-  std::int64_t nodes_ = 0;
-  std::int64_t graphs_ = 0;
-  std::int64_t structures_ = 0;
-  std::unordered_set<Hash128> seen_;
-  std::unordered_map<Hash128, std::size_t> by_key_;
-  std::vector<FoundOperator> found_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Clock::time_point started_;
+  double reported_ = 0;
+  bool stopped_ = false;
+  std::int64_t visited_ = 0;
 };
 
 }  // namespace
 
+Space list_space(const Specification& spec, const EnumerateOptions& options,
+                 const EnumerateProgress& progress) {
+  return Lister(spec, options, progress).run();
+}
+
 Enumeration enumerate(const Specification& spec, const EnumerateOptions& options,
                       const EnumerateProgress& progress) {
-  ChildGenerator generator(spec, options.rules, options.bound);
-  const std::int64_t limit = options.max_depth > 0
-                                 ? std::min(options.max_depth, spec.limits().max_depth)
-                                 : spec.limits().max_depth;
+  const Space space = list_space(spec, options, progress);
   Enumeration result;
-  std::unordered_map<Hash128, Judged> judged;
-  for (std::int64_t depth = 1; depth <= limit; ++depth) {
-    Listing listing(generator, options, progress, judged);
-    const bool complete = listing.run(depth, result.nodes);
-    result.nodes = std::min(listing.nodes(), options.max_nodes);
-    if (complete || result.operators.empty()) {
-      result.graphs = listing.graphs();
-      result.structures = listing.structures();
-      result.operators = listing.take();
-    }
-    if (!complete) break;
-    result.complete_depth = depth;
-    result.exhausted = depth == limit;
+  for (std::size_t i = 0; i < space.operators.size(); ++i) {
+    result.operators.push_back(
+        {space.op(spec, i), space.operators[i].key, space.depth(space.operators[i].node)});
   }
-  result.rejections = generator.rejections();
+  result.graphs = static_cast<std::int64_t>(space.graphs.size());
+  result.structures = space.structures;
+  result.nodes = std::min(space.visited, options.max_nodes);
+  result.complete_depth = space.complete_depth;
+  result.exhausted = space.exhausted;
+  result.rejections = space.rejections;
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Enumeration: all operators of a specification, by iterative deepening up to a budget of nodes.
+// Enumeration: all operators of a specification, level by level under growing depth limits, up to a budget.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "syno/graph/operator.h"
-#include "syno/search/children.h"
+#include "syno/rules/catalogue.h"
+#include "syno/search/bound.h"
+#include "syno/search/space.h"
 
 namespace syno {
 
@@ -16,11 +18,39 @@ struct EnumerateOptions {
   std::int64_t max_depth = 0;
   /// Partial graphs visited over all depth limits.
   std::int64_t max_nodes = 30'000;
+  /// Bytes for partial graphs and tables; 0 for no limit.
+  std::int64_t max_memory = 0;
+  /// 0 for no limit. Where it ends the enumeration, the result depends on the machine.
+  double max_seconds = 0;
+  /// 0 for as many as the machine has cores. The result does not depend on it.
+  int threads = 1;
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
   /// Whether quality conditions and windows of multiply-adds and parameters apply; off for counting raw structures.
   bool quality = true;
+  /// Whether operators are compared by their keys; off, every structure is listed and has the key 0.
+  bool keys = true;
+  /// The depth limit to begin with; smaller ones are contained in it.
+  std::int64_t first_depth = 1;
 };
+
+/// What an enumeration has reached, and whether it should go on.
+struct EnumerateStatus {
+  std::int64_t depth_limit = 0;
+  std::int64_t level = 0;
+  std::int64_t nodes = 0;
+  std::int64_t operators = 0;
+  /// Of the graphs of this level, those visited.
+  double level_share = 0;
+};
+/// Called now and then from the calling thread; returning false stops the enumeration like a spent budget.
+using EnumerateProgress = std::function<bool(const EnumerateStatus&)>;
+
+/// The space of `spec`. Deterministic unless time ends it: the same arguments give the same space whatever the number of
+/// threads. When a budget ends inside a depth limit, the space of the last complete limit is returned (or, when there
+/// is none with an operator, what was found so far).
+Space list_space(const Specification& spec, const EnumerateOptions& options,
+                 const EnumerateProgress& progress = {});
 
 struct FoundOperator {
   Operator op;
@@ -36,6 +66,7 @@ struct Enumeration {
   std::int64_t graphs = 0;
   /// Structures met that pass all conditions, before keys are compared.
   std::int64_t structures = 0;
+  /// Partial graphs visited over all depth limits.
   std::int64_t nodes = 0;
   /// The largest depth limit that was listed completely.
   std::int64_t complete_depth = 0;
@@ -44,12 +75,7 @@ struct Enumeration {
   Rejections rejections;
 };
 
-/// Called now and then with (depth limit, nodes, operators); returning false stops the enumeration like a spent budget.
-using EnumerateProgress = std::function<bool(std::int64_t, std::int64_t, std::int64_t)>;
-
-/// Lists the operators of `spec`. Deterministic: the same arguments give the same operators in the same order. When the
-/// budget ends inside a depth limit, the operators of the last complete limit are returned (or, when that has none,
-/// those found so far).
+/// list_space with the operators written out.
 Enumeration enumerate(const Specification& spec, const EnumerateOptions& options,
                       const EnumerateProgress& progress = {});
 

@@ -5,10 +5,9 @@
 namespace syno {
 namespace {
 
-std::uint64_t pair_key(SizeId a, SizeId b) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 |
-         static_cast<std::uint32_t>(b);
-}
+// A number that no pair of sizes has.
+constexpr SizeId kUnknown = -2;
+constexpr FitMask kUnknownFit = ~FitMask{0} - 1;
 
 }  // namespace
 
@@ -47,43 +46,56 @@ SizeId SizeSpace::intern(const Size& size) {
   entry.size = size;
   for (const Values& values : spec_.bindings())
     entry.values.push_back(size.extent(values).value_or(0));
-  entry.usable = spec_.legal(size) && spec_.fit_suffices(spec_.fit(size));
+  entry.legal = spec_.legal(size);
+  entry.fit = spec_.fit(size);
+  entry.usable = entry.legal && spec_.fit_suffices(entry.fit);
+  for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
+    const std::int64_t value = entry.values[b];
+    const bool odd = value % 2 == 1 || (value > 0 && spec_.limits().even_windows);
+    if (odd && value <= spec_.limits().max_window) entry.window_fit |= FitMask{1} << b;
+  }
   if (entry.usable) {
-    FitMask fit = 0;
-    for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
-      const auto value = size.extent(spec_.bindings()[b]);
-      const bool odd = value && (*value % 2 == 1 || spec_.limits().even_windows);
-      if (odd && *value <= spec_.limits().max_window) fit |= FitMask{1} << b;
-    }
-    entry.window = spec_.fit_suffices(fit);
+    entry.window = spec_.fit_suffices(entry.window_fit);
     entry.droppable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_dropped));
+    entry.poolable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_pooling));
     entry.joinable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_joined));
   }
   entries_.push_back(std::move(entry));
   return place->second;
 }
 
-bool SizeSpace::slides(SizeId extent, SizeId window) {
-  const auto [place, is_new] = slides_.emplace(pair_key(extent, window), false);
-  if (!is_new) return place->second;
+FitMask SizeSpace::slide_fit(SizeId extent, SizeId window) {
+  FitMask& known = slides_.at(extent, window, kUnknownFit);
+  if (known != kUnknownFit) return known;
   FitMask fit = 0;
   for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
-    const auto n = size(extent).extent(spec_.bindings()[b]);
-    const auto k = size(window).extent(spec_.bindings()[b]);
-    if (n && k &&
-        static_cast<double>(*n) >= spec_.limits().min_unfold_ratio * static_cast<double>(*k))
+    const std::int64_t n = value(extent, b);
+    const std::int64_t k = value(window, b);
+    if (n > 0 && k > 0 &&
+        static_cast<double>(n) >= spec_.limits().min_unfold_ratio * static_cast<double>(k))
       fit |= FitMask{1} << b;
   }
-  place->second = is_window(window) && spec_.fit_suffices(fit);
-  return place->second;
+  return known = fit;
+}
+
+bool SizeSpace::slides(SizeId extent, SizeId window) {
+  return is_window(window) && spec_.fit_suffices(slide_fit(extent, window));
+}
+
+SizeId SizeSpace::times(SizeId a, SizeId b) {
+  if (a > b) std::swap(a, b);
+  SizeId& known = products_.at(a, b, kUnknown);
+  return known != kUnknown ? known : known = intern(size(a) * size(b));
+}
+
+SizeId SizeSpace::over(SizeId a, SizeId b) {
+  SizeId& known = ratios_.at(a, b, kUnknown);
+  return known != kUnknown ? known : known = intern(size(a) / size(b));
 }
 
 SizeId SizeSpace::product(SizeId a, SizeId b) {
-  const auto [place, is_new] = products_.emplace(pair_key(std::min(a, b), std::max(a, b)), kNoSize);
-  if (!is_new) return place->second;
-  const SizeId id = intern(size(a) * size(b));
-  place->second = usable(id) ? id : kNoSize;
-  return place->second;
+  const SizeId id = times(a, b);
+  return usable(id) ? id : kNoSize;
 }
 
 const std::vector<SizeId>& SizeSpace::blocks(SizeId n) {

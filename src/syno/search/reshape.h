@@ -1,0 +1,75 @@
+// How many steps at least turn coordinates of these sizes into coordinates of those: a lower bound that looks at sizes
+// only and needs no search over moves. The completion bound asks it first.
+//
+// Splits and Merges connect coordinates into groups; in a group the product of what goes in equals the product of what
+// comes out. A group with I coordinates in and O out takes at least I-1 Splits and O-1 Merges (the paper's appendix A).
+// What comes out is a coordinate of the input, or is removed. The paper's shape distance charges one step for each
+// coordinate removed; here all that contractions remove costs one step together, so the bound never exceeds the truth.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "syno/search/size_space.h"
+
+namespace syno {
+
+/// How a coordinate may be removed from the frontier whole.
+struct Removal {
+  bool contraction = false;
+  /// Only after another contraction holds it.
+  bool second_contraction = false;
+  /// As a window, or repeated: a step of its own.
+  bool step = false;
+  /// That step is a window which only a contraction before it allows.
+  bool step_after_contraction = false;
+};
+
+struct ReshapeInput {
+  SizeId size = kNoSize;
+  Removal removal;
+};
+
+struct ReshapeLimits {
+  int splits = 0;
+  int merges = 0;
+  int contractions = 0;
+  /// Steps of their own that remove a coordinate: windows and repeats.
+  int removals = 0;
+  /// Whether a contraction is needed anyway.
+  bool unweighted = false;
+};
+
+class Reshape {
+ public:
+  /// Keeps a reference to `sizes`. `target` are the sizes that have to come out.
+  Reshape(const SizeSpace& sizes, const Specification& spec, const std::vector<SizeId>& target);
+
+  /// Whether at most `steps` steps may do; false means that they cannot.
+  bool possible(std::span<const ReshapeInput> inputs, const ReshapeLimits& limits, int steps);
+
+ private:
+  /// Subsets of more inputs than this are not listed: the search decides.
+  static constexpr std::size_t kMaxInputs = 12;
+  using Powers = std::array<std::int8_t, kMaxVariables>;
+  using Subset = std::uint32_t;
+
+  bool choose(std::size_t target, Subset free, int splits, int merges, int pieces);
+  bool finish(Subset rest, int splits, int merges, int pieces) const;
+  bool is_whole(Subset subset, const Powers& wanted) const;
+  bool has_more(Subset subset, const Powers& wanted) const;
+
+  const SizeSpace& sizes_;
+  std::size_t variables_;
+  std::vector<bool> primary_;
+  std::vector<Powers> target_;
+  /// The powers of the product of each subset of the inputs.
+  std::vector<Powers> products_;
+  std::span<const ReshapeInput> inputs_;
+  ReshapeLimits limits_;
+  int steps_ = 0;
+};
+
+}  // namespace syno
