@@ -33,27 +33,33 @@ std::span<const Rule* const> catalogue() {
   return kCatalogue;
 }
 
-RuleSet::RuleSet()
-    : rules_(kCatalogue.begin(), kCatalogue.end()), restrictions_(active_restrictions()) {}
+RuleSet::RuleSet() : rules_(kCatalogue.begin(), kCatalogue.end()) {
+  sort();
+}
 
-std::vector<const Rule*> RuleSet::active_restrictions() const {
-  std::vector<const Rule*> active;
-  for (const Rule* rule : rules_) {
-    if (rule->kind == RuleKind::kRestriction) active.push_back(rule);
+void RuleSet::sort() {
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    by_primitive_[p].clear();
+    restrictions_[p].clear();
+    for (const Rule* rule : rules_) {
+      if (!rule->steps.holds(static_cast<Primitive>(p))) continue;
+      by_primitive_[p].push_back(rule);
+      if (rule->kind == RuleKind::kRestriction) restrictions_[p].push_back(rule);
+    }
   }
-  return active;
 }
 
 RuleSet RuleSet::none() {
   RuleSet set;
   set.rules_.clear();
-  set.restrictions_.clear();
+  set.sort();
   return set;
 }
 
 RuleSet RuleSet::restrictions() {
   RuleSet set;
   std::erase_if(set.rules_, [](const Rule* rule) { return rule->kind != RuleKind::kRestriction; });
+  set.sort();
   return set;
 }
 
@@ -69,12 +75,14 @@ void RuleSet::set(std::string_view wanted, bool on) {
     if (other == &rule ? on : was_on) kept.push_back(other);
   }
   rules_ = std::move(kept);
-  restrictions_ = active_restrictions();
+  sort();
 }
 
 const Rule* RuleSet::first_refusal(const RuleContext& context) const {
-  for (const Rule* rule : rules_) {
-    if (refuses(*rule, context, restrictions_)) return rule;
+  RestrictionTable restrictions;
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) restrictions[p] = restrictions_[p];
+  for (const Rule* rule : by_primitive_[static_cast<std::size_t>(context.step.primitive)]) {
+    if (refuses(*rule, context, restrictions)) return rule;
   }
   return nullptr;
 }

@@ -1,6 +1,7 @@
 // The catalogue of rules, read from top to bottom, and sets of rules that are switched on.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,10 +35,12 @@ class RuleSet {
   std::string version() const;
 
  private:
-  std::vector<const Rule*> active_restrictions() const;
+  /// The rules of `rules_` by the primitive of the step that they are asked about.
+  void sort();
 
   std::vector<const Rule*> rules_;
-  std::vector<const Rule*> restrictions_;
+  std::array<std::vector<const Rule*>, kPrimitiveCount> by_primitive_;
+  std::array<std::vector<const Rule*>, kPrimitiveCount> restrictions_;
 };
 
 // One per file in catalogue/.

@@ -1,32 +1,35 @@
 // Rebuilds a graph step by step with changes: how rules write down what they keep instead.
 #pragma once
 
-#include <vector>
+#include <initializer_list>
+#include <utility>
 
 #include "syno/graph/graph.h"
+#include "syno/rules/rule.h"
+#include "syno/support/inline_vector.h"
 
 namespace syno {
 
 class Rebuild {
  public:
-  explicit Rebuild(const Graph& original)
-      : original_(original),
-        graph_(original.variables(), original.output()),
-        now_(original.coordinates().size(), kNoCoordinate) {
+  explicit Rebuild(const Graph& original) : original_(original), graph_(original.root()) {
+    now_.assign(original.coordinates().size(), kNoCoordinate);
     for (std::size_t d = 0; d < original.output().size(); ++d)
       now_[d] = static_cast<CoordinateId>(d);
   }
+  /// The same, under the guard of the context, if it has one.
+  explicit Rebuild(const RuleContext& context) : Rebuild(context.graph) { guard_ = context.guard; }
 
   /// Takes step `index` of the original again, on what its coordinates are now.
   void copy(std::size_t index) {
     const Step& step = original_.steps()[index];
-    const Step taken = graph_.apply(renamed(step));
+    const Step& taken = take(renamed(step));
     for (int i = 0; i < primitive_info(step.primitive).produces; ++i) {
       rename(step.out[static_cast<std::size_t>(i)], taken.out[static_cast<std::size_t>(i)]);
     }
   }
   /// Copies all steps except those in `skipped`.
-  void copy_all_but(const std::vector<std::size_t>& skipped) {
+  void copy_all_but(std::initializer_list<std::size_t> skipped) {
     for (std::size_t s = 0; s < original_.steps().size(); ++s) {
       bool skip = false;
       for (const std::size_t other : skipped) skip = skip || other == s;
@@ -34,7 +37,7 @@ class Rebuild {
     }
   }
   /// A new step, whose operands are coordinates of the rebuilt graph.
-  Step add(Step step) { return graph_.apply(std::move(step)); }
+  Step add(Step step) { return take(std::move(step)); }
   /// A step of the original's coordinates, on what they are now.
   Step renamed(Step step) const {
     for (CoordinateId& id : step.in) {
@@ -51,9 +54,15 @@ class Rebuild {
   const Graph& graph() const { return graph_; }
 
  private:
+  const Step& take(Step step) {
+    if (guard_ != nullptr) guard_->take(graph_, step);
+    return graph_.apply(std::move(step));
+  }
+
   const Graph& original_;
   Graph graph_;
-  std::vector<CoordinateId> now_;
+  Guard* guard_ = nullptr;
+  InlineVector<CoordinateId, 24> now_;
 };
 
 /// The index of the step that produced `id`.
@@ -69,13 +78,7 @@ inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive
 
 /// Whether a weight holds the coordinate or anything it is made of.
 inline bool seen_by_weight(const Graph& graph, CoordinateId id) {
-  if (graph.share_count(id) > 0) return true;
-  const Step* step = graph.producer(id);
-  if (step == nullptr) return false;
-  for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate && seen_by_weight(graph, in)) return true;
-  }
-  return false;
+  return graph.coordinate(id).seen_by_weight;
 }
 
 /// Whether `id` iterates over an unordered output dimension.

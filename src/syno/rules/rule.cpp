@@ -1,29 +1,13 @@
 #include "syno/rules/rule.h"
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "syno/support/error.h"
-#include "syno/support/hash.h"
+#include "syno/support/inline_vector.h"
 
 namespace syno {
 namespace {
-
-// Replays the graph, or nothing when the specification or a restriction refuses a step of it.
-std::optional<Ledger> try_replay(const Specification& spec, const Graph& graph,
-                                 std::span<const Rule* const> restrictions) {
-  Ledger ledger = start_ledger(spec);
-  Graph prefix(graph.variables(), graph.output());
-  for (const Step& step : graph.steps()) {
-    if (!admit(spec, prefix, step, ledger).empty()) return std::nullopt;
-    for (const Rule* restriction : restrictions) {
-      if (restriction->matches({spec, prefix, step})) return std::nullopt;
-    }
-    prefix.apply(step);
-  }
-  return ledger;
-}
 
 // Reductions have a cap of their own: one more of them is fine as long as the cap is not reached, because reductions
 // come before everything else and none can follow.
@@ -38,49 +22,117 @@ bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refuse
   return kept.depth <= refused.depth && (refused.fit & ~kept.fit) == 0;
 }
 
-// A hash of how a coordinate is computed, down to iterators and reductions.
-Hash128 expression(const Graph& graph, CoordinateId id) {
-  Hasher hasher("expression");
-  const Coordinate& coordinate = graph.coordinate(id);
-  hasher.add(coordinate.index).add(coordinate.extent.hash(*graph.variables()));
-  if (const Step* step = graph.producer(id)) {
-    hasher.add(primitive_info(step->primitive).name).add(step->amount).add(step->causal ? 1 : 0);
-    for (const CoordinateId in : step->in) {
-      if (in != kNoCoordinate) hasher.add(expression(graph, in));
-    }
-  }
-  return hasher.finish();
-}
-
+// A coordinate that a step would produce, and its chain of views.
 struct Chain {
   Size extent;
   int length = 0;
 };
 
+// The frontier of graph and step, as far as chains go.
+InlineVector<Chain, 16> chains_after(const RuleContext& context) {
+  InlineVector<Chain, 16> chains;
+  const PrimitiveInfo& info = primitive_info(context.step.primitive);
+  const auto leaves = [&](CoordinateId id) {
+    for (int j = 0; j < info.consumes; ++j) {
+      if (context.step.in[static_cast<std::size_t>(j)] == id) return true;
+    }
+    for (const SharedDim& dim : context.step.dims) {
+      if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
+    }
+    return false;
+  };
+  for (const CoordinateId id : context.graph.frontier()) {
+    if (!leaves(id))
+      chains.push_back({context.graph.extent(id), context.graph.coordinate(id).chain});
+  }
+  std::array<Size, 2> in;
+  int longest = 0;
+  for (int j = 0; j < info.consumes; ++j) {
+    const Coordinate& from = context.graph.coordinate(context.step.in[static_cast<std::size_t>(j)]);
+    in[static_cast<std::size_t>(j)] = from.extent;
+    longest = std::max<int>(longest, from.chain + 1);
+  }
+  const std::array<Size, 2> out =
+      info.extents(context.step, {in.data(), static_cast<std::size_t>(info.consumes)});
+  for (int i = 0; i < info.produces; ++i)
+    chains.push_back({out[static_cast<std::size_t>(i)], longest});
+  return chains;
+}
+
+// Whether a coordinate of one graph is computed as one of the other, down to iterators and reductions.
+bool same_expression(const Graph& a, CoordinateId in_a, const Graph& b, CoordinateId in_b) {
+  const Coordinate& one = a.coordinate(in_a);
+  const Coordinate& other = b.coordinate(in_b);
+  if (one.chain != other.chain || one.index != other.index || one.extent != other.extent)
+    return false;
+  const Step* step = a.producer(in_a);
+  const Step* of = b.producer(in_b);
+  if (step == nullptr || of == nullptr) return step == of;
+  if (step->primitive != of->primitive || step->amount != of->amount || step->causal != of->causal)
+    return false;
+  for (std::size_t j = 0; j < step->in.size(); ++j) {
+    if ((step->in[j] == kNoCoordinate) != (of->in[j] == kNoCoordinate)) return false;
+    if (step->in[j] != kNoCoordinate && !same_expression(a, step->in[j], b, of->in[j]))
+      return false;
+  }
+  return true;
+}
+
 // Chains of views on the frontier of `graph`, without those that end in a coordinate of `other`'s frontier.
-std::vector<Chain> chains_of_its_own(const Graph& graph, const Graph& other) {
-  std::map<Hash128, int> common;
-  for (const CoordinateId id : other.frontier()) ++common[expression(other, id)];
-  std::vector<Chain> chains;
+InlineVector<Chain, 16> chains_of_its_own(const Graph& graph, const Graph& other) {
+  InlineVector<Chain, 16> chains;
+  Graph::Frontier left = other.frontier();
   for (const CoordinateId id : graph.frontier()) {
-    if (common[expression(graph, id)]-- <= 0)
-      chains.push_back({graph.extent(id), chain_length(graph, id)});
+    const auto* same = std::find_if(left.begin(), left.end(), [&](CoordinateId candidate) {
+      return same_expression(graph, id, other, candidate);
+    });
+    if (same == left.end()) {
+      chains.push_back({graph.extent(id), graph.coordinate(id).chain});
+    } else {
+      left.erase(same);
+    }
   }
   return chains;
 }
 
-// Whether every chain of views that `refused` can still grow can be grown on `kept` as well. Which coordinate of one
-// stands for which of the other is not known, apart from their extents: the shortest is compared with the longest.
-bool no_longer(const Specification& spec, const Graph& kept, const Graph& refused) {
-  const auto left = static_cast<int>(spec.limits().max_depth) - refused.depth();
-  const std::vector<Chain> before = chains_of_its_own(refused, kept);
-  for (const Chain& chain : chains_of_its_own(kept, refused)) {
-    if (chain.length + left <= spec.limits().max_chain_length) continue;
-    for (const Chain& other : before) {
-      if (other.extent == chain.extent && other.length < chain.length) return false;
+// Whether every chain of views that the refused graph can still grow can be grown on `kept` as well. Which coordinate of
+// one stands for which of the other is not known, apart from their extents: the shortest is compared with the longest.
+bool no_longer(const RuleContext& context, const Graph& kept) {
+  const Limits& limits = context.spec.limits();
+  const auto left = static_cast<int>(limits.max_depth) - context.graph.depth() - 1;
+  const auto too_long = [&](const Chain& chain, const InlineVector<Chain, 16>& before) {
+    return chain.length + left > limits.max_chain_length &&
+           std::any_of(before.begin(), before.end(), [&](const Chain& other) {
+             return other.length < chain.length && other.extent == chain.extent;
+           });
+  };
+  // What both frontiers hold does not count, but mostly nothing is too long even with it.
+  const InlineVector<Chain, 16> all = chains_after(context);
+  bool suspect = false;
+  for (const CoordinateId id : kept.frontier())
+    suspect = suspect || too_long({kept.extent(id), kept.coordinate(id).chain}, all);
+  if (!suspect) return true;
+  Graph refused = context.graph;
+  refused.apply(context.step);
+  const InlineVector<Chain, 16> before = chains_of_its_own(refused, kept);
+  const InlineVector<Chain, 16> after = chains_of_its_own(kept, refused);
+  return std::none_of(after.begin(), after.end(),
+                      [&](const Chain& chain) { return too_long(chain, before); });
+}
+
+// What graph and step have used, or nothing when the specification refuses one of them.
+const Ledger* ledger_after(const RuleContext& context, Ledger& space) {
+  if (context.after != nullptr) return context.after;
+  if (context.before != nullptr) {
+    space = *context.before;
+  } else {
+    space = start_ledger(context.spec);
+    // What is asked of a graph is asked of its coordinates, which later steps do not change.
+    for (const Step& step : context.graph.steps()) {
+      if (!admit(context.spec, context.graph, step, space).empty()) return nullptr;
     }
   }
-  return true;
+  return admit(context.spec, context.graph, context.step, space).empty() ? &space : nullptr;
 }
 
 }  // namespace
@@ -94,20 +146,61 @@ std::string_view rule_kind_name(RuleKind kind) {
   throw InternalError("rule_kind_name: not a kind");
 }
 
+Guard::Guard(const Specification& spec, const RestrictionTable& restrictions)
+    : spec_(spec), restrictions_(restrictions), ledger_(start_ledger(spec)) {}
+
+bool Guard::take(const Graph& graph, const Step& step) {
+  if (refused_) return false;
+  ++taken_;
+  refused_ = !admit(spec_, graph, step, ledger_).empty();
+  for (const Rule* restriction : restrictions_[static_cast<std::size_t>(step.primitive)]) {
+    if (refused_) break;
+    refused_ = restriction->matches({spec_, graph, step});
+  }
+  return !refused_;
+}
+
+const Ledger* Guard::ledger(const Graph& graph) {
+  if (!refused_ && taken_ != graph.depth()) {
+    // The rewrite has not had all of its steps checked.
+    ledger_ = start_ledger(spec_);
+    Graph prefix = graph.root();
+    for (const Step& step : graph.steps()) {
+      if (!take(prefix, step)) break;
+      prefix.apply(step);
+    }
+  }
+  return refused_ ? nullptr : &ledger_;
+}
+
+bool refuses(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions) {
+  if (!rule.steps.holds(context.step.primitive) || !rule.matches(context)) return false;
+  if (rule.kind == RuleKind::kRestriction) return true;
+  // A step that the specification refuses anyway needs no rule.
+  Ledger space;
+  const Ledger* refused = ledger_after(context, space);
+  if (refused == nullptr) return false;
+  if (rule.drops_steps) return true;
+  Guard guard(context.spec, restrictions);
+  RuleContext guarded = context;
+  guarded.guard = &guard;
+  const std::optional<Graph> kept = rule.rewrite(guarded);
+  if (!kept) return false;
+  const Ledger* ledger = guard.ledger(*kept);
+  return ledger != nullptr && no_more(context.spec, *ledger, *refused) && no_longer(context, *kept);
+}
+
 bool refuses(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions) {
-  if (!rule.matches(context)) return false;
-  if (rule.kind == RuleKind::kRestriction) return true;
-  const std::optional<Graph> kept = rule.rewrite(context);
-  if (!kept) return false;
-  Graph refused = context.graph;
-  refused.apply(context.step);
-  const std::optional<Ledger> refused_ledger = try_replay(context.spec, refused, {});
-  // A step that the specification refuses anyway needs no rule.
-  if (!refused_ledger) return false;
-  const std::optional<Ledger> kept_ledger = try_replay(context.spec, *kept, restrictions);
-  return kept_ledger && no_more(context.spec, *kept_ledger, *refused_ledger) &&
-         no_longer(context.spec, *kept, refused);
+  std::array<std::vector<const Rule*>, kPrimitiveCount> lists;
+  RestrictionTable table;
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    for (const Rule* restriction : restrictions) {
+      if (restriction->steps.holds(static_cast<Primitive>(p))) lists[p].push_back(restriction);
+    }
+    table[p] = lists[p];
+  }
+  return refuses(rule, context, table);
 }
 
 }  // namespace syno

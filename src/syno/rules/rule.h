@@ -3,8 +3,13 @@
 // purpose (restriction). Rules are functions of the graph, never of the path to it.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "syno/graph/graph.h"
@@ -15,11 +20,63 @@ namespace syno {
 enum class RuleKind : std::uint8_t { kExact, kApproximate, kRestriction };
 std::string_view rule_kind_name(RuleKind kind);
 
-/// What a rule looks at: the graph before the step, the step, and what has been used so far.
+/// A set of primitives.
+class PrimitiveSet {
+ public:
+  constexpr PrimitiveSet(std::initializer_list<Primitive> primitives) {
+    for (const Primitive primitive : primitives) bits_ |= bit(primitive);
+  }
+  static constexpr PrimitiveSet all() {
+    PrimitiveSet set({});
+    set.bits_ = (1U << kPrimitiveCount) - 1;
+    return set;
+  }
+  constexpr bool holds(Primitive primitive) const { return (bits_ & bit(primitive)) != 0; }
+
+ private:
+  static constexpr unsigned bit(Primitive primitive) {
+    return 1U << static_cast<unsigned>(primitive);
+  }
+  unsigned bits_ = 0;
+};
+
+class Guard;
+
+/// What a rule looks at: the graph before the step, and the step.
 struct RuleContext {
   const Specification& spec;
   const Graph& graph;
   const Step& step;
+  /// What `graph` has used, where it is known; otherwise it is computed when a rule needs it.
+  const Ledger* before = nullptr;
+  /// What `graph` and `step` have used together, where that is known; the specification then admits the step.
+  const Ledger* after = nullptr;
+  /// Where a rewrite has its steps checked while it takes them (rebuild.h), or nothing.
+  Guard* guard = nullptr;
+};
+
+/// A plain function in a built-in rule; an object with state in a rule that a user adds.
+template <class Result>
+class RuleFunction {
+ public:
+  using Plain = Result (*)(const RuleContext&);
+  using Stateful = std::function<Result(const RuleContext&)>;
+
+  constexpr RuleFunction(std::nullptr_t = nullptr) {}     // NOLINT(google-explicit-constructor)
+  constexpr RuleFunction(Plain plain) : plain_(plain) {}  // NOLINT(google-explicit-constructor)
+  /// Keeps a pointer: the function outlives the rule.
+  explicit RuleFunction(const Stateful* stateful) : stateful_(stateful) {}
+
+  Result operator()(const RuleContext& context) const {
+    return plain_ != nullptr ? plain_(context) : (*stateful_)(context);
+  }
+  friend bool operator==(const RuleFunction& function, std::nullptr_t) {
+    return function.plain_ == nullptr && function.stateful_ == nullptr;
+  }
+
+ private:
+  Plain plain_ = nullptr;
+  const Stateful* stateful_ = nullptr;
 };
 
 struct Rule {
@@ -30,17 +87,45 @@ struct Rule {
   RuleKind kind;
   /// Headings What, Why, When, Soundness, Status, Example.
   std::string_view doc;
+  /// The steps that the rule may refuse; it is not asked about others.
+  PrimitiveSet steps = PrimitiveSet::all();
   /// For restrictions: whether the step is left out. For others: whether the pattern matches at all.
-  bool (*matches)(const RuleContext& context);
+  RuleFunction<bool> matches;
   /// For exact and approximate rules: the graph that stands for `graph` plus `step`; it is complete where that one is.
   /// Nothing when the pattern does not match. Null for restrictions.
-  std::optional<Graph> (*rewrite)(const RuleContext& context);
+  RuleFunction<std::optional<Graph>> rewrite;
+  /// Wherever the rule matches, what is kept is the refused graph with steps taken away and nothing else changed. Then
+  /// the guard holds by itself, and nothing is rewritten to know it (a test proves the flag right).
+  bool drops_steps = false;
 };
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep
 /// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, takes no
-/// more steps, budget or capped resources, and lets chains of views grow as far.
+/// more steps, budget or capped resources, and lets chains of views grow as far. The graph itself must pass
+/// `restrictions`.
 bool refuses(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions = {});
+
+/// The restrictions to ask about each primitive.
+using RestrictionTable = std::array<std::span<const Rule* const>, kPrimitiveCount>;
+bool refuses(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions);
+
+/// The general guard while a rewrite takes its steps: each must be admitted and pass the restrictions.
+class Guard {
+ public:
+  Guard(const Specification& spec, const RestrictionTable& restrictions);
+
+  /// Notes the step on top of `graph`; false when it may not be taken.
+  bool take(const Graph& graph, const Step& step);
+  /// What the graph has used, or nothing when a step of it was refused. Checks the steps that `take` has not seen.
+  const Ledger* ledger(const Graph& graph);
+
+ private:
+  const Specification& spec_;
+  const RestrictionTable& restrictions_;
+  Ledger ledger_;
+  int taken_ = 0;
+  bool refused_ = false;
+};
 
 }  // namespace syno

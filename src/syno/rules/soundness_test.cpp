@@ -15,6 +15,7 @@
 #include "syno/graph/canonical.h"
 #include "syno/graph/operator.h"
 #include "syno/rules/catalogue.h"
+#include "syno/rules/growth_test.h"
 #include "syno/rules/rebuild.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
@@ -22,133 +23,9 @@
 namespace syno {
 namespace {
 
+using namespace growth;
+
 constexpr int kFirings = 150;
-constexpr std::int64_t kMaxTerms = 700;
-
-struct Space {
-  std::string name;
-  SpecificationSource source;
-  /// Sizes that Reduce, Merge and Stride are drawn from.
-  std::vector<std::string> sizes;
-};
-
-std::vector<Space> spaces() {
-  std::vector<Space> list;
-  SpecificationSource channels;
-  channels.input = "[C, H]";
-  channels.output = "[C: unordered, H]";
-  channels.primary = {"C: 3", "H: 2"};
-  channels.coefficient = {"s=2: 3", "k=2: 2"};
-  channels.bindings = {Binding({{"C", 4}, {"H", 4}}), Binding({{"C", 6}, {"H", 6}, {"k", 3}})};
-  channels.limits.max_depth = 8;
-  channels.limits.max_merges = 3;
-  channels.limits.max_strides = 1;
-  channels.limits.even_windows = true;
-  channels.limits.element_wise_weights = true;
-  channels.limits.min_unfold_ratio = 1;
-  channels.limits.max_repeat = 16;
-  list.push_back({"channels", channels, {"s", "k", "s*k", "C", "s^-1*C", "H", "k^-1*H", "s^2"}});
-
-  // Views alone can move: nothing is left of the budget that a contraction charges, or of its cap.
-  SpecificationSource views = channels;
-  views.output = "[C, H, s]";
-  views.primary = {"C: 0", "H: 0"};
-  views.limits.max_merges = 2;
-  views.limits.max_chain_length = 3;
-  list.push_back({"views", views, {"s", "k", "s*k", "s^2", "k^-1*H", "s^-1*H"}});
-
-  // One layer in which s divides nothing: a rule may not fire where what it keeps does not fit the refused graph's layers.
-  SpecificationSource layers = channels;
-  layers.output = "[C: unordered, H: unordered, s]";
-  layers.bindings = {Binding({{"C", 4}, {"H", 4}}), Binding({{"C", 3}, {"H", 5}})};
-  layers.limits.min_fit = 0.2;
-  layers.limits.max_weights = 1;
-  layers.limits.max_merges = 2;
-  list.push_back({"layers", layers, {"s", "k", "s^2", "C", "s^-1*C", "H"}});
-
-  SpecificationSource sequence = channels;
-  sequence.input = "[T, C]";
-  sequence.output = "[T: causal, C: unordered]";
-  sequence.primary = {"T: 1", "C: 2"};
-  sequence.bindings = {Binding({{"T", 4}, {"C", 4}})};
-  sequence.limits.max_chain_length = 4;
-  sequence.limits.negative_shifts = true;
-  list.push_back({"sequence", sequence, {"s", "k", "s^2", "C", "T", "s^-1*T", "s^-1*C"}});
-  return list;
-}
-
-std::int64_t terms(const Graph& graph, const Values& values) {
-  std::int64_t product = 1;
-  for (std::size_t id = 0; id < graph.coordinates().size(); ++id) {
-    const auto coordinate = static_cast<CoordinateId>(id);
-    if (graph.is_iterator(coordinate) || graph.is_reduction(coordinate))
-      product *= graph.extent(coordinate).extent(values).value_or(kMaxTerms + 1);
-    if (product > kMaxTerms) return product;
-  }
-  return product;
-}
-
-// The steps that may follow a graph, before the specification is asked.
-class Steps {
- public:
-  Steps(const Specification& spec, const std::vector<std::string>& sizes) : spec_(spec) {
-    for (const std::string& text : sizes) sizes_.push_back(Size::parse(text, *spec.variables()));
-  }
-
-  /// All views and reductions.
-  std::vector<Step> views(const Graph& graph, bool reductions) const {
-    std::vector<Step> steps;
-    for (const CoordinateId i : graph.frontier()) {
-      const bool causal =
-          graph.is_iterator(i) && graph.output()[static_cast<std::size_t>(i)].causal;
-      for (const CoordinateId j : graph.frontier()) {
-        if (i == j) continue;
-        steps.push_back(Step::split(i, j));
-        steps.push_back(Step::unfold(i, j, causal));
-      }
-      for (const Size& size : sizes_) {
-        if (graph.extent(i) != size) steps.push_back(Step::merge(i, size));
-        steps.push_back(Step::stride(i, size));
-      }
-      for (const int amount : {1, -1}) steps.push_back(Step::shift(i, amount));
-      steps.push_back(Step::expand(i));
-    }
-    for (const Size& size : sizes_) {
-      if (reductions) steps.push_back(Step::reduce(size));
-    }
-    return steps;
-  }
-
-  /// A contraction of a random part of the frontier.
-  static std::optional<Step> contraction(const Graph& graph, CounterRandom& random) {
-    std::vector<SharedDim> dims;
-    for (const CoordinateId id : graph.frontier()) {
-      // The second piece of a Merge often does what the first does: rules look for pairs.
-      const Step* maker = graph.producer(id);
-      if (maker != nullptr && maker->primitive == Primitive::kMerge && maker->out[1] == id &&
-          random.below(2) == 0) {
-        const SharedDim first = dims.empty() ? SharedDim() : dims.back();
-        if (first.coordinate == maker->out[0]) dims.push_back(leaving(graph, id, first.role));
-        continue;
-      }
-      const std::uint64_t choice = random.below(3);
-      if (choice == 0) continue;
-      dims.push_back(leaving(graph, id, choice == 1 ? ShareRole::kKeep : ShareRole::kDrop));
-    }
-    if (dims.empty()) return std::nullopt;
-    return Step::contract(std::move(dims));
-  }
-
- private:
-  static SharedDim leaving(const Graph& graph, CoordinateId id, ShareRole role) {
-    if (role == ShareRole::kKeep) return {id, role};
-    return {id, graph.share_count(id) > 0 ? ShareRole::kJoin : ShareRole::kDrop};
-  }
-
-  const Specification& spec_;
-  std::vector<Size> sizes_;
-};
-
 // The operator that reads its input where the frontier of `graph` stands, in the given order.
 Operator completed(const Graph& graph, const std::vector<CoordinateId>& order) {
   Shape input;
@@ -209,34 +86,6 @@ Verdict compare(const Specification& spec, const Graph& refused, const Graph& ke
   }
   ensure(compared, "soundness: no binding is small enough");
   return verdict;
-}
-
-// Restrictions that count: those of the catalogue, or none when a search switches them off.
-using Restrictions = std::vector<const Rule*>;
-
-const Rule* restricted(const Restrictions& restrictions, const RuleContext& context) {
-  for (const Rule* rule : restrictions) {
-    if (rule->matches(context)) return rule;
-  }
-  return nullptr;
-}
-
-std::string step_text(const Graph& graph, const Step& step) {
-  std::string text(primitive_info(step.primitive).name);
-  for (const CoordinateId id : step.in) {
-    if (id != kNoCoordinate) text += " " + graph.name(id);
-  }
-  for (const SharedDim& dim : step.dims)
-    text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
-  if (!step.size.is_one()) text += " " + step.size.text(*graph.variables());
-  if (step.amount != 0) text += " " + std::to_string(step.amount);
-  return text + "\n";
-}
-
-std::string text_of(const Graph& graph) {
-  std::string text = "out " + shape_text(graph.output(), *graph.variables()) + "\n";
-  for (const Step& step : graph.steps()) text += "  " + step_text(graph, step);
-  return text;
 }
 
 // Takes random further steps on both graphs, where `order` says which coordinates of the kept one stand for those of
@@ -330,13 +179,6 @@ Firing shrunk(const Specification& spec, const Steps& steps, const Restrictions&
   return firing;
 }
 
-bool small_enough(const Specification& spec, const Graph& graph, FitMask fit) {
-  for (std::size_t b = 0; b < spec.bindings().size(); ++b) {
-    if ((fit >> b & 1) && terms(graph, spec.bindings()[b]) <= kMaxTerms) return true;
-  }
-  return false;
-}
-
 class Soundness {
  public:
   explicit Soundness(const Space& space)
@@ -344,48 +186,19 @@ class Soundness {
 
   /// Grows one random graph and checks every refusal met on the way.
   void grow(std::uint64_t seed, std::map<const Rule*, int>& firings) {
-    CounterRandom random(seed, 0);
     restrictions_ = seed % 2 == 0 ? RuleSet::restrictions().rules() : Restrictions();
-    Graph graph(spec_.variables(), spec_.output());
-    Ledger ledger = start_ledger(spec_);
-    for (int tries = 0; tries < 60 && ledger.depth + 1 < spec_.limits().max_depth; ++tries) {
-      std::vector<Step> candidates = steps_.views(graph, graph.depth() < 4);
-      for (int i = 0; i < 12; ++i) {
-        if (auto step = Steps::contraction(graph, random)) candidates.push_back(*std::move(step));
-      }
-      std::erase_if(candidates, [&](const Step& step) {
-        if (restricted(restrictions_, {spec_, graph, step}) != nullptr) return true;
-        Ledger next = ledger;
-        if (!admit(spec_, graph, step, next).empty()) return true;
-        Graph longer = graph;
-        longer.apply(step);
-        return !small_enough(spec_, longer, next.fit);
-      });
-      if (candidates.empty()) return;
-      for (const Step& step : candidates) check(seed, graph, step, firings);
-      // Half of the graphs start with reductions, which few of the candidates are.
-      if (seed % 4 < 2 && graph.depth() < 2) {
-        const auto reductions =
-            std::partition(candidates.begin(), candidates.end(),
-                           [](const Step& step) { return step.primitive == Primitive::kReduce; });
-        if (reductions != candidates.begin()) candidates.erase(reductions, candidates.end());
-      }
-      const Step step = candidates[random.below(candidates.size())];
-      // What cannot be followed by much is drawn less often.
-      if ((step.primitive == Primitive::kExpand || step.primitive == Primitive::kUnfold) &&
-          random.below(3) > 0)
-        continue;
-      admit(spec_, graph, step, ledger);
-      graph.apply(step);
-    }
+    growth::grow(spec_, steps_, restrictions_, seed,
+                 [&](const Graph& graph, const Ledger& ledger, const Step& step) {
+                   check(seed, graph, ledger, step, firings);
+                 });
   }
 
  private:
-  void check(std::uint64_t seed, const Graph& graph, const Step& step,
+  void check(std::uint64_t seed, const Graph& graph, const Ledger& ledger, const Step& step,
              std::map<const Rule*, int>& firings) {
     for (const Rule* rule : catalogue()) {
       if (rule->kind != RuleKind::kExact || firings[rule] >= kFirings) continue;
-      const RuleContext context{spec_, graph, step};
+      const RuleContext context{spec_, graph, step, &ledger};
       if (!refuses(*rule, context, restrictions_)) continue;
       Graph refused = graph;
       refused.apply(step);

@@ -24,8 +24,10 @@ When:      always
 Soundness: exact (E1 and E3)
 Status:    stable since 0.1
 Example:   reduce k -> r; shift(r, 1) is refused)",
+    .steps = {Primitive::kShift},
     .matches = matches,
     .rewrite = rewrite,
+    .drops_steps = true,
 };
 
 }  // namespace syno

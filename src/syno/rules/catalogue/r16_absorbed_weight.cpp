@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <set>
+#include <cstdint>
 
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
@@ -7,54 +7,73 @@
 namespace syno {
 namespace {
 
-using Set = std::set<CoordinateId>;
+// A set of coordinates.
+class Set {
+ public:
+  explicit Set(const Graph& graph) { words_.assign(graph.coordinates().size() / 64 + 1, 0); }
+  bool holds(CoordinateId id) const { return (word(id) >> (id % 64) & 1) != 0; }
+  /// Whether it was not there.
+  bool add(CoordinateId id) {
+    const bool fresh = !holds(id);
+    words_[static_cast<std::size_t>(id / 64)] |= std::uint64_t{1} << (id % 64);
+    return fresh;
+  }
 
-// Everything whose value follows from the coordinates of `known`, going back through one-to-one views.
-Set closure(const Graph& graph, Set known) {
+ private:
+  std::uint64_t word(CoordinateId id) const { return words_[static_cast<std::size_t>(id / 64)]; }
+  InlineVector<std::uint64_t, 1> words_;
+};
+
+// Adds everything whose value follows from the coordinates of `known`, going back through one-to-one views.
+void close(const Graph& graph, Set& known) {
   bool grown = true;
   while (grown) {
-    const std::size_t before = known.size();
+    grown = false;
     for (const Step& step : graph.steps()) {
       switch (step.primitive) {
         case Primitive::kShift:
         case Primitive::kStride:
         case Primitive::kSplit:
-          if (known.contains(step.out[0])) {
+          if (known.holds(step.out[0])) {
             for (const CoordinateId in : step.in) {
-              if (in != kNoCoordinate) known.insert(in);
+              if (in != kNoCoordinate) grown = known.add(in) || grown;
             }
           }
           break;
         case Primitive::kMerge:
-          if (known.contains(step.out[0]) && known.contains(step.out[1])) known.insert(step.in[0]);
+          if (known.holds(step.out[0]) && known.holds(step.out[1]))
+            grown = known.add(step.in[0]) || grown;
           break;
-        default: break;
+        case Primitive::kReduce:
+        case Primitive::kShare: continue;
+        case Primitive::kExpand:
+        case Primitive::kUnfold: break;
       }
       // Forwards: whatever is computed from known coordinates alone.
-      const bool computed = step.primitive != Primitive::kReduce &&
-                            step.primitive != Primitive::kShare && known.contains(step.in[0]) &&
-                            (step.in[1] == kNoCoordinate || known.contains(step.in[1]));
+      if (!known.holds(step.in[0]) || (step.in[1] != kNoCoordinate && !known.holds(step.in[1])))
+        continue;
       for (const CoordinateId out : step.out) {
-        if (computed && out != kNoCoordinate) known.insert(out);
+        if (out != kNoCoordinate) grown = known.add(out) || grown;
       }
     }
-    grown = known.size() > before;
   }
-  return known;
 }
 
 bool matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kShare || c.graph.weights().empty()) return false;
-  Set fresh;
-  for (const SharedDim& dim : c.step.dims) fresh.insert(dim.coordinate);
-  const Set from_fresh = closure(c.graph, fresh);
-  const auto inside = [](const auto& dims, const Set& known) {
-    return std::all_of(dims.begin(), dims.end(),
-                       [&](CoordinateId id) { return known.contains(id); });
-  };
+  Set from_fresh(c.graph);
+  for (const SharedDim& dim : c.step.dims) from_fresh.add(dim.coordinate);
+  close(c.graph, from_fresh);
   for (const Weight& weight : c.graph.weights()) {
-    if (inside(weight.dims, from_fresh)) return true;
-    if (inside(fresh, closure(c.graph, Set(weight.dims.begin(), weight.dims.end())))) return true;
+    if (std::all_of(weight.dims.begin(), weight.dims.end(),
+                    [&](CoordinateId id) { return from_fresh.holds(id); }))
+      return true;
+    Set from_weight(c.graph);
+    for (const CoordinateId id : weight.dims) from_weight.add(id);
+    close(c.graph, from_weight);
+    if (std::all_of(c.step.dims.begin(), c.step.dims.end(),
+                    [&](const SharedDim& dim) { return from_weight.holds(dim.coordinate); }))
+      return true;
   }
   return false;
 }
@@ -71,6 +90,7 @@ When:      always
 Soundness: restriction: span-equal forms (E5) train differently but realise the same maps
 Status:    stable since 0.1
 Example:   contract(o keep, i keep); contract(o join) is left out)",
+    .steps = {Primitive::kShare},
     .matches = matches,
     .rewrite = nullptr,
 };

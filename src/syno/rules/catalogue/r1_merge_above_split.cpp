@@ -39,7 +39,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     return std::nullopt;
   const Size block = c.step.size;
   const Size minor = c.graph.extent(split.in[1]);
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
   const CoordinateId i = rebuild.now(split.in[0]);
   const CoordinateId j = rebuild.now(split.in[1]);
@@ -73,6 +73,7 @@ Soundness: restriction: the same coordinates without the two steps; what only th
            Reduce that no weight holds, is left out on purpose
 Status:    stable since 0.1
 Example:   merge(split(i, j), B) with |j| = B is i, j)",
+    .steps = {Primitive::kMerge},
     .matches = undoes_split,
     .rewrite = nullptr,
 };
@@ -92,6 +93,7 @@ When:      no weight holds the Split's result; B and the merge block divide one 
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",
+    .steps = {Primitive::kMerge},
     .matches = above_split,
     .rewrite = rewrite,
 };

@@ -17,7 +17,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   const std::size_t place = step_of(c.graph, c.step.in[0]);
   const Step& outer = c.graph.steps()[place];
   if (outer.size == c.step.size) return std::nullopt;
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     if (s != place) {
       rebuild.copy(s);
@@ -43,6 +43,7 @@ When:      no weight holds the remainder, and the dimension is not unordered (R5
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(i, s*k) then merge(i%(s*k), k) is refused; merge(i, k) then merge(i/k, s) is kept)",
+    .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
 };

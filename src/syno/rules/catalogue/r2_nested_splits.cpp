@@ -11,7 +11,7 @@ bool matches(const RuleContext& c) {
 
 std::optional<Graph> rewrite(const RuleContext& c) {
   const Step& inner = *c.graph.producer(c.step.in[1]);
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.copy_all_but({step_of(c.graph, c.step.in[1])});
   const Step left = rebuild.add(Step::split(rebuild.now(c.step.in[0]), rebuild.now(inner.in[0])));
   rebuild.add(Step::split(left.out[0], rebuild.now(inner.in[1])));
@@ -30,6 +30,7 @@ When:      no weight holds the inner Split's result
 Soundness: exact
 Status:    stable since 0.1
 Example:   split(o, split(q, r)) is refused, split(split(o, q), r) is kept)",
+    .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
 };

@@ -13,7 +13,7 @@ bool matches(const RuleContext& c) {
 std::optional<Graph> rewrite(const RuleContext& c) {
   const std::size_t first = step_of(c.graph, c.step.in[0]);
   const std::size_t second = step_of(c.graph, c.step.in[1]);
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.add(Step::reduce(c.graph.extent(c.step.in[0]) * c.graph.extent(c.step.in[1])));
   rebuild.copy_all_but({first, second});
   return rebuild.graph();
@@ -31,6 +31,7 @@ When:      no weight holds either Reduce
 Soundness: exact
 Status:    stable since 0.1
 Example:   split(r:[C_in/s], q:[s]) is refused, reduce C_in is kept)",
+    .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
 };

@@ -12,7 +12,7 @@ bool matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
   return rebuild.graph();
 }
@@ -29,8 +29,10 @@ When:      no weight holds either piece
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(h, s) -> q, m; split(q, m) is refused, h is kept)",
+    .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+    .drops_steps = true,
 };
 
 }  // namespace syno

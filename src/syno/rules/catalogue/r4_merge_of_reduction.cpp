@@ -10,7 +10,7 @@ bool matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.add(Step::reduce(c.graph.extent(c.step.in[0]) / c.step.size));
   rebuild.add(Step::reduce(c.step.size));
   rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
@@ -30,6 +30,7 @@ When:      two Reduces cost no more budget than one and the Merge, and max_reduc
 Soundness: exact
 Status:    stable since 0.1
 Example:   reduce k*s; merge(r, s) is refused; reduce k, reduce s is kept)",
+    .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
 };

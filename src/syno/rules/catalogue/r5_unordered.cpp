@@ -32,7 +32,7 @@ bool split_matches(const RuleContext& c) {
 }
 
 std::optional<Graph> split_rewrite(const RuleContext& c) {
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
   return rebuild.graph();
 }
@@ -49,8 +49,10 @@ When:      always
 Soundness: exact (E4 and E3)
 Status:    stable since 0.1
 Example:   shift(o:[C_out: unordered], 1) is refused)",
+    .steps = {Primitive::kShift},
     .matches = shift_matches,
     .rewrite = shift_rewrite,
+    .drops_steps = true,
 };
 
 const Rule kMergeOrderOfUnordered{
@@ -63,6 +65,7 @@ When:      the quotient comes before the block in the order of sizes
 Soundness: exact (E4)
 Status:    stable since 0.1
 Example:   of merge(o, g) and merge(o, g^-1*C_out) one is kept)",
+    .steps = {Primitive::kMerge},
     .matches = merge_matches,
     .rewrite = merge_rewrite,
 };
@@ -78,8 +81,10 @@ When:      no weight holds either piece
 Soundness: exact (E4)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; split(m, q) is refused (a channel shuffle of the output))",
+    .steps = {Primitive::kSplit},
     .matches = split_matches,
     .rewrite = split_rewrite,
+    .drops_steps = true,
 };
 
 }  // namespace syno

@@ -12,7 +12,7 @@ bool matches(const RuleContext& c) {
 // The view is taken before the first weight that holds the coordinate; the weights hold its results instead.
 std::optional<Graph> rewrite(const RuleContext& c) {
   const CoordinateId viewed = c.step.in[0];
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   bool taken = false;
   Step view;
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
@@ -26,7 +26,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     if (!taken) view = rebuild.add(rebuild.renamed(c.step));
     taken = true;
     Step weight = step;
-    std::vector<SharedDim> dims;
+    SharedDims dims;
     for (const SharedDim& dim : step.dims) {
       if (dim.coordinate != viewed) {
         dims.push_back({rebuild.now(dim.coordinate), dim.role});
@@ -66,9 +66,9 @@ std::optional<Graph> pieces_rewrite(const RuleContext& c) {
       // An earlier weight may hold what was merged: then the whole is joined, not dropped.
       const CoordinateId whole = step->in[0];
       const ShareRole role = c.graph.share_count(whole) > 0 ? ShareRole::kJoin : ShareRole::kDrop;
-      Rebuild rebuild(c.graph);
+      Rebuild rebuild(c);
       rebuild.copy_all_but({step_of(c.graph, a.coordinate)});
-      std::vector<SharedDim> dims{{rebuild.now(whole), role}};
+      SharedDims dims{{rebuild.now(whole), role}};
       for (const SharedDim& dim : c.step.dims) {
         if (dim.coordinate != a.coordinate && dim.coordinate != b.coordinate) {
           dims.push_back({rebuild.now(dim.coordinate), dim.role});
@@ -94,6 +94,7 @@ When:      every weight that holds the coordinate can hold the view's results in
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   contract(h keep, ..); shift(h) is refused; shift(h) -> u; contract(u keep, ..) is kept)",
+    .steps = {Primitive::kShift, Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
 };
@@ -108,6 +109,7 @@ When:      no other weight holds either piece
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; contract(q drop, m drop) is refused; contract(o drop) is kept)",
+    .steps = {Primitive::kShare},
     .matches = pieces_match,
     .rewrite = pieces_rewrite,
 };

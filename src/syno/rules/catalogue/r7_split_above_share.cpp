@@ -17,7 +17,7 @@ bool matches(const RuleContext& c) {
 
 std::optional<Graph> rewrite(const RuleContext& c) {
   const auto [i, j] = c.step.in;
-  Rebuild rebuild(c.graph);
+  Rebuild rebuild(c);
   CoordinateId whole = kNoCoordinate;
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     const Step& step = c.graph.steps()[s];
@@ -28,7 +28,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
       continue;
     }
     if (whole == kNoCoordinate) whole = rebuild.add(rebuild.renamed(c.step)).out[0];
-    std::vector<SharedDim> dims{{whole, ShareRole::kKeep}};
+    SharedDims dims{{whole, ShareRole::kKeep}};
     for (const SharedDim& dim : step.dims) {
       if (dim.coordinate != i && dim.coordinate != j)
         dims.push_back({rebuild.now(dim.coordinate), dim.role});
@@ -52,6 +52,7 @@ When:      every weight that holds one of the two holds the other
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   contract(i keep, j keep, ..); split(i, j) is refused; split(i, j) -> u; contract(u keep, ..) is kept)",
+    .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
 };

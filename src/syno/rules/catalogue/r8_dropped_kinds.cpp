@@ -32,6 +32,7 @@ When:      always
 Soundness: restriction: excludes, for example, a weight indexed by a window position alone
 Status:    stable since 0.1
 Example:   split(o, r) -> u; contract(u drop, ..) is left out)",
+    .steps = {Primitive::kShare},
     .matches = matches,
     .rewrite = nullptr,
 };

@@ -24,6 +24,7 @@ When:      always
 Soundness: restriction: excludes plain pooling windows
 Status:    stable since 0.1
 Example:   reduce k -> r; unfold(h, r) is left out until a weight holds r)",
+    .steps = {Primitive::kUnfold},
     .matches = matches,
     .rewrite = nullptr,
 };
