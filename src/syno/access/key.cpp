@@ -1,47 +1,37 @@
 #include "syno/access/key.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
 
 #include "syno/access/key_label.h"
 #include "syno/access/key_points.h"
+#include "syno/access/key_section.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
 
-void check_values(const Operator& op, const Values& values) {
-  if (values.size() == op.variables()->count()) return;
+// Weights are tried in every order up to this many; the sections of operators with more are one.
+constexpr std::size_t kMaxOrderedWeights = 4;
+// Sections and normal forms that are kept; then all are forgotten.
+constexpr std::size_t kMaxKept = std::size_t{1} << 20;
+
+void check_values(const Variables& variables, const Values& values) {
+  if (values.size() == variables.count()) return;
   throw Complaint("a binding has " + std::to_string(values.size()) + " values for " +
-                  std::to_string(op.variables()->count()) + " variables")
+                  std::to_string(variables.count()) + " variables")
       .where("the semantic key")
       .hint("give one value a variable, in the order of the operator's variables")
       .error();
 }
 
-// Whether every size is a positive integer and every step makes sense under `values`.
-bool fits(const Operator& op, const Values& values) {
-  const Graph& graph = op.graph();
-  const auto value = [&](CoordinateId id) { return graph.extent(id).evaluate(values); };
-  for (std::size_t id = 0; id < graph.coordinates().size(); ++id) {
-    if (!value(static_cast<CoordinateId>(id))) return false;
-  }
-  for (const Dimension& dim : op.input()) {
-    if (!dim.size.evaluate(values)) return false;
-  }
-  for (const Step& step : graph.steps()) {
-    const PrimitiveInfo& info = primitive_info(step.primitive);
-    const std::optional<std::int64_t> size = step.size.evaluate(values);
-    if (!size) return false;
-    std::vector<std::int64_t> in;
-    for (int i = 0; i < info.consumes; ++i)
-      in.push_back(*value(step.in[static_cast<std::size_t>(i)]));
-    if (!info.fits(step, in, *size)) return false;
-  }
-  return true;
-}
-
-key::Points normal_form(const Operator& op, const Values& values) {
-  key::Points points = key::read_points(op, values);
+// Throws CapExceeded.
+key::Points normal_form(const key::Section& section, const key::SectionValues& values) {
+  key::Points points = key::read_points(section, values);
   key::settle_rotations(points);
   key::reflect_digits(points);
   // Partitions and conditions may cut digits, which changes the other forms.
@@ -58,52 +48,399 @@ key::Points normal_form(const Operator& op, const Values& values) {
   return points;
 }
 
-// Shapes are part of every key: keys of different specifications never meet.
-void add_shape(Hasher& hasher, const Shape& shape, const Values& values) {
-  hasher.add(static_cast<std::int64_t>(shape.size()));
-  for (const Dimension& dim : shape)
-    hasher.add(dim.size.evaluate(values).value_or(0)).add(dim.unordered).add(dim.causal);
+// All orders of 0..count-1.
+std::vector<std::vector<int>> permutations(std::size_t count) {
+  std::vector<int> order(count);
+  for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<int>(i);
+  std::vector<std::vector<int>> all;
+  do all.push_back(order);
+  while (std::next_permutation(order.begin(), order.end()));
+  return all;
 }
 
-Hash128 binding_key(const Operator& op, const Values& values) {
-  const Variables& variables = *op.variables();
-  Hasher hasher("semantic key 1");
-  for (std::size_t i = 0; i < values.size(); ++i) hasher.add(variables.name_hash(i)).add(values[i]);
-  add_shape(hasher, op.output(), values);
-  add_shape(hasher, op.input(), values);
-  if (!fits(op, values)) return hasher.add("unfit").finish();
-  try {
-    const key::Points points = normal_form(op, values);
-    if (points.masked) return hasher.add("zero").finish();
-    hasher.add("normal form");
-    for (const key::Integer word : key::label(points).words) hasher.add(word);
-  } catch (const key::CapExceeded&) {
-    hasher.add("structure").add(op.structure());
-  }
-  return hasher.finish();
+void add_to(Hash128& sum, const Hash128& hash) {
+  sum.high += hash.high;
+  sum.low += hash.low;
 }
 
 }  // namespace
 
-Hash128 semantic_key(const Operator& op, const std::vector<Values>& bindings) {
-  std::vector<Hash128> keys;
-  for (const Values& values : bindings) {
-    check_values(op, values);
-    keys.push_back(binding_key(op, values));
+class Keyer::Table {
+ public:
+  Table(VariablesPtr variables, std::vector<Values> bindings) : variables_(std::move(variables)) {
+    std::vector<std::pair<Hash128, Values>> sorted;
+    for (Values& values : bindings) {
+      check_values(*variables_, values);
+      Hasher hasher("binding");
+      for (std::size_t v = 0; v < values.size(); ++v)
+        hasher.add(variables_->name_hash(v)).add(values[v]);
+      sorted.emplace_back(hasher.finish(), std::move(values));
+    }
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (auto& [hash, values] : sorted) {
+      binding_hashes_.push_back(hash);
+      bindings_.push_back(std::move(values));
+    }
+    for (std::size_t count = 0; count <= kMaxOrderedWeights; ++count)
+      weight_orders_.push_back(permutations(count));
+    use_table(variables_);
   }
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  Hasher hasher("semantic key");
-  for (const Hash128& key : keys) hasher.add(key);
-  return hasher.finish();
+
+  Hash128 key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
+              const Operator* op) {
+    ++counts_.operators;
+    structure_.reset();
+    graph_ = &graph;
+    if (graph.variables() != op_variables_) use_table(graph.variables());
+    read_sizes(input);
+    const std::size_t weights = graph.weights().size();
+    in_one_ = weights > kMaxOrderedWeights;
+    weight_count_ = in_one_ ? 0 : weights;
+    sections_.read(graph, input, match, in_one_);
+    look_up_sections();
+    Hasher hasher("semantic key 2");
+    hasher.add(static_cast<std::int64_t>(weights));
+    bool fell_back = false;
+    for (std::size_t b = 0; b < bindings_.size(); ++b) {
+      hasher.add(shape_hashes_[b]);
+      const Answer answer = combine(b);
+      hasher.add(static_cast<int>(answer.kind)).add(answer.hash);
+      if (answer.kind != Kind::kFallback) continue;
+      if (!structure_) {
+        structure_ = op != nullptr
+                         ? op->structure()
+                         : Operator(graph, input, {match.begin(), match.end()}).structure();
+      }
+      hasher.add(*structure_);
+      fell_back = true;
+    }
+    counts_.fallbacks += fell_back;
+    structure_.reset();
+    return hasher.finish();
+  }
+
+  const KeyCounts& counts() const { return counts_; }
+
+ private:
+  enum class Kind : std::uint8_t { kNormal, kZero, kUnfit, kFallback };
+
+  // A section under one binding. Where weights have numbers, a hash for each way to number those the
+  // section holds: number i counts weight_count^i.
+  struct NormalForm {
+    Kind kind = Kind::kNormal;
+    std::size_t first_hash = 0;
+    std::size_t first_loose = 0;
+    std::size_t end_loose = 0;
+  };
+  struct Answer {
+    Kind kind = Kind::kNormal;
+    Hash128 hash;
+  };
+  struct PackedSize {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    friend bool operator==(const PackedSize&, const PackedSize&) = default;
+  };
+  struct PackedSizeHash {
+    std::size_t operator()(const PackedSize& size) const {
+      return static_cast<std::size_t>(
+          (size.low ^ (size.high * 0x9E3779B97F4A7C15ULL)) * 0xBF58476D1CE4E5B9ULL >> 20);
+    }
+  };
+
+  // Sizes of the operator are powers by its own variables.
+  void use_table(const VariablesPtr& variables) {
+    op_variables_ = variables;
+    place_.clear();
+    for (std::size_t v = 0; v < variables->count(); ++v)
+      place_.push_back(variables_->index(variables->name(v)));
+    op_bindings_.clear();
+    for (const Values& values : bindings_) {
+      Values translated;
+      for (const std::size_t v : place_) translated.push_back(values[v]);
+      op_bindings_.push_back(std::move(translated));
+    }
+    shape_words_.clear();
+  }
+
+  std::uint64_t word(const Size& size) {
+    static_assert(kMaxVariables == 16);
+    std::array<std::int8_t, kMaxVariables> powers{};
+    for (std::size_t v = 0; v < place_.size(); ++v)
+      powers[place_[v]] = static_cast<std::int8_t>(size.power(v));
+    PackedSize packed;
+    std::memcpy(&packed.low, powers.data(), 8);
+    std::memcpy(&packed.high, powers.data() + 8, 8);
+    return sizes_.try_emplace(packed, sizes_.size()).first->second;
+  }
+
+  void read_sizes(const Shape& input) {
+    output_words_.clear();
+    step_words_.clear();
+    shape_now_.clear();
+    const auto read_shape = [&](const Shape& shape) {
+      for (const Dimension& dim : shape) {
+        shape_now_.push_back(word(dim.size));
+        shape_now_.push_back((dim.unordered ? 1U : 0U) + (dim.causal ? 2U : 0U));
+      }
+    };
+    read_shape(graph_->output());
+    for (std::size_t d = 0; d < graph_->output().size(); ++d)
+      output_words_.push_back(shape_now_[2 * d]);
+    shape_now_.push_back(graph_->output().size());
+    read_shape(input);
+    for (const Step& step : graph_->steps())
+      step_words_.push_back(step.size.is_one() ? 0 : word(step.size));
+    if (shape_now_ != shape_words_) hash_shapes(input);
+  }
+
+  // Shapes are part of every key: keys of different specifications never meet.
+  void hash_shapes(const Shape& input) {
+    shape_hashes_.clear();
+    for (std::size_t b = 0; b < bindings_.size(); ++b) {
+      Hasher hasher("shapes");
+      hasher.add(binding_hashes_[b]);
+      for (const Shape* shape : {&graph_->output(), &input}) {
+        hasher.add(static_cast<std::int64_t>(shape->size()));
+        for (const Dimension& dim : *shape)
+          hasher.add(dim.size.evaluate(op_bindings_[b]).value_or(0))
+              .add(dim.unordered)
+              .add(dim.causal);
+      }
+      shape_hashes_.push_back(hasher.finish());
+    }
+    shape_words_ = shape_now_;
+  }
+
+  void look_up_sections() {
+    if (by_section_.size() > kMaxKept || by_values_.size() > kMaxKept) forget();
+    found_.clear();
+    const key::Sections::SizeWords words{output_words_, step_words_};
+    for (std::size_t s = 0; s < sections_.count(); ++s) {
+      const Hash128 hash = tagged(sections_.hash(s, words));
+      auto place = by_section_.find(hash);
+      if (place == by_section_.end()) place = by_section_.emplace(hash, add_section(s)).first;
+      found_.push_back(place->second);
+    }
+  }
+
+  void forget() {
+    by_section_.clear();
+    by_values_.clear();
+    of_section_.clear();
+    normal_forms_.clear();
+    hashes_.clear();
+    loose_.clear();
+  }
+
+  // Hashes of a section are not the same when weights are numbered in another way.
+  Hash128 tagged(const Hash128& hash) const {
+    return Hasher("weights").add(hash).add(std::uint64_t{weight_count_}).add(in_one_).finish();
+  }
+
+  // The place in of_section_ of the normal forms of section `s`, one a binding.
+  std::size_t add_section(std::size_t s) {
+    ++counts_.sections;
+    const key::Section section = sections_.section(s);
+    const std::size_t first = of_section_.size();
+    std::vector<std::uint64_t> outputs(output_words_.size(), 0);
+    std::vector<std::uint64_t> steps(step_words_.size(), 0);
+    for (const Values& values : op_bindings_) {
+      const auto numbers = key::evaluate(section, *graph_, values);
+      if (!numbers) {
+        of_section_.push_back(kUnfit);
+        continue;
+      }
+      for (const key::Section::Dim& dim : section.outputs)
+        outputs[static_cast<std::size_t>(dim.slot)] =
+            static_cast<std::uint64_t>(numbers->extents[static_cast<std::size_t>(dim.coordinate)]);
+      for (std::size_t i = 0; i < section.units.size(); ++i)
+        steps[static_cast<std::size_t>(section.units[i].step)] =
+            static_cast<std::uint64_t>(numbers->sizes[i]);
+      const Hash128 hash = tagged(sections_.hash(s, {outputs, steps}));
+      auto place = by_values_.find(hash);
+      if (place == by_values_.end())
+        place = by_values_.emplace(hash, add_normal_form(section, *numbers)).first;
+      of_section_.push_back(place->second);
+    }
+    return first;
+  }
+
+  std::size_t add_normal_form(const key::Section& section, const key::SectionValues& values) {
+    ++counts_.normal_forms;
+    NormalForm result{Kind::kNormal, hashes_.size(), loose_.size(), loose_.size()};
+    try {
+      const key::Points points = normal_form(section, values);
+      if (points.masked) {
+        result.kind = Kind::kZero;
+      } else if (in_one_) {
+        hashes_.push_back(labeller_.label(points).hash);
+      } else {
+        add_hashes(points, section.weights.size());
+        result.end_loose = loose_.size();
+      }
+    } catch (const key::CapExceeded&) {
+      result.kind = Kind::kFallback;
+    }
+    normal_forms_.push_back(result);
+    return normal_forms_.size() - 1;
+  }
+
+  void add_hashes(const key::Points& points, std::size_t held) {
+    const key::Pieces pieces = key::find_pieces(points);
+    const std::size_t first = hashes_.size();
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < held; ++i) count *= weight_count_;
+    hashes_.resize(first + count);
+    std::vector<int> numbers(held);
+    for (std::size_t code = 0; code < count; ++code) {
+      std::size_t rest = code;
+      unsigned used = 0;
+      for (int& number : numbers) {
+        number = static_cast<int>(rest % weight_count_);
+        used |= 1U << number;
+        rest /= weight_count_;
+      }
+      if (static_cast<std::size_t>(std::popcount(used)) == held)
+        hashes_[first + code] = labeller_.hash(points, pieces, numbers);
+    }
+    loose_.insert(loose_.end(), pieces.loose.begin(), pieces.loose.end());
+  }
+
+  // The sections of the operator side by side, weights in the order with the least hash.
+  Answer combine(std::size_t b) {
+    forms_.clear();
+    bool zero = false;
+    bool fallback = false;
+    bool loose = false;
+    for (const std::size_t first : found_) {
+      const std::size_t number = of_section_[first + b];
+      if (number == kUnfit) return {Kind::kUnfit, {}};
+      const NormalForm& form = normal_forms_[number];
+      forms_.push_back(&form);
+      zero |= form.kind == Kind::kZero;
+      fallback |= form.kind == Kind::kFallback;
+      loose |= form.end_loose > form.first_loose;
+    }
+    if (zero) return {Kind::kZero, {}};
+    if (fallback) return {Kind::kFallback, {}};
+    Answer answer;
+    bool first_order = true;
+    for (const std::vector<int>& order : weight_orders_[weight_count_]) {
+      Hash128 sum;
+      for (std::size_t s = 0; s < forms_.size(); ++s) {
+        std::size_t code = 0;
+        std::size_t scale = 1;
+        for (const int weight : sections_.weights(s)) {
+          if (in_one_) break;
+          code += scale * static_cast<std::size_t>(order[static_cast<std::size_t>(weight)]);
+          scale *= weight_count_;
+        }
+        add_to(sum, hashes_[forms_[s]->first_hash + code]);
+      }
+      if (loose && !add_loose(sum, order)) return {Kind::kFallback, {}};
+      if (first_order || sum < answer.hash) answer.hash = sum;
+      first_order = false;
+    }
+    return answer;
+  }
+
+  // Of digits that only weights see, the product counts: for each set of weights that see them. False
+  // when that does not fit in 64 bits.
+  bool add_loose(Hash128& sum, const std::vector<int>& order) {
+    std::array<key::Integer, std::size_t{1} << kMaxOrderedWeights> product;
+    product.fill(1);
+    for (std::size_t s = 0; s < forms_.size(); ++s) {
+      const auto weights = sections_.weights(s);
+      for (std::size_t i = forms_[s]->first_loose; i < forms_[s]->end_loose; ++i) {
+        std::size_t seen = 0;
+        for (std::size_t w = 0; w < weights.size(); ++w) {
+          if (loose_[i].weights >> w & 1)
+            seen |= std::size_t{1} << order[static_cast<std::size_t>(weights[w])];
+        }
+        if (__builtin_mul_overflow(product[seen], loose_[i].extent, &product[seen])) return false;
+      }
+    }
+    for (std::size_t seen = 0; seen < product.size(); ++seen) {
+      if (product[seen] != 1)
+        add_to(sum, Hasher("loose").add(std::uint64_t{seen}).add(product[seen]).finish());
+    }
+    return true;
+  }
+
+  static constexpr std::size_t kUnfit = static_cast<std::size_t>(-1);
+
+  VariablesPtr variables_;
+  std::vector<Hash128> binding_hashes_;
+  std::vector<Values> bindings_;
+  std::vector<std::vector<std::vector<int>>> weight_orders_;
+  KeyCounts counts_;
+
+  // The table of the operator at hand: its variables' places in variables_, bindings in its order.
+  VariablesPtr op_variables_;
+  std::vector<std::size_t> place_;
+  std::vector<Values> op_bindings_;
+  // Sizes have numbers by first use.
+  std::unordered_map<PackedSize, std::uint64_t, PackedSizeHash> sizes_;
+
+  // The operator at hand.
+  const Graph* graph_ = nullptr;
+  std::optional<Hash128> structure_;
+  bool in_one_ = false;
+  std::size_t weight_count_ = 0;
+  std::vector<std::uint64_t> output_words_;
+  std::vector<std::uint64_t> step_words_;
+  std::vector<std::uint64_t> shape_now_;
+  std::vector<std::uint64_t> shape_words_;
+  std::vector<Hash128> shape_hashes_;
+  key::Sections sections_;
+  std::vector<std::size_t> found_;
+  std::vector<const NormalForm*> forms_;
+
+  // What is known of sections.
+  key::Labeller labeller_;
+  std::unordered_map<Hash128, std::size_t> by_section_;
+  std::unordered_map<Hash128, std::size_t> by_values_;
+  std::vector<std::size_t> of_section_;
+  std::vector<NormalForm> normal_forms_;
+  std::vector<Hash128> hashes_;
+  std::vector<key::Pieces::Loose> loose_;
+};
+
+Keyer::Keyer(VariablesPtr variables, std::vector<Values> bindings)
+    : table_(std::make_unique<Table>(std::move(variables), std::move(bindings))) {}
+Keyer::Keyer(Keyer&&) noexcept = default;
+Keyer& Keyer::operator=(Keyer&&) noexcept = default;
+Keyer::~Keyer() = default;
+
+Hash128 Keyer::key(const Operator& op) {
+  return table_->key(op.graph(), op.input(), op.match(), &op);
+}
+
+Hash128 Keyer::key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match) {
+  return table_->key(graph, input, match, nullptr);
+}
+
+const KeyCounts& Keyer::counts() const {
+  return table_->counts();
+}
+
+Hash128 semantic_key(const Operator& op, const std::vector<Values>& bindings) {
+  return Keyer(op.variables(), bindings).key(op);
 }
 
 std::string key_normal_form(const Operator& op, const Values& values) {
-  check_values(op, values);
-  if (!fits(op, values)) return "unfit\n";
+  check_values(*op.variables(), values);
+  key::Sections sections;
+  sections.read(op.graph(), op.input(), op.match(), true);
+  if (sections.count() == 0) return "";
+  const key::Section section = sections.section(0);
+  const auto numbers = key::evaluate(section, op.graph(), values);
+  if (!numbers) return "unfit\n";
   try {
-    const key::Points points = normal_form(op, values);
-    return points.masked ? "zero\n" : key::normal_form_text(points, key::label(points));
+    const key::Points points = normal_form(section, *numbers);
+    return points.masked ? "zero\n" : key::normal_form_text(points, key::Labeller().label(points));
   } catch (const key::CapExceeded& exceeded) {
     return std::string("fallback: ") + exceeded.cap + "\n";
   }

@@ -74,8 +74,8 @@ bool drop_low_terms(Algebra& algebra, Condition& condition) {
 Condition negated(const Condition& condition) {
   Condition result = condition;
   for (Term& term : result.form.terms) term.factor = -term.factor;
-  result.low = condition.high == kNoHigh ? kNoLow : -condition.high;
-  result.high = condition.low == kNoLow ? kNoHigh : -condition.low;
+  result.low = opposite_low(condition.high);
+  result.high = opposite_high(condition.low);
   return result;
 }
 

@@ -1,15 +1,11 @@
 #include "syno/access/key_label.h"
 
 #include <algorithm>
-#include <map>
-
-#include "syno/support/hash.h"
 
 namespace syno::key {
 namespace {
 
 using Word = std::uint64_t;
-using Words = std::vector<Integer>;
 
 Word mix(Word a, Word b) {
   Word x = (a ^ (b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2))) * 0xBF58476D1CE4E5B9ULL;
@@ -17,257 +13,374 @@ Word mix(Word a, Word b) {
   return x ^ (x >> 31);
 }
 
-Word mix_sorted(Word start, std::vector<Word>& words) {
-  std::sort(words.begin(), words.end());
-  for (const Word word : words) start = mix(start, word);
-  return start;
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
 }
 
-// A form, what it is for, and whether f and -f say the same there.
-struct Use {
-  enum class Kind : std::uint8_t { kExact, kGenerator, kCondition, kInner };
-  Kind kind = Kind::kExact;
-  std::vector<std::pair<std::size_t, Integer>> terms;  // node, factor
-  Integer constant = 0;
-  Integer low = kNoLow;
-  Integer high = kNoHigh;
-  /// Exact: the slot. Generator: the partition. Inner: the node of the carry.
-  std::size_t owner = 0;
-};
-
-// Digits and carries as nodes 0.., the forms that connect them.
-class Labeller {
+class PieceFinder {
  public:
-  explicit Labeller(const Points& points) : points_(points), algebra_(points.algebra) {
-    for (const int base : points.box) {
-      nodes_.emplace(node_key(base, -1), colours_.size());
-      colours_.push_back(mix(1, static_cast<Word>(algebra_.extent(base))));
-    }
-    if (colours_.size() > kMaxDigits) throw CapExceeded{"digits"};
-    for (const Exact& exact : points.exact)
-      add(Use::Kind::kExact, exact.form, static_cast<std::size_t>(exact.slot));
-    for (std::size_t i = 0; i < points.partitions.size(); ++i) {
-      for (const Form& generator : points.partitions[i].generators)
-        add(Use::Kind::kGenerator, generator, i);
-    }
-    for (const Condition& condition : points.conditions) {
-      Use& use = add(Use::Kind::kCondition, condition.form, 0);
-      use.low = condition.low;
-      use.high = condition.high;
-    }
-  }
+  explicit PieceFinder(const Points& points) : points_(points), algebra_(points.algebra) {}
 
-  Labelled run() {
-    refine(colours_);
-    search(colours_);
-    return std::move(best_);
+  Pieces find() {
+    parent_.resize(algebra_.base_count());
+    for (std::size_t i = 0; i < parent_.size(); ++i) parent_[i] = static_cast<int>(i);
+    loose_.assign(parent_.size(), 1);
+    held_.assign(parent_.size(), 0);
+    for (const Exact& exact : points_.exact) join(exact.form);
+    for (const Condition& condition : points_.conditions) join(condition.form);
+    std::uint64_t bit = 1;
+    for (const Partition& partition : points_.partitions) {
+      const bool weight = partition.slot == kWeightSlot;
+      for (const Form& generator : partition.generators) {
+        const int lone = lone_base(generator);
+        if (weight && lone >= 0) {
+          held_[at(lone)] |= bit;
+        } else {
+          join(generator);
+        }
+      }
+      if (weight) bit <<= 1;
+    }
+    Pieces pieces;
+    if (points_.multiplicity != 1) pieces.loose.push_back({0, points_.multiplicity});
+    pieces.of_base.assign(parent_.size(), Pieces::kNone);
+    for (const int base : points_.box) {
+      if (loose_[at(base)] != 0) {
+        pieces.loose.push_back({held_[at(base)], algebra_.extent(base)});
+        continue;
+      }
+      int& of_root = pieces.of_base[at(find(base))];
+      if (of_root == Pieces::kNone) of_root = pieces.count++;
+      pieces.of_base[at(base)] = of_root;
+    }
+    return pieces;
   }
 
  private:
-  static std::pair<int, std::int32_t> node_key(int base, std::int32_t carry) {
-    return {base, carry};
+  int lone_base(const Form& form) const {
+    return form.terms.size() == 1 ? algebra_.atom(form.terms.front().atom).base : -1;
   }
 
-  std::size_t node_of(std::int32_t id) {
-    const Atom& atom = algebra_.atom(id);
-    const auto key = atom.is_digit() ? node_key(atom.base, -1) : node_key(-1, id);
-    const auto place = nodes_.find(key);
-    if (atom.is_digit() && (atom.low != 1 || atom.high != algebra_.extent(atom.base)))
-      throw CapExceeded{"a digit that is cut"};
-    if (place != nodes_.end()) return place->second;
-    if (atom.is_digit()) throw CapExceeded{"a digit outside the box"};
-    const std::size_t node = colours_.size();
-    nodes_.emplace(key, node);
-    colours_.push_back(mix(2, static_cast<Word>(atom.divisor)));
-    add(Use::Kind::kInner, atom.inner, node);
-    return node;
+  int find(int base) {
+    while (parent_[at(base)] != base) base = parent_[at(base)] = parent_[at(parent_[at(base)])];
+    return base;
   }
 
-  Use& add(Use::Kind kind, const Form& form, std::size_t owner) {
-    Use use;
-    use.kind = kind;
-    use.constant = form.constant;
-    use.owner = owner;
-    for (const Term& term : form.terms) use.terms.emplace_back(node_of(term.atom), term.factor);
-    uses_.push_back(std::move(use));
-    return uses_.back();
-  }
-
-  static bool is_signed(const Use& use) {
-    return use.kind == Use::Kind::kExact || use.kind == Use::Kind::kInner;
-  }
-
-  Word signature(const Use& use, const std::vector<Word>& colours, Integer sign) const {
-    std::vector<Word> words;
-    for (const auto& [node, factor] : use.terms)
-      words.push_back(mix(colours[node], static_cast<Word>(sign * factor)));
-    Word start = mix(static_cast<Word>(use.kind), static_cast<Word>(sign * use.constant));
-    if (use.kind == Use::Kind::kExact) start = mix(start, use.owner);
-    if (use.kind == Use::Kind::kCondition) {
-      const Integer low = use.low == kNoLow ? kNoHigh : -use.low;
-      const Integer high = use.high == kNoHigh ? kNoLow : -use.high;
-      start = mix(mix(start, static_cast<Word>(sign > 0 ? use.low : high)),
-                  static_cast<Word>(sign > 0 ? use.high : low));
-    }
-    return mix_sorted(start, words);
-  }
-
-  // One round of refinement.
-  std::vector<Word> refined(const std::vector<Word>& colours) const {
-    struct Signs {
-      Word plus, minus;
-    };
-    std::vector<Signs> signs(uses_.size());
-    std::vector<std::vector<Word>> of_partition(points_.partitions.size());
-    std::vector<Word> of_carry(colours.size(), 0);
-    for (std::size_t i = 0; i < uses_.size(); ++i) {
-      const Use& use = uses_[i];
-      signs[i].plus = signature(use, colours, 1);
-      signs[i].minus = is_signed(use) ? signs[i].plus : signature(use, colours, -1);
-      if (use.kind == Use::Kind::kGenerator)
-        of_partition[use.owner].push_back(
-            mix(std::min(signs[i].plus, signs[i].minus), std::max(signs[i].plus, signs[i].minus)));
-      if (use.kind == Use::Kind::kInner) of_carry[use.owner] = signs[i].plus;
-    }
-    std::vector<Word> partitions;
-    for (std::size_t i = 0; i < of_partition.size(); ++i)
-      partitions.push_back(
-          mix_sorted(mix(3, static_cast<Word>(points_.partitions[i].slot)), of_partition[i]));
-    std::vector<std::vector<Word>> seen(colours.size());
-    for (std::size_t i = 0; i < uses_.size(); ++i) {
-      const Use& use = uses_[i];
-      Word context = static_cast<Word>(use.kind);
-      if (use.kind == Use::Kind::kGenerator) context = mix(context, partitions[use.owner]);
-      if (use.kind == Use::Kind::kInner) context = mix(context, colours[use.owner]);
-      for (const auto& [node, factor] : use.terms) {
-        const Word plus = mix(signs[i].plus, static_cast<Word>(factor));
-        const Word minus = is_signed(use) ? plus : mix(signs[i].minus, static_cast<Word>(-factor));
-        seen[node].push_back(mix(mix(context, std::min(plus, minus)), std::max(plus, minus)));
-      }
-    }
-    std::vector<Word> next(colours.size());
-    for (std::size_t node = 0; node < colours.size(); ++node)
-      next[node] = mix_sorted(mix(colours[node], of_carry[node]), seen[node]);
-    return next;
-  }
-
-  static std::size_t cells(std::vector<Word> colours) {
-    std::sort(colours.begin(), colours.end());
-    return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
-  }
-
-  void refine(std::vector<Word>& colours) const {
-    std::size_t before = cells(colours);
-    while (true) {
-      colours = refined(colours);
-      const std::size_t now = cells(colours);
-      if (now <= before) return;
-      before = now;
-    }
-  }
-
-  void search(const std::vector<Word>& colours) {
-    // The smallest cell of digits with more than one member; by colour among those.
-    std::map<Word, std::vector<std::size_t>> by_colour;
-    for (std::size_t node = 0; node < points_.box.size(); ++node)
-      by_colour[colours[node]].push_back(node);
-    const std::vector<std::size_t>* cell = nullptr;
-    for (const auto& [colour, members] : by_colour) {
-      if (members.size() > 1 && (cell == nullptr || members.size() < cell->size())) cell = &members;
-    }
-    if (cell != nullptr) {
-      for (const std::size_t node : *cell) {
-        std::vector<Word> apart = colours;
-        apart[node] = mix(apart[node], 5);
-        refine(apart);
-        search(apart);
-      }
-      return;
-    }
-    if (++leaves_ > kMaxLeaves) throw CapExceeded{"leaves"};
-    std::vector<int> order;
-    for (const auto& [colour, members] : by_colour) order.push_back(points_.box[members.front()]);
-    Words words = encode(order);
-    if (best_.words.empty() || words < best_.words) best_ = {std::move(words), std::move(order)};
-  }
-
-  // The encoding under an order of digits; every list starts with its length.
-  Words encode(const std::vector<int>& order) const {
-    std::map<int, Integer> labels;
-    Words words{static_cast<Integer>(order.size())};
-    for (const int base : order) {
-      labels.emplace(base, static_cast<Integer>(labels.size()));
-      words.push_back(algebra_.extent(base));
-    }
-    words.push_back(points_.multiplicity);
-    for (const Exact& exact : points_.exact) {
-      words.push_back(exact.slot);
-      append(words, encode_form(exact.form, labels, 1));
-    }
-    std::vector<Words> partitions;
-    for (const Partition& partition : points_.partitions) {
-      std::vector<Words> generators;
-      for (const Form& generator : partition.generators)
-        generators.push_back(
-            std::min(encode_form(generator, labels, 1), encode_form(generator, labels, -1)));
-      Words one{partition.slot};
-      append_sorted(one, generators);
-      partitions.push_back(std::move(one));
-    }
-    append_sorted(words, partitions);
-    std::vector<Words> conditions;
-    for (const Condition& condition : points_.conditions) {
-      Words plus{condition.low, condition.high};
-      append(plus, encode_form(condition.form, labels, 1));
-      Words minus{condition.high == kNoHigh ? kNoLow : -condition.high,
-                  condition.low == kNoLow ? kNoHigh : -condition.low};
-      append(minus, encode_form(condition.form, labels, -1));
-      conditions.push_back(std::min(plus, minus));
-    }
-    append_sorted(words, conditions);
-    return words;
-  }
-
-  Words encode_form(const Form& form, const std::map<int, Integer>& labels, Integer sign) const {
-    std::vector<Words> terms;
-    for (const Term& term : form.terms) {
-      const Atom& atom = algebra_.atom(term.atom);
-      Words one;
-      if (atom.is_digit()) {
-        one = {labels.at(atom.base), sign * term.factor};
-      } else {
-        one = {-1, sign * term.factor, atom.divisor};
-        append(one, encode_form(atom.inner, labels, 1));
-      }
-      terms.push_back(std::move(one));
-    }
-    Words words{sign * form.constant};
-    append_sorted(words, terms);
-    return words;
-  }
-
-  static void append(Words& words, const Words& more) {
-    words.insert(words.end(), more.begin(), more.end());
-  }
-  static void append_sorted(Words& words, std::vector<Words>& lists) {
-    std::sort(lists.begin(), lists.end());
-    words.push_back(static_cast<Integer>(lists.size()));
-    for (const Words& list : lists) append(words, list);
+  void join(const Form& form) {
+    int first = -1;
+    algebra_.visit_atoms(form, [&](const Atom& atom) {
+      if (!atom.is_digit()) return;
+      loose_[at(atom.base)] = 0;
+      const int root = find(atom.base);
+      if (first < 0) first = root;
+      parent_[at(root)] = find(first);
+    });
   }
 
   const Points& points_;
   const Algebra& algebra_;
-  std::map<std::pair<int, std::int32_t>, std::size_t> nodes_;
-  std::vector<Word> colours_;
-  std::vector<Use> uses_;
-  Labelled best_;
-  int leaves_ = 0;
+  std::vector<int> parent_;
+  std::vector<char> loose_;
+  std::vector<std::uint64_t> held_;
 };
+
+// The piece of a form, by its first digit; Pieces::kNone for a constant and for a loose digit.
+int piece_of(const Algebra& algebra, const Form& form, const Pieces& pieces) {
+  const Form* inside = &form;
+  while (!inside->terms.empty()) {
+    const Atom& atom = algebra.atom(inside->terms.front().atom);
+    if (atom.is_digit()) return pieces.of_base[at(atom.base)];
+    inside = &atom.inner;
+  }
+  return Pieces::kNone;
+}
 
 }  // namespace
 
-Labelled label(const Points& points) {
-  return Labeller(points).run();
+Pieces find_pieces(const Points& points) {
+  return PieceFinder(points).find();
+}
+
+Labelled Labeller::label(const Points& points) {
+  read(points, nullptr, Pieces::kNone, {});
+  return run();
+}
+
+Hash128 Labeller::hash(const Points& points, const Pieces& pieces,
+                       std::span<const int> weight_numbers) {
+  Hash128 sum;
+  const auto add = [&sum](const Hash128& hash) {
+    sum.high += hash.high;
+    sum.low += hash.low;
+  };
+  for (int piece = 0; piece < pieces.count; ++piece) {
+    read(points, &pieces, piece, weight_numbers);
+    add(run().hash);
+  }
+  // Indices without a digit.
+  for (const Exact& exact : points.exact) {
+    if (exact.form.is_constant())
+      add(Hasher("constant").add(exact.slot).add(exact.form.constant).finish());
+  }
+  return sum;
+}
+
+// Nodes and uses of one piece, or of everything when `pieces` is null.
+void Labeller::read(const Points& points, const Pieces* pieces, int piece,
+                    std::span<const int> weight_numbers) {
+  algebra_ = &points.algebra;
+  multiplicity_ = pieces == nullptr ? points.multiplicity : 1;
+  bases_.clear();
+  carries_.clear();
+  slots_.clear();
+  uses_.clear();
+  terms_.clear();
+  colours_.clear();
+  node_of_base_.assign(algebra_->base_count(), -1);
+  for (const int base : points.box) {
+    if (pieces != nullptr && pieces->of_base[at(base)] != piece) continue;
+    node_of_base_[at(base)] = static_cast<int>(bases_.size());
+    bases_.push_back(base);
+    colours_.push_back(mix(1, static_cast<Word>(algebra_->extent(base))));
+  }
+  if (bases_.size() > kMaxDigits) throw CapExceeded{"digits"};
+  const auto is_here = [&](const Form& form) {
+    return pieces == nullptr || piece_of(*algebra_, form, *pieces) == piece;
+  };
+  for (const Exact& exact : points.exact) {
+    if (is_here(exact.form)) add(Kind::kExact, exact.form, static_cast<std::size_t>(exact.slot));
+  }
+  std::size_t weight = 0;
+  for (const Partition& partition : points.partitions) {
+    const bool numbered = partition.slot == kWeightSlot && pieces != nullptr;
+    const int slot = numbered ? -1 - weight_numbers[weight++] : partition.slot;
+    const std::size_t first_use = uses_.size();
+    for (const Form& generator : partition.generators) {
+      if (is_here(generator)) add(Kind::kGenerator, generator, slots_.size());
+    }
+    if (pieces == nullptr || uses_.size() > first_use) slots_.push_back(slot);
+  }
+  for (const Condition& condition : points.conditions) {
+    if (!is_here(condition.form)) continue;
+    Use& use = uses_[add(Kind::kCondition, condition.form, 0)];
+    use.low = condition.low;
+    use.high = condition.high;
+  }
+}
+
+std::size_t Labeller::node_of(std::int32_t id) {
+  const Atom& atom = algebra_->atom(id);
+  if (atom.is_digit()) {
+    if (atom.low != 1 || atom.high != algebra_->extent(atom.base))
+      throw CapExceeded{"a digit that is cut"};
+    const int node = node_of_base_[at(atom.base)];
+    if (node < 0) throw CapExceeded{"a digit outside the box"};
+    return static_cast<std::size_t>(node);
+  }
+  for (std::size_t i = 0; i < carries_.size(); ++i) {
+    if (carries_[i].atom == id) return bases_.size() + i;
+  }
+  const std::size_t node = colours_.size();
+  const std::size_t carry = carries_.size();
+  carries_.push_back({id, 0});
+  colours_.push_back(mix(2, static_cast<Word>(atom.divisor)));
+  const std::size_t use = add(Kind::kInner, atom.inner, node);
+  carries_[carry].use = use;
+  return node;
+}
+
+std::size_t Labeller::add(Kind kind, const Form& form, std::size_t owner) {
+  // Nodes first: a carry adds the use of its inner form.
+  std::vector<Term> terms;
+  terms.reserve(form.terms.size());
+  for (const key::Term& term : form.terms) terms.push_back({node_of(term.atom), term.factor});
+  Use use;
+  use.kind = kind;
+  use.owner = owner;
+  use.constant = form.constant;
+  use.first = terms_.size();
+  terms_.insert(terms_.end(), terms.begin(), terms.end());
+  use.end = terms_.size();
+  uses_.push_back(use);
+  return uses_.size() - 1;
+}
+
+Labeller::Word Labeller::signature(const Use& use, Integer sign) const {
+  Word sum = 0;
+  for (std::size_t i = use.first; i < use.end; ++i)
+    sum += mix(colours_[terms_[i].node], static_cast<Word>(sign * terms_[i].factor));
+  Word start = mix(static_cast<Word>(use.kind), static_cast<Word>(sign * use.constant));
+  if (use.kind == Kind::kExact) start = mix(start, use.owner);
+  if (use.kind == Kind::kCondition) {
+    start = mix(start, static_cast<Word>(sign > 0 ? use.low : opposite_low(use.high)));
+    start = mix(start, static_cast<Word>(sign > 0 ? use.high : opposite_high(use.low)));
+  }
+  return mix(start, sum);
+}
+
+void Labeller::sign(Use& use) const {
+  use.plus = signature(use, 1);
+  use.minus = says_the_same_negated(use.kind) ? signature(use, -1) : use.plus;
+}
+
+void Labeller::refine_once() {
+  const auto both = [](Word a, Word b) { return mix(std::min(a, b), std::max(a, b)); };
+  sums_.assign(slots_.size(), 0);
+  next_ = colours_;
+  for (Use& use : uses_) {
+    sign(use);
+    if (use.kind == Kind::kGenerator) sums_[use.owner] += both(use.plus, use.minus);
+    if (use.kind == Kind::kInner) next_[use.owner] = mix(next_[use.owner], use.plus);
+  }
+  for (const Use& use : uses_) {
+    Word context = static_cast<Word>(use.kind);
+    if (use.kind == Kind::kGenerator)
+      context = mix(mix(context, sums_[use.owner]), static_cast<Word>(slots_[use.owner]));
+    if (use.kind == Kind::kInner) context = mix(context, colours_[use.owner]);
+    const bool either = says_the_same_negated(use.kind);
+    for (std::size_t i = use.first; i < use.end; ++i) {
+      const auto factor = static_cast<Word>(terms_[i].factor);
+      const Word plus = mix(use.plus, factor);
+      const Word minus = either ? mix(use.minus, 0 - factor) : plus;
+      next_[terms_[i].node] += mix(context, both(plus, minus));
+    }
+  }
+  // What was summed up becomes a colour.
+  for (Word& colour : next_) colour = mix(colour, 4);
+  colours_.swap(next_);
+}
+
+std::size_t Labeller::cells() {
+  sorted_ = colours_;
+  std::sort(sorted_.begin(), sorted_.end());
+  return static_cast<std::size_t>(std::unique(sorted_.begin(), sorted_.end()) - sorted_.begin());
+}
+
+void Labeller::refine() {
+  std::size_t before = cells();
+  while (before < colours_.size()) {
+    refine_once();
+    const std::size_t now = cells();
+    if (now <= before) return;
+    before = now;
+  }
+}
+
+Labelled Labeller::run() {
+  leaves_ = 0;
+  found_ = false;
+  refine();
+  search();
+  return std::move(best_);
+}
+
+void Labeller::search() {
+  std::vector<std::size_t> order(bases_.size());
+  for (std::size_t node = 0; node < order.size(); ++node) order[node] = node;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return colours_[a] < colours_[b]; });
+  // The smallest cell of digits with more than one member; by colour among those.
+  std::size_t cell = 0;
+  std::size_t cell_size = 0;
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && colours_[order[end]] == colours_[order[begin]]) ++end;
+    if (end - begin > 1 && (cell_size == 0 || end - begin < cell_size)) {
+      cell = begin;
+      cell_size = end - begin;
+    }
+    begin = end;
+  }
+  if (cell_size > 0) {
+    const std::vector<Word> colours = colours_;
+    for (std::size_t i = cell; i < cell + cell_size; ++i) {
+      colours_ = colours;
+      colours_[order[i]] = mix(colours_[order[i]], 5);
+      refine();
+      search();
+    }
+    return;
+  }
+  if (++leaves_ > kMaxLeaves) throw CapExceeded{"leaves"};
+  const Hash128 hash = encode(order);
+  if (found_ && !(hash < best_.hash)) return;
+  found_ = true;
+  best_.hash = hash;
+  best_.order.clear();
+  for (const std::size_t node : order) best_.order.push_back(bases_[node]);
+}
+
+// Lists are sorted by what they hold and start with their length.
+Hash128 Labeller::encode(const std::vector<std::size_t>& order) {
+  Hasher hasher("normal form");
+  labels_.assign(order.size(), 0);
+  hasher.add(static_cast<Integer>(order.size())).add(multiplicity_);
+  for (std::size_t label = 0; label < order.size(); ++label) {
+    labels_[order[label]] = static_cast<Integer>(label);
+    hasher.add(algebra_->extent(bases_[order[label]]));
+  }
+  const auto add_sorted = [](Hasher& to, std::vector<Hash128>& hashes) {
+    std::sort(hashes.begin(), hashes.end());
+    to.add(static_cast<Integer>(hashes.size()));
+    for (const Hash128& hash : hashes) to.add(hash);
+  };
+  // Exact forms stand in the order of their slots.
+  for (const Use& use : uses_) {
+    if (use.kind == Kind::kExact)
+      hasher.add(static_cast<Integer>(use.owner)).add(encode_form(use, 1));
+  }
+  hashes_.clear();
+  for (std::size_t partition = 0; partition < slots_.size(); ++partition) {
+    std::vector<Hash128> generators;
+    for (const Use& use : uses_) {
+      if (use.kind == Kind::kGenerator && use.owner == partition)
+        generators.push_back(std::min(encode_form(use, 1), encode_form(use, -1)));
+    }
+    Hasher one("partition");
+    add_sorted(one.add(slots_[partition]), generators);
+    hashes_.push_back(one.finish());
+  }
+  add_sorted(hasher, hashes_);
+  hashes_.clear();
+  for (const Use& use : uses_) {
+    if (use.kind == Kind::kCondition)
+      hashes_.push_back(std::min(encode_condition(use, 1), encode_condition(use, -1)));
+  }
+  add_sorted(hasher, hashes_);
+  return hasher.finish();
+}
+
+Hash128 Labeller::encode_condition(const Use& use, Integer sign) const {
+  return Hasher("condition")
+      .add(sign > 0 ? use.low : opposite_low(use.high))
+      .add(sign > 0 ? use.high : opposite_high(use.low))
+      .add(encode_form(use, sign))
+      .finish();
+}
+
+Hash128 Labeller::encode_form(const Use& use, Integer sign) const {
+  std::vector<std::pair<Integer, Integer>> digits;
+  std::vector<Hash128> carries;
+  for (std::size_t i = use.first; i < use.end; ++i) {
+    const Integer factor = sign * terms_[i].factor;
+    if (terms_[i].node < bases_.size()) {
+      digits.emplace_back(labels_[terms_[i].node], factor);
+      continue;
+    }
+    const Carry& carry = carries_[terms_[i].node - bases_.size()];
+    carries.push_back(Hasher("carry")
+                          .add(factor)
+                          .add(algebra_->atom(carry.atom).divisor)
+                          .add(encode_form(uses_[carry.use], 1))
+                          .finish());
+  }
+  std::sort(digits.begin(), digits.end());
+  std::sort(carries.begin(), carries.end());
+  Hasher hasher("form");
+  hasher.add(sign * use.constant).add(static_cast<Integer>(digits.size()));
+  for (const auto& [label, factor] : digits) hasher.add(label).add(factor);
+  for (const Hash128& carry : carries) hasher.add(carry);
+  return hasher.finish();
 }
 
 }  // namespace syno::key

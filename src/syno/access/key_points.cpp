@@ -11,34 +11,32 @@ namespace {
 
 class Reader {
  public:
-  Reader(const Operator& op, const Values& values) : op_(op), graph_(op.graph()), values_(values) {}
+  Reader(const Section& section, const SectionValues& values)
+      : section_(section), values_(values) {}
 
   Points read() {
-    forms_.resize(graph_.coordinates().size());
-    for (std::size_t d = 0; d < op_.output().size(); ++d) forms_[d] = new_base(extent_of(id(d)));
-    int step = 0;
-    for (const Step& taken : graph_.steps()) read_step(taken, step++);
-    const int outputs = static_cast<int>(op_.output().size());
-    for (int d = 0; d < outputs; ++d) {
-      const auto dim = static_cast<std::size_t>(d);
-      add_dimension(d, op_.output()[dim].unordered, id(dim));
+    forms_.resize(section_.coordinates.size());
+    for (const Section::Dim& dim : section_.outputs)
+      form(dim.coordinate) = new_base(extent_of(dim.coordinate));
+    for (std::size_t i = 0; i < section_.units.size(); ++i) read_unit(static_cast<int>(i));
+    for (const auto* dims : {&section_.outputs, &section_.inputs}) {
+      for (const Section::Dim& dim : *dims) {
+        if (dim.unordered) {
+          add_partition(dim.slot, {dim.coordinate});
+        } else {
+          points_.exact.push_back({dim.slot, form(dim.coordinate)});
+        }
+      }
     }
-    for (std::size_t d = 0; d < op_.input().size(); ++d) {
-      add_dimension(outputs + static_cast<int>(d), op_.input()[d].unordered, op_.match()[d]);
-    }
-    for (const Weight& weight : graph_.weights()) add_partition(kWeightSlot, weight.dims);
+    for (const std::vector<int>& weight : section_.weights) add_partition(kWeightSlot, weight);
     return std::move(points_);
   }
 
  private:
-  static CoordinateId id(std::size_t index) { return static_cast<CoordinateId>(index); }
-  Form& form(CoordinateId coordinate) { return forms_[static_cast<std::size_t>(coordinate)]; }
-  Integer value_of(const Size& size) const {
-    const auto value = size.evaluate(values_);
-    ensure(value.has_value(), "semantic key: a size is not legal under the binding");
-    return *value;
+  Form& form(int coordinate) { return forms_[static_cast<std::size_t>(coordinate)]; }
+  Integer extent_of(int coordinate) const {
+    return values_.extents[static_cast<std::size_t>(coordinate)];
   }
-  Integer extent_of(CoordinateId coordinate) const { return value_of(graph_.extent(coordinate)); }
 
   // An extent of 1 is the constant 0, so what differs only there is the same.
   Form new_base(Integer extent) {
@@ -49,7 +47,7 @@ class Reader {
   }
 
   // At unmasked points every coordinate is inside its extent, however wide its form looks.
-  void store(CoordinateId coordinate, Form value, Integer high, int step) {
+  void store(int coordinate, Form value, Integer high, int step) {
     const Interval range = points_.algebra.box_range(value);
     if (high == 0) {
       value = {};
@@ -59,92 +57,83 @@ class Reader {
     form(coordinate) = std::move(value);
   }
 
-  void read_step(const Step& step, int number) {
+  void read_unit(int number) {
     Algebra& algebra = points_.algebra;
-    switch (step.primitive) {
-      case Primitive::kReduce: form(step.out[0]) = new_base(extent_of(step.out[0])); return;
+    const Section::Unit& unit = section_.units[static_cast<std::size_t>(number)];
+    const Integer size = values_.sizes[static_cast<std::size_t>(number)];
+    switch (unit.primitive) {
+      case Primitive::kReduce: form(unit.out[0]) = new_base(extent_of(unit.out[0])); return;
       case Primitive::kExpand:
       case Primitive::kShare: return;
       case Primitive::kSplit: {
-        const Integer block = extent_of(step.in[1]);
-        store(step.out[0], algebra.combine(form(step.in[0]), block, form(step.in[1]), 1),
-              extent_of(step.out[0]) - 1, number);
+        const Integer block = extent_of(unit.in[1]);
+        store(unit.out[0], algebra.combine(form(unit.in[0]), block, form(unit.in[1]), 1),
+              extent_of(unit.out[0]) - 1, number);
         return;
       }
       case Primitive::kMerge: {
-        const Integer block = value_of(step.size);
-        const Form quotient = algebra.floor_divide(form(step.in[0]), block, number);
-        Form rest = algebra.combine(form(step.in[0]), 1, quotient, -block);
-        store(step.out[0], quotient, extent_of(step.out[0]) - 1, number);
-        store(step.out[1], std::move(rest), block - 1, number);
+        const Form quotient = algebra.floor_divide(form(unit.in[0]), size, number);
+        Form rest = algebra.combine(form(unit.in[0]), 1, quotient, -size);
+        store(unit.out[0], quotient, extent_of(unit.out[0]) - 1, number);
+        store(unit.out[1], std::move(rest), size - 1, number);
         return;
       }
       case Primitive::kShift: {
-        const Integer extent = extent_of(step.in[0]);
-        const Integer amount = floor_modulo(step.amount, extent);
+        const Integer extent = extent_of(unit.in[0]);
+        const Integer amount = floor_modulo(unit.amount, extent);
         if (amount == 0) {
-          form(step.out[0]) = form(step.in[0]);
+          form(unit.out[0]) = form(unit.in[0]);
           return;
         }
         const int base = algebra.add_base(extent);
         points_.rotations.push_back(
-            {{{base, 1, extent}}, form(step.in[0]), amount, extent, number});
-        form(step.out[0]) = algebra.base(base);
+            {{{base, 1, extent}}, form(unit.in[0]), amount, extent, number});
+        form(unit.out[0]) = algebra.base(base);
         return;
       }
       case Primitive::kUnfold: {
-        const Integer window = extent_of(step.in[1]);
-        const Integer high = extent_of(step.out[0]) - 1;
-        Form place = algebra.sum(form(step.in[0]), form(step.in[1]));
-        place.constant -= step.causal ? window - 1 : window / 2;
+        const Integer window = extent_of(unit.in[1]);
+        const Integer high = extent_of(unit.out[0]) - 1;
+        Form place = algebra.sum(form(unit.in[0]), form(unit.in[1]));
+        place.constant -= unit.causal ? window - 1 : window / 2;
         const Interval range = algebra.box_range(place);
         if (range.low < 0 || range.high > high)
           points_.conditions.push_back({place, 0, high, number});
-        store(step.out[0], std::move(place), high, number);
+        store(unit.out[0], std::move(place), high, number);
         return;
       }
       case Primitive::kStride: {
-        const Integer factor = value_of(step.size);
-        store(step.out[0], algebra.combine(form(step.in[0]), factor, {}, 0),
-              times(factor, extent_of(step.in[0]) - 1), number);
+        store(unit.out[0], algebra.combine(form(unit.in[0]), size, {}, 0),
+              times(size, extent_of(unit.in[0]) - 1), number);
         return;
       }
     }
   }
 
-  void add_dimension(int slot, bool unordered, CoordinateId coordinate) {
-    if (unordered) {
-      add_partition(slot, {coordinate});
-    } else {
-      points_.exact.push_back({slot, form(coordinate)});
-    }
-  }
-
-  void add_partition(int slot, const std::vector<CoordinateId>& dims) {
+  void add_partition(int slot, const std::vector<int>& dims) {
     Partition partition{slot, {}};
-    for (const CoordinateId coordinate : independent_coordinates(graph_, dims))
+    for (const int coordinate : independent_coordinates(section_, dims))
       partition.generators.push_back(form(coordinate));
     points_.partitions.push_back(std::move(partition));
   }
 
-  const Operator& op_;
-  const Graph& graph_;
-  const Values& values_;
+  const Section& section_;
+  const SectionValues& values_;
   Points points_;
   std::vector<Form> forms_;
 };
 
 // Marks what is known when the marked coordinates are, at unmasked points.
-void close(const Graph& graph, std::vector<char>& known) {
-  const auto has = [&](CoordinateId id) -> char& { return known[static_cast<std::size_t>(id)]; };
+void close(const Section& section, std::vector<char>& known) {
+  const auto has = [&](int id) -> char& { return known[static_cast<std::size_t>(id)]; };
   for (bool changed = true; changed;) {
     changed = false;
-    const auto learn = [&](CoordinateId id) {
+    const auto learn = [&](int id) {
       if (has(id)) return;
       has(id) = 1;
       changed = true;
     };
-    for (const Step& step : graph.steps()) {
+    for (const Section::Unit& step : section.units) {
       switch (step.primitive) {
         case Primitive::kShift:
         case Primitive::kStride:
@@ -180,28 +169,50 @@ void close(const Graph& graph, std::vector<char>& known) {
 
 }  // namespace
 
-std::vector<CoordinateId> independent_coordinates(const Graph& graph,
-                                                  const std::vector<CoordinateId>& dims) {
-  std::vector<char> known(graph.coordinates().size(), 0);
-  for (const CoordinateId id : dims) known[static_cast<std::size_t>(id)] = 1;
-  close(graph, known);
+std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims) {
+  std::vector<char> known(section.coordinates.size(), 0);
+  for (const int id : dims) known[static_cast<std::size_t>(id)] = 1;
+  close(section, known);
   std::vector<char> kept = known;
   for (std::size_t id = known.size(); id-- > 0;) {
     if (!known[id]) continue;
     kept[id] = 0;
     std::vector<char> told = kept;
-    close(graph, told);
+    close(section, told);
     if (!told[id]) kept[id] = 1;
   }
-  std::vector<CoordinateId> result;
+  std::vector<int> result;
   for (std::size_t id = 0; id < kept.size(); ++id) {
-    if (kept[id]) result.push_back(static_cast<CoordinateId>(id));
+    if (kept[id]) result.push_back(static_cast<int>(id));
   }
   return result;
 }
 
-Points read_points(const Operator& op, const Values& values) {
-  return Reader(op, values).read();
+std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
+                                      const Values& values) {
+  SectionValues result;
+  for (const CoordinateId id : section.coordinates) {
+    const std::optional<std::int64_t> extent = graph.extent(id).evaluate(values);
+    if (!extent) return std::nullopt;
+    result.extents.push_back(*extent);
+  }
+  for (const Section::Unit& unit : section.units) {
+    const Step& step = graph.steps()[static_cast<std::size_t>(unit.step)];
+    const PrimitiveInfo& info = primitive_info(unit.primitive);
+    const std::optional<std::int64_t> size = step.size.evaluate(values);
+    if (!size) return std::nullopt;
+    std::array<std::int64_t, 2> in{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(info.consumes); ++i)
+      in[i] = result.extents[static_cast<std::size_t>(unit.in[i])];
+    if (!info.fits(step, {in.data(), static_cast<std::size_t>(info.consumes)}, *size))
+      return std::nullopt;
+    result.sizes.push_back(*size);
+  }
+  return result;
+}
+
+Points read_points(const Section& section, const SectionValues& values) {
+  return Reader(section, values).read();
 }
 
 void rewrite(Points& points, const Replace& replace) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "syno/access/key_form.h"
-#include "syno/graph/operator.h"
+#include "syno/access/key_section.h"
 
 namespace syno::key {
 
@@ -34,6 +34,13 @@ struct Partition {
 
 inline constexpr Integer kNoLow = std::numeric_limits<Integer>::min();
 inline constexpr Integer kNoHigh = std::numeric_limits<Integer>::max();
+/// The bounds of -form, from those of form.
+inline Integer opposite_low(Integer high) {
+  return high == kNoHigh ? kNoLow : -high;
+}
+inline Integer opposite_high(Integer low) {
+  return low == kNoLow ? kNoHigh : -low;
+}
 
 /// low <= form <= high. A condition may be rewritten with facts of earlier steps only: two
 /// conditions must not prove each other away.
@@ -74,14 +81,25 @@ struct Points {
   bool masked = false;
 };
 
-/// Reads an operator under values that all its sizes are legal for.
-Points read_points(const Operator& op, const Values& values);
+/// The numbers of a section under one binding.
+struct SectionValues {
+  /// By coordinate.
+  std::vector<Integer> extents;
+  /// By unit.
+  std::vector<Integer> sizes;
+};
 
-/// The coordinates that tell what `dims` tell, as few and as early in the graph as possible: what a
+/// Nothing when a size is not a positive integer or a step makes no sense under `values`, which are in
+/// the order of the graph's variables.
+std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
+                                      const Values& values);
+
+Points read_points(const Section& section, const SectionValues& values);
+
+/// The coordinates that tell what `dims` tell, as few and as early in the section as possible: what a
 /// Shift, Stride, Split or Merge makes of coordinates is known when they are, and the other way
 /// round.
-std::vector<CoordinateId> independent_coordinates(const Graph& graph,
-                                                  const std::vector<CoordinateId>& dims);
+std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims);
 
 /// Replaces digits in every form.
 void rewrite(Points& points, const Replace& replace);

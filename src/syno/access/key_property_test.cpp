@@ -34,7 +34,16 @@ class Judge {
     ++census_.operators;
     const oracle::TermSet terms = oracle::term_set(op, values);
     const Hash128 key = semantic_key(op, {values});
-    census_.fallbacks += key_normal_form(op, values).starts_with("fallback");
+    const std::string form = key_normal_form(op, values);
+    const bool fallback = form.starts_with("fallback");
+    census_.fallbacks += fallback;
+    // The key is put together from sections, the text is that of the operator as a whole.
+    const auto [of_form, new_form] = key_of_form_.try_emplace(form, key);
+    const auto [of_key, new_key] = form_of_key_.try_emplace(key, form);
+    EXPECT_TRUE(fallback || of_form->second == key) << "two keys for one form:\n"
+                                                    << op.text() << form;
+    EXPECT_TRUE(fallback || of_key->second == form) << "one key for two forms:\n"
+                                                    << op.text() << form;
     auto& bucket = classes_[oracle::invariant(terms)];
     auto found = std::find_if(bucket.begin(), bucket.end(), [&](const Class& known) {
       return oracle::same_operator(known.terms, terms);
@@ -81,6 +90,8 @@ class Judge {
   std::map<std::uint64_t, std::vector<Class>> classes_;
   std::map<Hash128, int> class_of_key_;
   std::map<Hash128, std::string> texts_;
+  std::map<std::string, Hash128> key_of_form_;
+  std::map<Hash128, std::string> form_of_key_;
 };
 
 // All operators of a small specification.

@@ -26,7 +26,7 @@ class Writer {
     for (const Partition& partition : points_.partitions) {
       std::vector<std::string> generators;
       for (const Form& generator : partition.generators)
-        generators.push_back(std::min(form(generator, 1), form(generator, -1)));
+        generators.push_back(plainer(form(generator, 1), form(generator, -1)));
       std::sort(generators.begin(), generators.end());
       const std::string name = partition.slot == kWeightSlot
                                    ? std::string("weight")
@@ -36,18 +36,28 @@ class Writer {
     std::sort(lines.begin(), lines.end());
     for (const std::string& line : lines) result += line;
     lines.clear();
-    for (const Condition& condition : points_.conditions) lines.push_back(text_of(condition));
+    for (const Condition& condition : points_.conditions)
+      lines.push_back(plainer(text_of(condition, 1), text_of(condition, -1)));
     std::sort(lines.begin(), lines.end());
     for (const std::string& line : lines) result += line;
     return result;
   }
 
  private:
-  std::string text_of(const Condition& condition) const {
+  // Where f and -f say the same, the one with fewer signs is written.
+  static std::string plainer(std::string a, std::string b) {
+    const auto signs_a = std::count(a.begin(), a.end(), '-');
+    const auto signs_b = std::count(b.begin(), b.end(), '-');
+    return signs_a < signs_b || (signs_a == signs_b && a < b) ? a : b;
+  }
+
+  std::string text_of(const Condition& condition, Integer sign) const {
+    const Integer low = sign > 0 ? condition.low : opposite_low(condition.high);
+    const Integer high = sign > 0 ? condition.high : opposite_high(condition.low);
     std::string line = "where ";
-    if (condition.low != kNoLow) line += std::to_string(condition.low) + " <= ";
-    line += form(condition.form, 1);
-    if (condition.high != kNoHigh) line += " <= " + std::to_string(condition.high);
+    if (low != kNoLow) line += std::to_string(low) + " <= ";
+    line += form(condition.form, sign);
+    if (high != kNoHigh) line += " <= " + std::to_string(high);
     return line + "\n";
   }
 
