@@ -76,7 +76,7 @@ class Graph:
         """Takes one step; returns the coordinates it produced."""
 
     @property
-    def frontier(self) -> list[int]:
+    def frontier(self) -> "syno::InlineVector<short, 12ul>":
         """Coordinates the data is read at."""
 
     def name(self, coordinate: int) -> str:
@@ -343,10 +343,100 @@ class Enumeration:
     @property
     def rejections(self) -> dict[str, int]: ...
 
-def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, progress: Callable[[int, int, int], bool] | None = None) -> Enumeration:
+class EnumerateStatus:
+    """What an enumeration has reached."""
+
+    @property
+    def depth_limit(self) -> int: ...
+
+    @property
+    def level(self) -> int:
+        """Primitives in the graphs that are looked at."""
+
+    @property
+    def nodes(self) -> int:
+        """Partial graphs visited over all depth limits."""
+
+    @property
+    def operators(self) -> int:
+        """About how many were found."""
+
+    @property
+    def level_share(self) -> float:
+        """Of this level, the part visited."""
+
+class Space:
+    """The listed graphs of a specification and the operators among them."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def node_count(self) -> int:
+        """Partial graphs, the empty one among them."""
+
+    @property
+    def graph_count(self) -> int:
+        """Complete graphs, accepted or not."""
+
+    @property
+    def structures(self) -> int:
+        """Accepted graphs with a matching."""
+
+    @property
+    def depth_limit(self) -> int: ...
+
+    @property
+    def complete_depth(self) -> int: ...
+
+    @property
+    def exhausted(self) -> bool: ...
+
+    @property
+    def visited(self) -> int:
+        """Partial graphs visited over all depth limits."""
+
+    @property
+    def spec_text(self) -> str: ...
+
+    @property
+    def rules(self) -> str:
+        """The version of the set of rules."""
+
+    @property
+    def rejections(self) -> dict[str, int]: ...
+
+    def op(self, spec: Specification, index: int) -> Operator:
+        """The operator of an index below len()."""
+
+    def key(self, index: int) -> str: ...
+
+    def depth(self, index: int) -> int:
+        """Primitives of the operator."""
+
+    def graphs_by_depth(self) -> list[int]: ...
+
+    def operators_by_depth(self) -> list[int]: ...
+
+    def operators_by_primitives(self) -> dict[str, int]: ...
+
+    def signature(self) -> str:
+        """
+        The same for any number of threads, names of variables and order of declaration.
+        """
+
+    def save(self, path: str) -> None: ...
+
+    @staticmethod
+    def load(path: str, spec: Specification, rules: RuleSet) -> Space:
+        """Refuses files of other specifications or rules, and damaged ones."""
+
+def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
     """
-    Lists operators by iterative deepening. progress(depth limit, nodes, operators) is called now and then; False ends the enumeration like a spent budget. Deterministic.
+    Lists the space level by level under growing depth limits. progress(status) is called now and then; False ends the listing like a spent budget. The same for any number of threads.
     """
+
+def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
+    """list_space with the operators written out."""
 
 class UniformDraws:
     """Distinct numbers below a count in seeded order."""
@@ -357,6 +447,37 @@ class UniformDraws:
         """The n-th draw without replacement, n < count."""
 
     def __len__(self) -> int: ...
+
+def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
+    """
+    list_space one depth limit after the other, and why it ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each complete one; `before` is what is listed already.
+    """
+
+def save_space(space: Space, path: str, spec: Specification, rules: RuleSet) -> None:
+    """
+    Writes the file of an enumeration: what it was made for, and the space.
+    """
+
+def load_space(path: str, name: str, spec: Specification, rules: RuleSet) -> Space:
+    """
+    Refuses files of other specifications or rules, and says what differs. `name` stands in messages.
+    """
+
+def draw_operators(space: Space, spec: Specification, count: int, seed: int, by: str = 'none', threads: int = 0) -> list[int]:
+    """
+    Indices of distinct operators: uniform, or spread over quantiles of macs or params, or over multisets of primitives.
+    """
+
+def reason_groups() -> list[str]:
+    """Groups of reasons, in the order in which a search asks."""
+
+def reason_info(reason: str) -> dict[str, str]:
+    """group, subgroup and doc of a reason that a search counts."""
+
+def rule_doc_parts(rule: str) -> list[tuple[str, str]]:
+    """
+    (heading, text) of a rule's doc, by id or name. UserError that lists the rules.
+    """
 
 def formula(op: Operator) -> str:
     """The operator in index notation, one line."""

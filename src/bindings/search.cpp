@@ -9,15 +9,14 @@
 #include "syno/search/enumerate.h"
 #include "syno/support/error.h"
 
-#include "bindings.h"
+#include "enumerating.h"
 
 namespace syno::bindings {
-namespace {
 
 using namespace nb::literals;
 
 // Called often enough that an interrupt from the keyboard ends a long enumeration.
-EnumerateProgress watch(const nb::object& progress) {
+EnumerateProgress watched(const nb::object& progress) {
   return [&progress](const EnumerateStatus& status) {
     const nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -31,6 +30,8 @@ BoundMode bound_mode(const std::string& name) {
   if (name == "full") return BoundMode::kFull;
   throw Complaint("unknown bound '" + name + "'").expected("none, loose or full", name).error();
 }
+
+namespace {
 
 Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
                   std::int64_t max_nodes, std::int64_t max_memory, double max_seconds, int threads,
@@ -47,7 +48,7 @@ Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t 
   options.quality = quality;
   options.keys = keys;
   options.first_depth = first_depth;
-  const EnumerateProgress reports = watch(progress);
+  const EnumerateProgress reports = watched(progress);
   const nb::gil_scoped_release release;
   return list_space(spec, options, reports);
 }
@@ -59,7 +60,7 @@ Enumeration run_enumeration(const Specification& spec, const RuleSet& rules, std
   options.max_nodes = max_nodes;
   options.threads = threads;
   options.rules = rules;
-  const EnumerateProgress reports = watch(progress);
+  const EnumerateProgress reports = watched(progress);
   const nb::gil_scoped_release release;
   return enumerate(spec, options, reports);
 }
