@@ -14,7 +14,8 @@ constexpr std::array kCatalogue = {
     &kSplitUndoesMerge,      &kSplitOfReductions,      &kMergeOfReduction,  &kShiftOfUnordered,
     &kMergeOrderOfUnordered, &kSplitOfUnorderedPieces, &kViewAboveShare,    &kDroppedPieces,
     &kSplitAboveShare,       &kDroppedKinds,           &kWindowOfReduction, &kShiftOfReduction,
-    &kAbsorbedWeight,
+    &kAbsorbedWeight,        &kWeightsOnlyReduce,      &kPermutedInput,     &kPrimaryBlock,
+    &kFixedVariable,         &kPiecesOfReduction,      &kUnorderedWindow,
 };
 
 const Rule& find_rule(std::string_view wanted) {
@@ -83,6 +84,14 @@ const Rule* RuleSet::first_refusal(const RuleContext& context) const {
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) restrictions[p] = restrictions_[p];
   for (const Rule* rule : by_primitive_[static_cast<std::size_t>(context.step.primitive)]) {
     if (refuses(*rule, context, restrictions)) return rule;
+  }
+  return nullptr;
+}
+
+const Rule* RuleSet::first_refusal(const Graph& graph, const Shape& input,
+                                   std::span<const CoordinateId> match) const {
+  for (const Rule* rule : rules_) {
+    if (rule->refuses_match != nullptr && rule->refuses_match(graph, input, match)) return rule;
   }
   return nullptr;
 }

@@ -31,6 +31,9 @@ class RuleSet {
 
   /// The first rule that refuses the step, or null.
   const Rule* first_refusal(const RuleContext& context) const;
+  /// The first rule that refuses a complete graph with this matching, or null.
+  const Rule* first_refusal(const Graph& graph, const Shape& input,
+                            std::span<const CoordinateId> match) const;
   /// Changes when a rule is added, changed or switched.
   std::string version() const;
 
@@ -61,5 +64,11 @@ extern const Rule kDroppedKinds;
 extern const Rule kWindowOfReduction;
 extern const Rule kShiftOfReduction;
 extern const Rule kAbsorbedWeight;
+extern const Rule kWeightsOnlyReduce;
+extern const Rule kPermutedInput;
+extern const Rule kPrimaryBlock;
+extern const Rule kFixedVariable;
+extern const Rule kPiecesOfReduction;
+extern const Rule kUnorderedWindow;
 
 }  // namespace syno

@@ -97,6 +97,10 @@ struct Rule {
   /// Wherever the rule matches, what is kept is the refused graph with steps taken away and nothing else changed. Then
   /// the guard holds by itself, and nothing is rewritten to know it (a test proves the flag right).
   bool drops_steps = false;
+  /// For rules about complete graphs: whether this matching of the frontier to the input is refused, because another
+  /// complete graph is the same operator. Null for rules about steps.
+  bool (*refuses_match)(const Graph& graph, const Shape& input,
+                        std::span<const CoordinateId> match) = nullptr;
 };
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep

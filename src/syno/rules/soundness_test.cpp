@@ -235,14 +235,15 @@ TEST(ExactRules, KeepTheSameOperatorAndEverythingThatCanFollow) {
     for (std::uint64_t seed = 1; seed <= 160; ++seed) soundness.grow(seed, firings);
     std::cout << space.name << ":";
     for (const Rule* rule : catalogue()) {
-      if (rule->kind != RuleKind::kExact) continue;
+      if (rule->kind != RuleKind::kExact || rule->refuses_match != nullptr) continue;
       std::cout << " " << rule->id << " " << firings[rule];
       total[rule] += firings[rule];
     }
     std::cout << "\n";
   }
   for (const Rule* rule : catalogue()) {
-    if (rule->kind != RuleKind::kExact) continue;
+    // Rules about complete graphs are proved on whole spaces (search).
+    if (rule->kind != RuleKind::kExact || rule->refuses_match != nullptr) continue;
     EXPECT_GE(total[rule], 100) << rule->id << " " << rule->name;
   }
 }

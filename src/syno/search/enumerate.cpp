@@ -108,7 +108,8 @@ class Worker {
         space_(spec),
         bound_(space_, options.rules, options.bound),
         drop_restricted_(options.rules.is_on("R8")) {
-    path_.push_back({0, space_.root(), Graph(spec.variables(), spec.output()), Marks(space_)});
+    path_.push_back({0, space_.root(), Graph(spec.variables(), spec.output()), start_ledger(spec),
+                     Marks(space_)});
   }
 
   void visit(const Space& listed, std::uint32_t node, int limit, Level& level) {
@@ -150,6 +151,7 @@ class Worker {
     std::uint32_t node;
     State state;
     Graph graph;
+    Ledger ledger;
     Marks marks;
   };
   struct Refused {
@@ -174,7 +176,9 @@ class Worker {
       const Step step = step_of_move(next.graph, listed.moves[listed.nodes[chain_[i]].move]);
       const Move move = space_.move(next.state, step);
       next.marks.advance(space_, next.state, move);
-      ensure(space_.advance(next.state, move).empty(), "a listed graph is not admitted");
+      ensure(space_.advance(next.state, move).empty() &&
+                 admit(spec_, next.graph, step, next.ledger).empty(),
+             "a listed graph is not admitted");
       next.graph.apply(step);
       path_.push_back(std::move(next));
     }
@@ -214,7 +218,9 @@ class Worker {
       candidate.ordinal = ordinal;
       if (level.known(candidate.mark, candidate.order())) continue;
       const Step step = space_.step(here.state, move);
-      if (const Rule* rule = options_.rules.first_refusal({spec_, here.graph, step})) {
+      const RuleContext context{
+          .spec = spec_, .graph = here.graph, .step = step, .before = &here.ledger};
+      if (const Rule* rule = options_.rules.first_refusal(context)) {
         refused_.push_back({candidate.mark, candidate.order(),
                             std::string(rule->id) + " " + std::string(rule->name)});
         continue;
@@ -232,6 +238,10 @@ class Worker {
     graphs_.push_back(here.node);
     int good = 0;
     for (std::uint32_t m = 0; m < matches.size(); ++m) {
+      if (const Rule* rule = options_.rules.first_refusal(here.graph, spec_.input(), matches[m])) {
+        ++rejections_[std::string(rule->id) + " " + std::string(rule->name)];
+        continue;
+      }
       const Operator op = Operator(here.graph, spec_.input(), matches[m]);
       const Operator local = op.in_table(spec_.variables());
       if (options_.quality) {

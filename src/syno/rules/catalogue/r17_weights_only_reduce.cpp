@@ -1,0 +1,64 @@
+#include <vector>
+
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+// Marks everything that `id` is made of.
+void mark(const Graph& graph, CoordinateId id, std::vector<bool>& marked) {
+  if (marked[static_cast<std::size_t>(id)]) return;
+  marked[static_cast<std::size_t>(id)] = true;
+  const Step* step = graph.producer(id);
+  if (step == nullptr) return;
+  for (const CoordinateId in : step->in) {
+    if (in != kNoCoordinate) mark(graph, in, marked);
+  }
+}
+
+bool matches(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kShare) return false;
+  const std::size_t count = c.graph.coordinates().size();
+  std::vector<bool> leaves(count, false);
+  bool any = false;
+  for (const SharedDim& dim : c.step.dims) {
+    const bool gone = dim.role != ShareRole::kKeep;
+    leaves[static_cast<std::size_t>(dim.coordinate)] = gone;
+    any = any || gone;
+  }
+  if (!any) return false;
+  std::vector<bool> reached(count, false);
+  for (const CoordinateId id : c.graph.frontier()) {
+    if (!leaves[static_cast<std::size_t>(id)]) mark(c.graph, id, reached);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto id = static_cast<CoordinateId>(i);
+    if (reached[i] || !c.graph.is_reduction(id)) continue;
+    int held = c.graph.share_count(id);
+    for (const SharedDim& dim : c.step.dims) held += dim.coordinate == id;
+    if (held < 2) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Rule kWeightsOnlyReduce{
+    .id = "R17",
+    .name = "weights-only-reduce",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      a Reduce that no data coordinate depends on any more is held whole by two weights
+Why:       it is an index that only weights share, as in a low-rank product; where weights hold other things made of it,
+           the sum runs over scrambled pairs of weight elements
+When:      at the contraction that takes the last coordinate made of the Reduce out of the data
+Soundness: restriction: excludes low-rank products whose shared index is mixed with an output index
+Status:    stable since 0.2
+Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out)",
+    .steps = {Primitive::kShare},
+    .matches = matches,
+    .rewrite = nullptr,
+};
+
+}  // namespace syno

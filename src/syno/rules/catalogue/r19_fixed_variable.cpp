@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+bool has_fixed_variable(const Specification& spec, const Size& size) {
+  for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
+    if (spec.variable(v).primary && spec.variable(v).budget == 0 && size.power(v) != 0) return true;
+  }
+  return false;
+}
+
+bool in_shape(const Shape& shape, const Size& size) {
+  return std::any_of(shape.begin(), shape.end(),
+                     [&](const Dimension& dim) { return dim.size == size; });
+}
+
+bool matches(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kMerge) return false;
+  const Size quotient = c.graph.extent(c.step.in[0]) / c.step.size;
+  for (const Size& size : {quotient, c.step.size}) {
+    if (has_fixed_variable(c.spec, size) && !in_shape(c.spec.input(), size) &&
+        !in_shape(c.spec.output(), size))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Rule kFixedVariable{
+    .id = "R19",
+    .name = "fixed-variable",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      a Merge makes no new size with a variable of budget 0
+Why:       a budget of 0 says that the variable never enters a new size; only products of Splits may hold it, and a Merge
+           takes them apart into sizes of the input and output again
+When:      always
+Soundness: restriction: with H: 0, H is not cut into blocks, but s*H is cut into H and s
+Status:    stable since 0.2
+Example:   merge(h:[H], s) is left out; split(h, r:[s]) -> c; merge(c, s) is not)",
+    .steps = {Primitive::kMerge},
+    .matches = matches,
+    .rewrite = nullptr,
+};
+
+}  // namespace syno

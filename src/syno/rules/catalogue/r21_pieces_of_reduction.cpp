@@ -1,0 +1,32 @@
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+bool matches(const RuleContext& c) {
+  const CoordinateId id = c.step.in[0];
+  return c.step.primitive == Primitive::kMerge && c.graph.reductions_only(id) &&
+         !seen_by_weight(c.graph, id);
+}
+
+}  // namespace
+
+const Rule kPiecesOfReduction{
+    .id = "R21",
+    .name = "pieces-of-reduction",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      no Merge of what is made of Reduces alone that no weight holds
+Why:       two Reduces say the same; R4 refuses it where they cost no more budget, and this rule where they do, also
+           behind Shifts and Splits
+When:      always
+Soundness: restriction: what one large Reduce and a Merge may say on a budget that two Reduces exceed is left out
+Status:    stable since 0.2
+Example:   reduce C_in; merge(r, s) is left out where s may be used once only)",
+    .steps = {Primitive::kMerge},
+    .matches = matches,
+    .rewrite = nullptr,
+};
+
+}  // namespace syno

@@ -1,0 +1,49 @@
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+bool holds_window(const Graph& graph, CoordinateId id) {
+  const Step* step = graph.producer(id);
+  if (step == nullptr) return false;
+  if (step->primitive == Primitive::kUnfold) return true;
+  if (step->primitive != Primitive::kSplit && step->primitive != Primitive::kShift) return false;
+  for (const CoordinateId in : step->in) {
+    if (in != kNoCoordinate && holds_window(graph, in)) return true;
+  }
+  return false;
+}
+
+bool refuses_match(const Graph& graph, const Shape& input, std::span<const CoordinateId> match) {
+  for (std::size_t d = 0; d < input.size(); ++d) {
+    if (input[d].unordered && holds_window(graph, match[d])) return true;
+  }
+  return false;
+}
+
+bool never(const RuleContext& /*context*/) {
+  return false;
+}
+
+}  // namespace
+
+const Rule kUnorderedWindow{
+    .id = "R23",
+    .name = "unordered-window",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      no Unfold slides over an unordered input dimension
+Why:       the neighbours of an index that has no order mean nothing
+When:      a coordinate that is matched to an unordered input dimension is an Unfold's result, or made of one by Splits
+           and Shifts
+Soundness: restriction: excludes windows over channels
+Status:    stable since 0.2
+Example:   unfold(r:[C_in], k) -> c; c matched to [C_in: unordered] is left out)",
+    .steps = {},
+    .matches = never,
+    .rewrite = nullptr,
+    .refuses_match = refuses_match,
+};
+
+}  // namespace syno
