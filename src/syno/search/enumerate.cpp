@@ -12,7 +12,7 @@
 
 #include "syno/access/key.h"
 #include "syno/search/accept.h"
-#include "syno/search/marks.h"
+#include "syno/search/expander.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
 
@@ -103,44 +103,48 @@ struct Accepted {
 class Worker {
  public:
   Worker(const Specification& spec, const EnumerateOptions& options)
-      : spec_(spec),
-        options_(options),
-        space_(spec),
-        bound_(space_, options.rules, options.bound),
-        drop_restricted_(options.rules.is_on("R8")) {
-    path_.push_back({0, space_.root(), Graph(spec.variables(), spec.output()), start_ledger(spec),
-                     Marks(space_)});
+      : spec_(spec), options_(options), expander_(spec, options.rules, options.bound) {
+    path_.push_back({0, expander_.root()});
   }
 
   void visit(const Space& listed, std::uint32_t node, int limit, Level& level) {
     const PathEntry& here = reach(listed, node);
     complete(here);
-    if (here.state.depth < limit) expand(here, limit, level);
+    for (const LiveMove& live : expander_.live_moves(here.position, limit)) {
+      Candidate candidate{live.mark, node, live.ordinal, {}};
+      if (level.known(candidate.mark, candidate.order())) continue;
+      if (const Rule* rule = expander_.refusal(here.position, live.move)) {
+        refused_.push_back({candidate.mark, candidate.order(), rule});
+        continue;
+      }
+      candidate.move = expander_.spelled(live.move);
+      level.insert(candidate);
+    }
   }
 
   // Counts what rules refused on this level, as far as it would have been asked in order.
   void settle(const Level& level) {
     for (const Refused& refused : refused_) {
       const auto order = level.order(refused.mark);
-      if (!order || *order > refused.order) ++rejections_[refused.rule];
+      if (!order || *order > refused.order) ++rejections_[name_of(*refused.rule)];
     }
     refused_.clear();
   }
 
   std::vector<std::uint32_t>& graphs() { return graphs_; }
   std::vector<Accepted>& accepted() { return accepted_; }
-  Rejections& rejections() { return rejections_; }
-  std::size_t bytes() const { return bound_.bytes(); }
-  Hash128& mark_sum() { return mark_sum_; }
-  void count_reasons() {
-    for (const auto& [reason, count] : reasons_) rejections_[std::string(reason)] += count;
-    reasons_.clear();
+  const Hash128& mark_sum() const { return mark_sum_; }
+  std::size_t bytes() const { return expander_.bytes(); }
+  Rejections take_rejections() {
+    Rejections all = expander_.take_rejections();
+    for (const auto& [reason, count] : rejections_) all[reason] += count;
+    rejections_.clear();
+    return all;
   }
   void forget() {
-    count_reasons();
+    take_rejections();
     graphs_.clear();
     accepted_.clear();
-    rejections_.clear();
     refused_.clear();
     mark_sum_ = Hash128{};
     path_.erase(path_.begin() + 1, path_.end());
@@ -149,16 +153,17 @@ class Worker {
  private:
   struct PathEntry {
     std::uint32_t node;
-    State state;
-    Graph graph;
-    Ledger ledger;
-    Marks marks;
+    Position position;
   };
   struct Refused {
     Hash128 mark;
     std::uint64_t order;
-    std::string rule;
+    const Rule* rule;
   };
+
+  static std::string name_of(const Rule& rule) {
+    return std::string(rule.id) + " " + std::string(rule.name);
+  }
 
   // Neighbours in a level share most of their way from the root.
   const PathEntry& reach(const Space& listed, std::uint32_t node) {
@@ -173,76 +178,27 @@ class Worker {
     for (std::size_t i = common; i < chain_.size(); ++i) {
       PathEntry next = path_.back();
       next.node = chain_[i];
-      const Step step = step_of_move(next.graph, listed.moves[listed.nodes[chain_[i]].move]);
-      const Move move = space_.move(next.state, step);
-      next.marks.advance(space_, next.state, move);
-      ensure(space_.advance(next.state, move).empty() &&
-                 admit(spec_, next.graph, step, next.ledger).empty(),
-             "a listed graph is not admitted");
-      next.graph.apply(step);
+      expander_.take(next.position, listed.moves[listed.nodes[chain_[i]].move]);
       path_.push_back(std::move(next));
     }
     return path_.back();
   }
 
-  void count(Reason reason) {
-    for (auto& [known, count] : reasons_) {
-      if (known.data() == reason.data()) {
-        ++count;
-        return;
-      }
-    }
-    reasons_.emplace_back(reason, 1);
-  }
-
-  void expand(const PathEntry& here, int limit, Level& level) {
-    space_.moves(here.state, drop_restricted_, moves_);
-    for (std::uint32_t ordinal = 0; ordinal < moves_.size(); ++ordinal) {
-      const Move& move = moves_[ordinal];
-      State child = here.state;
-      if (const Reason why = space_.advance(child, move); !why.empty()) {
-        count(why);
-        continue;
-      }
-      const int left = limit - child.depth;
-      const bool alive = move.primitive == Primitive::kReduce
-                             ? bound_.may_complete_with_more(child, left)
-                             : bound_.may_complete(child, left);
-      if (!alive) {
-        count(kBoundReason);
-        continue;
-      }
-      Candidate candidate;
-      candidate.mark = here.marks.after(space_, here.state, move);
-      candidate.parent = here.node;
-      candidate.ordinal = ordinal;
-      if (level.known(candidate.mark, candidate.order())) continue;
-      const Step step = space_.step(here.state, move);
-      const RuleContext context{
-          .spec = spec_, .graph = here.graph, .step = step, .before = &here.ledger};
-      if (const Rule* rule = options_.rules.first_refusal(context)) {
-        refused_.push_back({candidate.mark, candidate.order(),
-                            std::string(rule->id) + " " + std::string(rule->name)});
-        continue;
-      }
-      candidate.move = {move.primitive, move.a,     move.b,   move.causal,
-                        move.amount,    move.roles, step.size};
-      level.insert(candidate);
-    }
-  }
-
   void complete(const PathEntry& here) {
-    if (!is_complete(here.state)) return;
-    const auto matches = matchings(here.graph, spec_.input(), spec_.passed_through());
+    const Position& position = here.position;
+    if (options_.quality && position.graph.weights().empty()) return;
+    if (!expander_.has_input_sizes(position.state)) return;
+    const auto matches = matchings(position.graph, spec_.input(), spec_.passed_through());
     if (matches.empty()) return;
     graphs_.push_back(here.node);
     int good = 0;
     for (std::uint32_t m = 0; m < matches.size(); ++m) {
-      if (const Rule* rule = options_.rules.first_refusal(here.graph, spec_.input(), matches[m])) {
-        ++rejections_[std::string(rule->id) + " " + std::string(rule->name)];
+      if (const Rule* rule =
+              options_.rules.first_refusal(position.graph, spec_.input(), matches[m])) {
+        ++rejections_[name_of(*rule)];
         continue;
       }
-      const Operator op = Operator(here.graph, spec_.input(), matches[m]);
+      const Operator op = Operator(position.graph, spec_.input(), matches[m]);
       const Operator local = op.in_table(spec_.variables());
       if (options_.quality) {
         const auto against = quality_and_cost_refusals(local, spec_);
@@ -255,7 +211,7 @@ class Worker {
       Accepted accepted;
       accepted.node = here.node;
       accepted.matching = m;
-      accepted.depth = here.state.depth;
+      accepted.depth = position.state.depth;
       accepted.structure = op.structure();
       if (options_.keys) {
         accepted.key = semantic_key(local, spec_.bindings());
@@ -264,38 +220,20 @@ class Worker {
       accepted_.push_back(accepted);
     }
     if (good == 0) return;
-    const Hash128 part = Hasher("graph").add(here.marks.mark(here.state)).add(good).finish();
+    const Hash128 part =
+        Hasher("graph").add(position.marks.mark(position.state)).add(good).finish();
     mark_sum_.high += part.high;
     mark_sum_.low += part.low;
   }
 
-  // A quick look at the sizes.
-  bool is_complete(const State& state) {
-    if (state.count(Primitive::kShare) == 0 && options_.quality) return false;
-    if (state.size != spec_.input().size()) return false;
-    std::array<SizeId, kMaxFrontier> now;
-    for (std::size_t i = 0; i < state.size; ++i) now[i] = state.slots[i].size;
-    if (target_.empty()) {
-      for (const Dimension& dim : spec_.input()) target_.push_back(space_.sizes().intern(dim.size));
-      std::sort(target_.begin(), target_.end());
-    }
-    std::sort(now.begin(), now.begin() + state.size);
-    return std::equal(target_.begin(), target_.end(), now.begin());
-  }
-
   const Specification& spec_;
   const EnumerateOptions& options_;
-  StateSpace space_;
-  CompletionBound bound_;
-  bool drop_restricted_;
+  Expander expander_;
   std::vector<PathEntry> path_;
   std::vector<std::uint32_t> chain_;
-  std::vector<Move> moves_;
-  std::vector<SizeId> target_;
   std::vector<std::uint32_t> graphs_;
   std::vector<Accepted> accepted_;
   std::vector<Refused> refused_;
-  std::vector<std::pair<Reason, std::int64_t>> reasons_;
   Rejections rejections_;
   Hash128 mark_sum_;
 };
@@ -422,10 +360,10 @@ class Lister {
     std::vector<Accepted> accepted;
     Hash128 sum{};
     for (auto& worker : workers_) {
-      worker->count_reasons();
       space.graphs.insert(space.graphs.end(), worker->graphs().begin(), worker->graphs().end());
       accepted.insert(accepted.end(), worker->accepted().begin(), worker->accepted().end());
-      for (const auto& [reason, count] : worker->rejections()) space.rejections[reason] += count;
+      for (const auto& [reason, count] : worker->take_rejections())
+        space.rejections[reason] += count;
       sum.high += worker->mark_sum().high;
       sum.low += worker->mark_sum().low;
     }

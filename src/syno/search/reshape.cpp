@@ -4,16 +4,45 @@
 #include <bit>
 
 namespace syno {
+namespace {
+
+std::size_t lowest(std::uint32_t subset) {
+  return static_cast<std::size_t>(std::countr_zero(subset));
+}
+
+int count(std::uint32_t subset) {
+  int bits = 0;
+  for (; subset != 0; subset &= subset - 1) ++bits;
+  return bits;
+}
+
+}  // namespace
+
+void Reshape::Powers::add(const Powers& other) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080ULL;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const std::uint64_t a = words[w];
+    const std::uint64_t b = other.words[w];
+    words[w] = ((a & ~kHigh) + (b & ~kHigh)) ^ ((a ^ b) & kHigh);
+  }
+}
+
+Reshape::Powers Reshape::powers_of(const Size& size) {
+  Powers powers;
+  for (std::size_t v = 0; v < kMaxVariables; ++v) {
+    const auto byte = static_cast<std::uint8_t>(static_cast<std::int8_t>(size.power(v)));
+    powers.words[v / 8] |= static_cast<std::uint64_t>(byte) << (8 * (v % 8));
+  }
+  return powers;
+}
 
 Reshape::Reshape(const SizeSpace& sizes, const Specification& spec,
                  const std::vector<SizeId>& target)
-    : sizes_(sizes), variables_(spec.variables()->count()) {
-  for (std::size_t v = 0; v < variables_; ++v) primary_.push_back(spec.variable(v).primary);
-  for (const SizeId size : target) {
-    Powers& powers = target_.emplace_back();
-    for (std::size_t v = 0; v < variables_; ++v)
-      powers[v] = static_cast<std::int8_t>(sizes.size(size).power(v));
+    : sizes_(sizes) {
+  for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
+    if (spec.variable(v).primary) primaries_.push_back(v);
   }
+  for (const SizeId size : target) target_.push_back(powers_of(sizes.size(size)));
 }
 
 bool Reshape::possible(std::span<const ReshapeInput> inputs, const ReshapeLimits& limits,
@@ -26,23 +55,17 @@ bool Reshape::possible(std::span<const ReshapeInput> inputs, const ReshapeLimits
   products_.resize(all + 1);
   products_[0] = Powers();
   for (Subset subset = 1; subset <= all; ++subset) {
-    const Size& size = sizes_.size(inputs[static_cast<std::size_t>(std::countr_zero(subset))].size);
-    const Powers& without = products_[subset & (subset - 1)];
-    Powers& product = products_[subset];
-    for (std::size_t v = 0; v < kMaxVariables; ++v)
-      product[v] = static_cast<std::int8_t>(without[v] + size.power(v));
+    Powers product = products_[subset & (subset - 1)];
+    product.add(powers_of(sizes_.size(inputs[lowest(subset)].size)));
+    products_[subset] = product;
   }
   return choose(0, all, 0, 0, 0);
 }
 
-bool Reshape::is_whole(Subset subset, const Powers& wanted) const {
-  return products_[subset] == wanted;
-}
-
 // Whether something is left over once the targets are taken out; primaries never stand in a denominator.
 bool Reshape::has_more(Subset subset, const Powers& wanted) const {
-  for (std::size_t v = 0; v < variables_; ++v) {
-    if (primary_[v] && products_[subset][v] < wanted[v]) return false;
+  for (const std::size_t v : primaries_) {
+    if (products_[subset].at(v) < wanted.at(v)) return false;
   }
   return true;
 }
@@ -54,26 +77,24 @@ bool Reshape::choose(std::size_t target, Subset free, int splits, int merges, in
   if (target == target_.size()) return finish(free, splits, merges, pieces);
   // With several Merges left anything goes; two targets in one group are rare then, and the search decides.
   if (limits_.merges - merges > 1) return true;
-  const Powers& wanted = target_[target];
+  const Powers wanted = target_[target];
   for (Subset subset = free; subset != 0; subset = (subset - 1) & free) {
-    const int inner = std::popcount(subset) - 1;
-    if (is_whole(subset, wanted)) {
-      if (choose(target + 1, free & ~subset, splits + inner, merges, pieces)) return true;
-    } else if (merges < limits_.merges && has_more(subset, wanted)) {
-      if (choose(target + 1, free & ~subset, splits + inner, merges + 1, pieces + 1)) return true;
-    }
+    const bool whole = products_[subset] == wanted;
+    if (!whole && (merges >= limits_.merges || !has_more(subset, wanted))) continue;
+    if (choose(target + 1, free & ~subset, splits + count(subset) - 1, merges + !whole,
+               pieces + !whole))
+      return true;
   }
   if (merges >= limits_.merges) return false;
   // This target and a later one from one group.
   for (std::size_t other = target + 1; other < target_.size(); ++other) {
     Powers both = wanted;
-    for (std::size_t v = 0; v < variables_; ++v)
-      both[v] = static_cast<std::int8_t>(both[v] + target_[other][v]);
+    both.add(target_[other]);
     for (Subset subset = free; subset != 0; subset = (subset - 1) & free) {
-      if (!is_whole(subset, both)) continue;
+      if (products_[subset] != both) continue;
       std::swap(target_[other], target_[target + 1]);
-      const bool found = choose(target + 2, free & ~subset, splits + std::popcount(subset) - 1,
-                                merges + 1, pieces);
+      const bool found =
+          choose(target + 2, free & ~subset, splits + count(subset) - 1, merges + 1, pieces);
       std::swap(target_[other], target_[target + 1]);
       if (found) return true;
     }
@@ -88,7 +109,7 @@ bool Reshape::finish(Subset rest, int splits, int merges, int pieces) const {
     int removals = contractions > 0 ? 0 : pieces;
     int others = 0;
     for (Subset left = rest; left != 0; left &= left - 1) {
-      const Removal& removal = inputs_[static_cast<std::size_t>(std::countr_zero(left))].removal;
+      const Removal& removal = inputs_[lowest(left)].removal;
       if (removal.contraction && contractions >= (removal.second_contraction ? 2 : 1)) continue;
       if (removal.step && contractions >= (removal.step_after_contraction ? 1 : 0)) {
         ++removals;

@@ -53,17 +53,27 @@ class Reshape {
  private:
   /// Subsets of more inputs than this are not listed: the search decides.
   static constexpr std::size_t kMaxInputs = 12;
-  using Powers = std::array<std::int8_t, kMaxVariables>;
+  /// Powers of all variables in two words, so that products are compared at once.
+  struct Powers {
+    std::array<std::uint64_t, kMaxVariables / 8> words{};
+
+    std::int8_t at(std::size_t v) const {
+      return static_cast<std::int8_t>(words[v / 8] >> (8 * (v % 8)) & 0xFF);
+    }
+    /// Adds byte by byte: powers wrap in their own byte.
+    void add(const Powers& other);
+    friend bool operator==(const Powers&, const Powers&) = default;
+  };
+  static Powers powers_of(const Size& size);
   using Subset = std::uint32_t;
 
   bool choose(std::size_t target, Subset free, int splits, int merges, int pieces);
   bool finish(Subset rest, int splits, int merges, int pieces) const;
-  bool is_whole(Subset subset, const Powers& wanted) const;
   bool has_more(Subset subset, const Powers& wanted) const;
 
   const SizeSpace& sizes_;
-  std::size_t variables_;
-  std::vector<bool> primary_;
+  /// The variables that never stand in a denominator.
+  std::vector<std::size_t> primaries_;
   std::vector<Powers> target_;
   /// The powers of the product of each subset of the inputs.
   std::vector<Powers> products_;

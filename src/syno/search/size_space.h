@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "syno/spec/specification.h"
@@ -94,7 +94,10 @@ class SizeSpace {
 
   const Specification& spec_;
   std::vector<Entry> entries_;
-  std::map<Size, SizeId> ids_;
+  struct SizeHash {
+    std::size_t operator()(const Size& size) const;
+  };
+  std::unordered_map<Size, SizeId, SizeHash> ids_;
   Pairs<SizeId> products_;
   Pairs<SizeId> ratios_;
   Pairs<FitMask> slides_;

@@ -5,9 +5,7 @@ namespace syno {
 namespace {
 
 bool matches(const RuleContext& c) {
-  const CoordinateId id = c.step.in[0];
-  return c.step.primitive == Primitive::kMerge && c.graph.reductions_only(id) &&
-         !seen_by_weight(c.graph, id);
+  return c.step.primitive == Primitive::kMerge && c.graph.reductions_only(c.step.in[0]);
 }
 
 }  // namespace
@@ -17,9 +15,9 @@ const Rule kPiecesOfReduction{
     .name = "pieces-of-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Merge of what is made of Reduces alone that no weight holds
-Why:       two Reduces say the same; R4 refuses it where they cost no more budget, and this rule where they do, also
-           behind Shifts and Splits
+        R"(What:      no Merge of what is made of Reduces alone
+Why:       two Reduces say the same, held by the same weights; R4 and R6a refuse it where they cost no more budget, and
+           this rule where they do, also behind Shifts and Splits
 When:      always
 Soundness: restriction: what one large Reduce and a Merge may say on a budget that two Reduces exceed is left out
 Status:    stable since 0.2
