@@ -30,8 +30,7 @@ void check_values(const Variables& variables, const Values& values) {
 }
 
 // Throws CapExceeded.
-key::Points normal_form(const key::Section& section, const key::SectionValues& values) {
-  key::Points points = key::read_points(section, values);
+void normalise(key::Points& points) {
   key::settle_rotations(points);
   key::reflect_digits(points);
   // Partitions and conditions may cut digits, which changes the other forms.
@@ -39,13 +38,12 @@ key::Points normal_form(const key::Section& section, const key::SectionValues& v
     if (round > key::kMaxRecursion) throw key::CapExceeded{"rounds"};
     key::simplify_partitions(points);
     key::simplify_conditions(points);
-    if (points.masked) return points;
+    if (points.masked) return;
     if (key::split_bases(points) || key::free_top_digits(points) || key::cover_windows(points))
       continue;
     if (!key::coarsen_digits(points)) break;
   }
   key::drop_implied_bounds(points);
-  return points;
 }
 
 // All orders of 0..count-1.
@@ -271,13 +269,14 @@ class Keyer::Table {
     ++counts_.normal_forms;
     NormalForm result{Kind::kNormal, hashes_.size(), loose_.size(), loose_.size()};
     try {
-      const key::Points points = normal_form(section, values);
-      if (points.masked) {
+      key::read_points(section, values, points_);
+      normalise(points_);
+      if (points_.masked) {
         result.kind = Kind::kZero;
       } else if (in_one_) {
-        hashes_.push_back(labeller_.label(points).hash);
+        hashes_.push_back(labeller_.label(points_).hash);
       } else {
-        add_hashes(points, section.weights.size());
+        add_hashes(points_, section.weights);
         result.end_loose = loose_.size();
       }
     } catch (const key::CapExceeded&) {
@@ -399,6 +398,7 @@ class Keyer::Table {
   std::vector<const NormalForm*> forms_;
 
   // What is known of sections.
+  key::Points points_;
   key::Labeller labeller_;
   std::unordered_map<Hash128, std::size_t> by_section_;
   std::unordered_map<Hash128, std::size_t> by_values_;
@@ -439,7 +439,9 @@ std::string key_normal_form(const Operator& op, const Values& values) {
   const auto numbers = key::evaluate(section, op.graph(), values);
   if (!numbers) return "unfit\n";
   try {
-    const key::Points points = normal_form(section, *numbers);
+    key::Points points;
+    key::read_points(section, *numbers, points);
+    normalise(points);
     return points.masked ? "zero\n" : key::normal_form_text(points, key::Labeller().label(points));
   } catch (const key::CapExceeded& exceeded) {
     return std::string("fallback: ") + exceeded.cap + "\n";

@@ -1,7 +1,6 @@
 // Changes of variables on single digits: a base for every digit, digits turned round, digits
 // joined.
 #include <algorithm>
-#include <map>
 
 #include "syno/access/key_points.h"
 
@@ -10,8 +9,9 @@ namespace {
 
 // One base that is cut: the bases of its digits.
 struct Cut {
-  std::vector<Integer> cuts;
-  std::vector<int> bases;
+  int base = 0;
+  Integers cuts;
+  InlineVector<int, 8> bases;
 };
 
 // floor(base / low), in the new bases. A digit that `low` lies inside is divided as a carry.
@@ -29,7 +29,8 @@ Form shifted(Algebra& algebra, const Cut& cut, Integer low) {
 }
 
 // Whether high*extent(low) + low is one digit wherever either occurs.
-bool fit_together(const Points& points, const std::vector<const Form*>& forms, int high, int low) {
+bool fit_together(const Points& points, const InlineVector<const Form*, 16>& forms, int high,
+                  int low) {
   const std::size_t first_carry = points.exact.size() + points.conditions.size();
   const Algebra& algebra = points.algebra;
   const Integer extent = algebra.extent(low);
@@ -64,8 +65,9 @@ bool fit_together(const Points& points, const std::vector<const Form*>& forms, i
 }
 
 // Exact forms, conditions, then the inner forms of all carries that occur.
-std::vector<const Form*> fixed_forms(const Points& points) {
-  std::vector<const Form*> forms;
+using Forms = InlineVector<const Form*, 16>;
+Forms fixed_forms(const Points& points) {
+  Forms forms;
   for (const Exact& exact : points.exact) forms.push_back(&exact.form);
   for (const Condition& condition : points.conditions) forms.push_back(&condition.form);
   visit_all(points, [&](const Atom& atom) {
@@ -100,25 +102,33 @@ void join(Points& points, int high, int low) {
   points.box.push_back(joined);
 }
 
+// Where digits that occur begin and end, for each base that is not whole; by base.
+std::vector<Cut> find_cuts(const Points& points) {
+  const Algebra& algebra = points.algebra;
+  std::vector<Cut> found;
+  visit_all(points, [&](const Atom& atom) {
+    if (!atom.is_digit() || (atom.low == 1 && atom.high == algebra.extent(atom.base))) return;
+    auto place = std::lower_bound(found.begin(), found.end(), atom.base,
+                                  [](const Cut& cut, int base) { return cut.base < base; });
+    if (place == found.end() || place->base != atom.base)
+      place = found.insert(place, Cut{atom.base, {1, algebra.extent(atom.base)}, {}});
+    for (const Integer at : {atom.low, atom.high}) {
+      Integers& cuts = place->cuts;
+      if (std::find(cuts.begin(), cuts.end(), at) == cuts.end()) cuts.push_back(at);
+    }
+  });
+  return found;
+}
+
 // One round; whether anything was cut.
 bool split_once(Points& points) {
   Algebra& algebra = points.algebra;
-  std::map<int, std::vector<Integer>> cuts;
-  visit_all(points, [&](const Atom& atom) {
-    if (!atom.is_digit()) return;
-    if (atom.low == 1 && atom.high == algebra.extent(atom.base)) return;
-    auto& of_base = cuts[atom.base];
-    of_base.push_back(atom.low);
-    of_base.push_back(atom.high);
-  });
-  if (cuts.empty()) return false;
-  std::map<int, Cut> replaced;
-  for (auto& [base, all] : cuts) {
-    all.push_back(1);
-    all.push_back(algebra.extent(base));
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    Cut cut;
+  std::vector<Cut> found = find_cuts(points);
+  if (found.empty()) return false;
+  for (Cut& cut : found) {
+    Integers all = cut.cuts;
+    cut.cuts.clear();
+    sort_unique(all);
     // Real cuts are those that every other cut divides or is divided by.
     for (const Integer a : all) {
       if (std::all_of(all.begin(), all.end(),
@@ -131,12 +141,12 @@ bool split_once(Points& points) {
                       [&](Integer a) { return a > cut.cuts[i] && a < cut.cuts[i + 1]; }))
         algebra.forbid_cuts(cut.bases.back());
     }
-    if (std::erase(points.box, base) > 0)
+    if (std::erase(points.box, cut.base) > 0)
       points.box.insert(points.box.end(), cut.bases.begin(), cut.bases.end());
     for (Rotation& rotation : points.rotations) {
-      std::vector<Rotation::Part> parts;
+      decltype(rotation.parts) parts;
       for (const Rotation::Part& part : rotation.parts) {
-        if (part.base != base) {
+        if (part.base != cut.base) {
           parts.push_back(part);
           continue;
         }
@@ -145,13 +155,13 @@ bool split_once(Points& points) {
       }
       rotation.parts = std::move(parts);
     }
-    replaced.emplace(base, std::move(cut));
   }
   rewrite(points, [&](const Atom& atom) -> std::optional<Form> {
-    const auto place = replaced.find(atom.base);
-    if (place == replaced.end()) return std::nullopt;
-    const Form from_low = shifted(algebra, place->second, atom.low);
-    const Form from_high = shifted(algebra, place->second, atom.high);
+    const auto place = std::find_if(found.begin(), found.end(),
+                                    [&](const Cut& cut) { return cut.base == atom.base; });
+    if (place == found.end()) return std::nullopt;
+    const Form from_low = shifted(algebra, *place, atom.low);
+    const Form from_high = shifted(algebra, *place, atom.high);
     return algebra.combine(from_low, 1, from_high, -(atom.high / atom.low));
   });
   return true;
@@ -191,18 +201,20 @@ void reflect_digits(Points& points) {
 
 bool coarsen_digits(Points& points) {
   Algebra& algebra = points.algebra;
-  const std::vector<int> all = points.box;
-  for (const int base : all) {
-    bool found = false;
-    visit_all(points, [&](const Atom& atom) { found |= atom.base == base; });
-    if (found) continue;
-    std::erase(points.box, base);
+  InlineVector<char, 64> seen;
+  seen.assign(algebra.base_count(), 0);
+  visit_all(points, [&](const Atom& atom) {
+    if (atom.is_digit()) seen[static_cast<std::size_t>(atom.base)] = 1;
+  });
+  std::erase_if(points.box, [&](int base) {
+    if (seen[static_cast<std::size_t>(base)]) return false;
     points.multiplicity = times(points.multiplicity, algebra.extent(base));
-  }
+    return true;
+  });
   bool any = false;
   for (bool changed = true; changed;) {
     changed = false;
-    const std::vector<const Form*> forms = fixed_forms(points);
+    const Forms forms = fixed_forms(points);
     for (std::size_t i = 0; i < points.box.size() && !changed; ++i) {
       for (std::size_t j = 0; j < points.box.size() && !changed; ++j) {
         const int high = points.box[i];

@@ -24,15 +24,18 @@ std::optional<Integer> constant_quotient(const Interval& range, Integer divisor)
 
 // Factors and the constant become their remainders: floor((q*B*a + R)/B) = q*a + floor(R/B).
 void Algebra::take_multiples(Form& form, Integer divisor, Form& out) {
+  bool changed = false;
   for (Term& term : form.terms) {
     const Integer quotient = syno::floor_divide(term.factor, divisor);
     if (quotient == 0) continue;
     out.terms.push_back({term.atom, quotient});
     term.factor -= quotient * divisor;
+    changed = true;
   }
   const Integer quotient = syno::floor_divide(form.constant, divisor);
   out.constant = plus(out.constant, quotient);
   form.constant -= quotient * divisor;
+  if (!changed) return;
   tidy(out);
   tidy(form);
 }
@@ -64,7 +67,7 @@ bool Algebra::cut_digits(Form& form, Integer divisor, Form& out) {
 // floor(L/g) has no carry of its own: a constant or linear, so that low digits the floor does not
 // see disappear.
 bool Algebra::drop_low_part(Form& form, Integer& divisor, int before) {
-  std::vector<Integer> candidates{std::gcd(form.constant, divisor)};
+  Integers candidates{std::gcd(form.constant, divisor)};
   for (std::size_t i = 0; i < form.terms.size(); ++i) {
     candidates.push_back(std::gcd(form.terms[i].factor, divisor));
     Integer others = divisor;
@@ -73,8 +76,7 @@ bool Algebra::drop_low_part(Form& form, Integer& divisor, int before) {
     }
     candidates.push_back(others);
   }
-  std::sort(candidates.begin(), candidates.end());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  sort_unique(candidates);
   for (const Integer g : candidates) {
     if (g <= 1 || g >= divisor) continue;
     Form high;
@@ -213,8 +215,8 @@ Form Algebra::modulo(const Form& form, Integer divisor, int before) {
   return combine(form, 1, floor_divide(form, divisor, before), -divisor);
 }
 
-std::vector<Integer> gap_candidates(const Form& form) {
-  std::vector<Integer> candidates;
+Integers gap_candidates(const Form& form) {
+  Integers candidates;
   for (std::size_t i = 0; i < form.terms.size(); ++i) {
     const Integer factor = std::abs(form.terms[i].factor);
     Integer others = 0;
@@ -227,9 +229,8 @@ std::vector<Integer> gap_candidates(const Form& form) {
     candidates.push_back(others);
     candidates.push_back(larger);
   }
-  std::sort(candidates.begin(), candidates.end());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  std::erase_if(candidates, [](Integer g) { return g <= 1; });
+  erase_if(candidates, [](Integer g) { return g <= 1; });
+  sort_unique(candidates);
   return candidates;
 }
 

@@ -6,16 +6,12 @@
 
 namespace syno::key {
 
-Integer times(Integer a, Integer b) {
-  Integer result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
-  return result;
-}
-
-Integer plus(Integer a, Integer b) {
-  Integer result = 0;
-  if (__builtin_add_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
-  return result;
+void Algebra::clear() {
+  facts.clear();
+  bases_.clear();
+  atoms_.clear();
+  carries_.clear();
+  depth_ = 0;
 }
 
 int Algebra::add_base(Integer extent) {
@@ -64,59 +60,82 @@ Form Algebra::combine(const Form& a, Integer fa, const Form& b, Integer fb) {
   Form result;
   result.constant = plus(times(a.constant, fa), times(b.constant, fb));
   result.terms.reserve(a.terms.size() + b.terms.size());
-  for (const Term& term : a.terms) result.terms.push_back({term.atom, times(term.factor, fa)});
-  for (const Term& term : b.terms) result.terms.push_back({term.atom, times(term.factor, fb)});
-  tidy(result);
+  const Term* in_a = a.terms.begin();
+  const Term* in_b = b.terms.begin();
+  while (in_a != a.terms.end() || in_b != b.terms.end()) {
+    const bool take_a =
+        in_b == b.terms.end() || (in_a != a.terms.end() && in_a->atom <= in_b->atom);
+    const bool take_b =
+        in_a == a.terms.end() || (in_b != b.terms.end() && in_b->atom <= in_a->atom);
+    Term term{take_a ? in_a->atom : in_b->atom, 0};
+    if (take_a) term.factor = times((in_a++)->factor, fa);
+    if (take_b) term.factor = plus(term.factor, times((in_b++)->factor, fb));
+    if (term.factor != 0) result.terms.push_back(term);
+  }
+  join(result);
   return result;
 }
 
+void Algebra::merge(Form& form) {
+  auto& terms = form.terms;
+  if (terms.size() < 2) {
+    if (terms.size() == 1 && terms.front().factor == 0) terms.clear();
+    return;
+  }
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return a.atom < b.atom; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < terms.size();) {
+    Term term = terms[i++];
+    while (i < terms.size() && terms[i].atom == term.atom)
+      term.factor = plus(term.factor, terms[i++].factor);
+    if (term.factor != 0) terms[kept++] = term;
+  }
+  terms.resize(kept);
+}
+
 void Algebra::tidy(Form& form) {
-  const auto merge = [&form] {
-    std::sort(form.terms.begin(), form.terms.end(),
-              [](const Term& a, const Term& b) { return a.atom < b.atom; });
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < form.terms.size();) {
-      Term term = form.terms[i++];
-      while (i < form.terms.size() && form.terms[i].atom == term.atom)
-        term.factor = plus(term.factor, form.terms[i++].factor);
-      if (term.factor != 0) form.terms[kept++] = term;
-    }
-    form.terms.resize(kept);
-  };
-  merge();
-  std::vector<int> bases;
-  for (const Term& term : form.terms) {
-    if (atom(term.atom).is_digit()) bases.push_back(atom(term.atom).base);
+  merge(form);
+  join(form);
+}
+
+// Joins the digits of every base that has several; for merged terms.
+void Algebra::join(Form& form) {
+  InlineVector<int, 8> several;
+  for (std::size_t i = 0; i + 1 < form.terms.size(); ++i) {
+    const int base = atom(form.terms[i].atom).base;
+    if (base < 0) continue;
+    bool again = false;
+    for (std::size_t j = i + 1; j < form.terms.size(); ++j)
+      again |= atom(form.terms[j].atom).base == base;
+    if (again && std::find(several.begin(), several.end(), base) == several.end())
+      several.push_back(base);
   }
-  std::sort(bases.begin(), bases.end());
-  bool joined = false;
-  for (std::size_t i = 0; i < bases.size(); ++i) {
-    const bool first = i == 0 || bases[i - 1] != bases[i];
-    if (!first || i + 1 == bases.size() || bases[i + 1] != bases[i]) continue;
-    join_digits(form, bases[i]);
-    joined = true;
+  if (!several.empty()) {
+    std::sort(several.begin(), several.end());
+    for (const int base : several) join_digits(form, base);
+    merge(form);
   }
-  if (joined) merge();
   if (form.terms.size() > kMaxTerms) throw CapExceeded{"terms"};
 }
 
 // Expands the digits of `base` into the digits between all their cuts, adds up, and joins
 // neighbours that fit. Cuts that do not divide each other stay as they are.
 void Algebra::join_digits(Form& form, int base) {
-  std::vector<Integer> cuts;
+  Integers cuts;
   for (const Term& term : form.terms) {
     const Atom& digit = atom(term.atom);
     if (digit.base != base) continue;
     cuts.push_back(digit.low);
     cuts.push_back(digit.high);
   }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  sort_unique(cuts);
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     if (cuts[i + 1] % cuts[i] != 0) return;
   }
-  std::vector<Integer> factors(cuts.size() - 1, 0);
-  std::vector<Term> rest;
+  Integers factors;
+  factors.assign(cuts.size() - 1, 0);
+  decltype(form.terms) rest;
   for (const Term& term : form.terms) {
     const Atom& digit = atom(term.atom);
     if (digit.base != base) {
@@ -172,27 +191,34 @@ Interval Algebra::range(const Form& form, int before) {
   return best;
 }
 
-Form Algebra::substitute(const Form& form, const Replace& replace, int before) {
+void Algebra::substitute(Form& form, Replace replace, int before) {
   const Recursion recursion(*this);
-  Form result;
-  result.constant = form.constant;
-  for (const Term& term : form.terms) {
-    const Atom atom = this->atom(term.atom);  // a copy: rewriting adds atoms
+  // Terms are copied from where the first one changes.
+  std::optional<Form> result;
+  for (std::size_t i = 0; i < form.terms.size(); ++i) {
+    const Term term = form.terms[i];
     std::optional<Form> replacement;
-    if (atom.is_digit()) {
-      replacement = replace(atom);
+    if (atom(term.atom).is_digit()) {
+      replacement = replace(Atom(atom(term.atom)));
     } else {
-      const Form inner = substitute(atom.inner, replace, before);
-      if (inner != atom.inner) replacement = floor_divide(inner, atom.divisor, before);
+      const Atom carry = atom(term.atom);  // a copy: rewriting adds atoms
+      Form inner = carry.inner;
+      substitute(inner, replace, before);
+      if (inner != carry.inner) replacement = floor_divide(inner, carry.divisor, before);
+    }
+    if (replacement && !result) {
+      result.emplace();
+      result->constant = form.constant;
+      result->terms = decltype(form.terms)(form.terms.begin(), form.terms.begin() + i);
     }
     if (replacement) {
-      result = combine(result, 1, *replacement, term.factor);
-    } else {
-      result.terms.push_back(term);
-      tidy(result);
+      result = combine(*result, 1, *replacement, term.factor);
+    } else if (result) {
+      result->terms.push_back(term);
+      tidy(*result);
     }
   }
-  return result;
+  if (result) form = *result;
 }
 
 bool Algebra::mentions(const Form& form, int base) const {
@@ -213,7 +239,7 @@ bool Algebra::is_lone(const Form& form, int base) const {
   return form.terms.size() == 1 && atom(form.terms[0].atom).base == base;
 }
 
-void Algebra::visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const {
+void Algebra::visit_atoms(const Form& form, FunctionRef<void(const Atom&)> visit) const {
   for (const Term& term : form.terms) {
     const Atom& found = atom(term.atom);
     visit(found);

@@ -9,12 +9,16 @@
 // soon as they meet, so B*(i div B) + i mod B is i again. `i mod B` is `i - B*floor(i/B)`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
+
+#include "syno/support/inline_vector.h"
 
 namespace syno::key {
 
@@ -30,8 +34,50 @@ inline constexpr std::size_t kMaxTerms = 14;
 inline constexpr std::size_t kMaxCarries = 240;
 inline constexpr int kMaxRecursion = 24;
 
-Integer times(Integer a, Integer b);
-Integer plus(Integer a, Integer b);
+inline Integer times(Integer a, Integer b) {
+  Integer result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
+  return result;
+}
+inline Integer plus(Integer a, Integer b) {
+  Integer result = 0;
+  if (__builtin_add_overflow(a, b, &result)) throw CapExceeded{"64 bits"};
+  return result;
+}
+
+/// A function somebody else holds, for the time of a call.
+template <class Signature>
+class FunctionRef;
+template <class Result, class... Arguments>
+class FunctionRef<Result(Arguments...)> {
+ public:
+  template <class Function>
+    requires(!std::is_same_v<std::remove_cvref_t<Function>, FunctionRef>)
+  FunctionRef(const Function& function)  // NOLINT(google-explicit-constructor): stands for it
+      : function_(&function), call_([](const void* held, Arguments... arguments) -> Result {
+          return (*static_cast<const Function*>(held))(arguments...);
+        }) {}
+  Result operator()(Arguments... arguments) const { return call_(function_, arguments...); }
+
+ private:
+  const void* function_;
+  Result (*call_)(const void*, Arguments...);
+};
+
+template <class T, std::size_t N, class Predicate>
+std::size_t erase_if(InlineVector<T, N>& list, Predicate predicate) {
+  const auto kept = std::remove_if(list.begin(), list.end(), predicate);
+  const auto erased = static_cast<std::size_t>(list.end() - kept);
+  list.erase(kept, list.end());
+  return erased;
+}
+
+/// Short lists, ascending and each value once.
+using Integers = InlineVector<Integer, 16>;
+inline void sort_unique(Integers& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
 
 struct Interval {
   Integer low = 0;
@@ -47,7 +93,7 @@ struct Term {
 
 /// Terms ascend by atom, no factor is zero.
 struct Form {
-  std::vector<Term> terms;
+  InlineVector<Term, 5> terms;
   Integer constant = 0;
 
   bool is_constant() const { return terms.empty(); }
@@ -79,10 +125,12 @@ struct Fact {
 inline constexpr int kAllSteps = std::numeric_limits<int>::max();
 
 /// What a digit is replaced by; nothing when it stays.
-using Replace = std::function<std::optional<Form>(const Atom& digit)>;
+using Replace = FunctionRef<std::optional<Form>(const Atom& digit)>;
 
 class Algebra {
  public:
+  /// Forgets everything.
+  void clear();
   int add_base(Integer extent);
   Integer extent(int base) const { return bases_[static_cast<std::size_t>(base)].extent; }
   bool may_cut(int base) const { return !bases_[static_cast<std::size_t>(base)].whole; }
@@ -110,10 +158,10 @@ class Algebra {
   Form modulo(const Form& form, Integer divisor, int before);
 
   /// Replaces digits everywhere, inside carries too.
-  Form substitute(const Form& form, const Replace& replace, int before);
+  void substitute(Form& form, Replace replace, int before);
 
   /// Calls visit(atom) for every atom in `form` and inside its carries.
-  void visit_atoms(const Form& form, const std::function<void(const Atom&)>& visit) const;
+  void visit_atoms(const Form& form, FunctionRef<void(const Atom&)> visit) const;
 
   /// Whether `base` occurs in `form` or inside its carries.
   bool mentions(const Form& form, int base) const;
@@ -128,7 +176,7 @@ class Algebra {
   struct Base {
     Integer extent = 1;
     bool whole = false;
-    std::vector<std::int32_t> digits;
+    InlineVector<std::int32_t, 4> digits;
   };
   friend class Recursion;
 
@@ -136,6 +184,8 @@ class Algebra {
   std::int32_t carry_atom(const Form& inner, Integer divisor);
   /// Restores the invariant of Form: sorted, merged, digits of one base joined.
   void tidy(Form& form);
+  static void merge(Form& form);
+  void join(Form& form);
   void join_digits(Form& form, int base);
 
   // The rules of floor_divide; each returns whether it changed something. `out` collects what
@@ -160,7 +210,7 @@ struct Parts {
   Form low;
 };
 /// Values of g at which a form may fall into parts, ascending.
-std::vector<Integer> gap_candidates(const Form& form);
+Integers gap_candidates(const Form& form);
 /// Digits are cut where that moves a part of them into `high`; nothing when one of the parts would
 /// be empty. The constant is in `low`.
 std::optional<Parts> split_at(Algebra& algebra, const Form& form, Integer g);

@@ -145,7 +145,7 @@ std::optional<Term> covering_digit(const Points& points, const Condition& condit
     const Atom& atom = algebra.atom(term.atom);
     if (!atom.is_digit() || std::abs(term.factor) != 1) continue;
     Form rest = condition.form;
-    std::erase_if(rest.terms, [&](const Term& other) { return other.atom == term.atom; });
+    erase_if(rest.terms, [&](const Term& other) { return other.atom == term.atom; });
     if (algebra.mentions(rest, atom.base)) continue;
     const Interval range = algebra.box_range(rest);
     const Interval digit =
@@ -160,6 +160,9 @@ std::optional<Term> covering_digit(const Points& points, const Condition& condit
 }  // namespace
 
 bool free_top_digits(Points& points) {
+  bool any_carry = false;
+  visit_all(points, [&](const Atom& atom) { any_carry |= !atom.is_digit(); });
+  if (!any_carry) return false;
   for (const int base : std::vector<int>(points.box)) {
     const std::int32_t carry = CarryOf(points, base).carry();
     if (carry >= 0 && TopDigit(points, base, carry).free()) return true;
@@ -184,7 +187,7 @@ bool cover_windows(Points& points) {
     }
     place.constant = condition.low;
     Form rest = condition.form;
-    std::erase_if(rest.terms, [&](const Term& other) { return other.atom == term->atom; });
+    erase_if(rest.terms, [&](const Term& other) { return other.atom == term->atom; });
     const Form digit = algebra.combine(place, term->factor, rest, -term->factor);
     points.conditions.erase(points.conditions.begin() + static_cast<std::ptrdiff_t>(i));
     std::erase(points.box, base);

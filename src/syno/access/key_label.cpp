@@ -22,10 +22,8 @@ class PieceFinder {
   explicit PieceFinder(const Points& points) : points_(points), algebra_(points.algebra) {}
 
   Pieces find() {
-    parent_.resize(algebra_.base_count());
-    for (std::size_t i = 0; i < parent_.size(); ++i) parent_[i] = static_cast<int>(i);
-    loose_.assign(parent_.size(), 1);
-    held_.assign(parent_.size(), 0);
+    bases_.resize(algebra_.base_count());
+    for (std::size_t i = 0; i < bases_.size(); ++i) bases_[i].parent = static_cast<int>(i);
     for (const Exact& exact : points_.exact) join(exact.form);
     for (const Condition& condition : points_.conditions) join(condition.form);
     std::uint64_t bit = 1;
@@ -34,7 +32,7 @@ class PieceFinder {
       for (const Form& generator : partition.generators) {
         const int lone = lone_base(generator);
         if (weight && lone >= 0) {
-          held_[at(lone)] |= bit;
+          bases_[at(lone)].held |= bit;
         } else {
           join(generator);
         }
@@ -43,10 +41,10 @@ class PieceFinder {
     }
     Pieces pieces;
     if (points_.multiplicity != 1) pieces.loose.push_back({0, points_.multiplicity});
-    pieces.of_base.assign(parent_.size(), Pieces::kNone);
+    pieces.of_base.assign(bases_.size(), Pieces::kNone);
     for (const int base : points_.box) {
-      if (loose_[at(base)] != 0) {
-        pieces.loose.push_back({held_[at(base)], algebra_.extent(base)});
+      if (bases_[at(base)].loose) {
+        pieces.loose.push_back({bases_[at(base)].held, algebra_.extent(base)});
         continue;
       }
       int& of_root = pieces.of_base[at(find(base))];
@@ -62,7 +60,11 @@ class PieceFinder {
   }
 
   int find(int base) {
-    while (parent_[at(base)] != base) base = parent_[at(base)] = parent_[at(parent_[at(base)])];
+    while (bases_[at(base)].parent != base) {
+      int& parent = bases_[at(base)].parent;
+      parent = bases_[at(parent)].parent;
+      base = parent;
+    }
     return base;
   }
 
@@ -70,18 +72,22 @@ class PieceFinder {
     int first = -1;
     algebra_.visit_atoms(form, [&](const Atom& atom) {
       if (!atom.is_digit()) return;
-      loose_[at(atom.base)] = 0;
+      bases_[at(atom.base)].loose = false;
       const int root = find(atom.base);
       if (first < 0) first = root;
-      parent_[at(root)] = find(first);
+      bases_[at(root)].parent = find(first);
     });
   }
 
   const Points& points_;
   const Algebra& algebra_;
-  std::vector<int> parent_;
-  std::vector<char> loose_;
-  std::vector<std::uint64_t> held_;
+  struct Base {
+    int parent = 0;
+    bool loose = true;
+    // The weights it is a generator of.
+    std::uint64_t held = 0;
+  };
+  InlineVector<Base, 32> bases_;
 };
 
 // The piece of a form, by its first digit; Pieces::kNone for a constant and for a loose digit.
@@ -191,8 +197,7 @@ std::size_t Labeller::node_of(std::int32_t id) {
 
 std::size_t Labeller::add(Kind kind, const Form& form, std::size_t owner) {
   // Nodes first: a carry adds the use of its inner form.
-  std::vector<Term> terms;
-  terms.reserve(form.terms.size());
+  InlineVector<Term, 8> terms;
   for (const key::Term& term : form.terms) terms.push_back({node_of(term.atom), term.factor});
   Use use;
   use.kind = kind;
@@ -268,15 +273,22 @@ void Labeller::refine() {
 
 Labelled Labeller::run() {
   leaves_ = 0;
-  found_ = false;
+  best_words_.clear();
   refine();
   search();
-  return std::move(best_);
+  Hasher hasher("normal form");
+  for (const Integer word : best_words_) hasher.add(word);
+  Labelled result;
+  result.hash = hasher.finish();
+  result.order.swap(best_order_);
+  return result;
 }
 
 void Labeller::search() {
-  std::vector<std::size_t> order(bases_.size());
-  for (std::size_t node = 0; node < order.size(); ++node) order[node] = node;
+  InlineVector<std::uint32_t, 16> order;
+  order.resize(bases_.size());
+  for (std::size_t node = 0; node < order.size(); ++node)
+    order[node] = static_cast<std::uint32_t>(node);
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return colours_[a] < colours_[b]; });
   // The smallest cell of digits with more than one member; by colour among those.
@@ -302,65 +314,81 @@ void Labeller::search() {
     return;
   }
   if (++leaves_ > kMaxLeaves) throw CapExceeded{"leaves"};
-  const Hash128 hash = encode(order);
-  if (found_ && !(hash < best_.hash)) return;
-  found_ = true;
-  best_.hash = hash;
-  best_.order.clear();
-  for (const std::size_t node : order) best_.order.push_back(bases_[node]);
+  encode({order.data(), order.size()});
+  if (!best_words_.empty() && !(words_ < best_words_)) return;
+  best_words_.swap(words_);
+  best_order_.clear();
+  for (const std::uint32_t node : order) best_order_.push_back(bases_[node]);
 }
 
-// Lists are sorted by what they hold and start with their length.
-Hash128 Labeller::encode(const std::vector<std::size_t>& order) {
-  Hasher hasher("normal form");
-  labels_.assign(order.size(), 0);
-  hasher.add(static_cast<Integer>(order.size())).add(multiplicity_);
+// The labelled normal form as words that can be read back in one way only. Lists start with their
+// length; where their order means nothing, they are sorted by content.
+void Labeller::encode(std::span<const std::uint32_t> order) {
+  words_.clear();
+  labels_.resize(order.size());
+  words_.push_back(static_cast<Integer>(order.size()));
+  words_.push_back(multiplicity_);
   for (std::size_t label = 0; label < order.size(); ++label) {
     labels_[order[label]] = static_cast<Integer>(label);
-    hasher.add(algebra_->extent(bases_[order[label]]));
+    words_.push_back(algebra_->extent(bases_[order[label]]));
   }
-  const auto add_sorted = [](Hasher& to, std::vector<Hash128>& hashes) {
-    std::sort(hashes.begin(), hashes.end());
-    to.add(static_cast<Integer>(hashes.size()));
-    for (const Hash128& hash : hashes) to.add(hash);
-  };
   // Exact forms stand in the order of their slots.
   for (const Use& use : uses_) {
-    if (use.kind == Kind::kExact)
-      hasher.add(static_cast<Integer>(use.owner)).add(encode_form(use, 1));
+    if (use.kind != Kind::kExact) continue;
+    words_.push_back(static_cast<Integer>(use.owner));
+    encode_form(use, 1, words_);
   }
-  hashes_.clear();
   for (std::size_t partition = 0; partition < slots_.size(); ++partition) {
-    std::vector<Hash128> generators;
     for (const Use& use : uses_) {
-      if (use.kind == Kind::kGenerator && use.owner == partition)
-        generators.push_back(std::min(encode_form(use, 1), encode_form(use, -1)));
+      if (use.kind != Kind::kGenerator || use.owner != partition) continue;
+      generators_.begin();
+      encode_either(use, generators_.words);
     }
-    Hasher one("partition");
-    add_sorted(one.add(slots_[partition]), generators);
-    hashes_.push_back(one.finish());
+    partitions_.begin();
+    partitions_.words.push_back(slots_[partition]);
+    generators_.move_sorted_to(partitions_.words);
   }
-  add_sorted(hasher, hashes_);
-  hashes_.clear();
+  partitions_.move_sorted_to(words_);
   for (const Use& use : uses_) {
-    if (use.kind == Kind::kCondition)
-      hashes_.push_back(std::min(encode_condition(use, 1), encode_condition(use, -1)));
+    if (use.kind != Kind::kCondition) continue;
+    conditions_.begin();
+    encode_either(use, conditions_.words);
   }
-  add_sorted(hasher, hashes_);
-  return hasher.finish();
+  conditions_.move_sorted_to(words_);
 }
 
-Hash128 Labeller::encode_condition(const Use& use, Integer sign) const {
-  return Hasher("condition")
-      .add(sign > 0 ? use.low : opposite_low(use.high))
-      .add(sign > 0 ? use.high : opposite_high(use.low))
-      .add(encode_form(use, sign))
-      .finish();
+// Of f and -f, the one whose first digit counts up; without a digit, the lesser encoding.
+void Labeller::encode_either(const Use& use, Words& words) const {
+  Integer first_label = kNoHigh;
+  Integer first_factor = 0;
+  for (std::size_t i = use.first; i < use.end; ++i) {
+    if (terms_[i].node >= bases_.size() || labels_[terms_[i].node] >= first_label) continue;
+    first_label = labels_[terms_[i].node];
+    first_factor = terms_[i].factor;
+  }
+  const auto encode_sign = [&](Integer sign, Words& to) {
+    if (use.kind == Kind::kCondition) {
+      to.push_back(sign > 0 ? use.low : opposite_low(use.high));
+      to.push_back(sign > 0 ? use.high : opposite_high(use.low));
+    }
+    encode_form(use, sign, to);
+  };
+  if (first_factor != 0) {
+    encode_sign(first_factor > 0 ? 1 : -1, words);
+    return;
+  }
+  Words plus;
+  Words minus;
+  encode_sign(1, plus);
+  encode_sign(-1, minus);
+  const Words& less = minus < plus ? minus : plus;
+  words.insert(words.end(), less.begin(), less.end());
 }
 
-Hash128 Labeller::encode_form(const Use& use, Integer sign) const {
-  std::vector<std::pair<Integer, Integer>> digits;
-  std::vector<Hash128> carries;
+// Counts and constant, digits by label, then carries by content.
+void Labeller::encode_form(const Use& use, Integer sign, Words& words) const {
+  InlineVector<std::pair<Integer, Integer>, 8> digits;
+  std::vector<Words> carries;
   for (std::size_t i = use.first; i < use.end; ++i) {
     const Integer factor = sign * terms_[i].factor;
     if (terms_[i].node < bases_.size()) {
@@ -368,19 +396,39 @@ Hash128 Labeller::encode_form(const Use& use, Integer sign) const {
       continue;
     }
     const Carry& carry = carries_[terms_[i].node - bases_.size()];
-    carries.push_back(Hasher("carry")
-                          .add(factor)
-                          .add(algebra_->atom(carry.atom).divisor)
-                          .add(encode_form(uses_[carry.use], 1))
-                          .finish());
+    carries.push_back({factor, algebra_->atom(carry.atom).divisor});
+    encode_form(uses_[carry.use], 1, carries.back());
   }
   std::sort(digits.begin(), digits.end());
   std::sort(carries.begin(), carries.end());
-  Hasher hasher("form");
-  hasher.add(sign * use.constant).add(static_cast<Integer>(digits.size()));
-  for (const auto& [label, factor] : digits) hasher.add(label).add(factor);
-  for (const Hash128& carry : carries) hasher.add(carry);
-  return hasher.finish();
+  words.push_back(static_cast<Integer>(digits.size() << 32 | carries.size()));
+  words.push_back(sign * use.constant);
+  for (const auto& [label, factor] : digits) {
+    words.push_back(label);
+    words.push_back(factor);
+  }
+  for (const Words& carry : carries) words.insert(words.end(), carry.begin(), carry.end());
+}
+
+void Labeller::Segments::move_sorted_to(Words& to) {
+  const auto segment = [this](std::size_t i) {
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : words.size();
+    return std::span(words.data() + begins[i], end - begins[i]);
+  };
+  InlineVector<std::size_t, 8> order;
+  for (std::size_t i = 0; i < begins.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto first = segment(a);
+    const auto second = segment(b);
+    return std::lexicographical_compare(first.begin(), first.end(), second.begin(), second.end());
+  });
+  to.push_back(static_cast<Integer>(order.size()));
+  for (const std::size_t i : order) {
+    const auto words_of_it = segment(i);
+    to.insert(to.end(), words_of_it.begin(), words_of_it.end());
+  }
+  begins.clear();
+  words.clear();
 }
 
 }  // namespace syno::key

@@ -42,8 +42,8 @@ struct Pieces {
 
   int count = 0;
   /// By base: its piece.
-  std::vector<int> of_base;
-  std::vector<Loose> loose;
+  InlineVector<int, 32> of_base;
+  InlineVector<Loose, 4> loose;
 };
 Pieces find_pieces(const Points& points);
 
@@ -97,9 +97,18 @@ class Labeller {
   void refine_once();
   std::size_t cells();
   void search();
-  Hash128 encode(const std::vector<std::size_t>& order);
-  Hash128 encode_form(const Use& use, Integer sign) const;
-  Hash128 encode_condition(const Use& use, Integer sign) const;
+  using Words = std::vector<Integer>;
+  // Lists of words, one behind the other.
+  struct Segments {
+    void begin() { begins.push_back(words.size()); }
+    // Appends their number and the lists, sorted, and starts anew.
+    void move_sorted_to(Words& to);
+    std::vector<std::size_t> begins;
+    Words words;
+  };
+  void encode(std::span<const std::uint32_t> order);
+  void encode_either(const Use& use, Words& words) const;
+  void encode_form(const Use& use, Integer sign, Words& words) const;
 
   const Algebra* algebra_ = nullptr;
   Integer multiplicity_ = 1;
@@ -115,10 +124,13 @@ class Labeller {
   std::vector<Word> sums_;
   std::vector<Word> sorted_;
   std::vector<Integer> labels_;
-  std::vector<Hash128> hashes_;
   int leaves_ = 0;
-  bool found_ = false;
-  Labelled best_;
+  Words words_;
+  Words best_words_;
+  Segments generators_;
+  Segments partitions_;
+  Segments conditions_;
+  std::vector<int> best_order_;
 };
 
 /// The normal form in readable lines; digits are d0:extent, d1:extent, ...

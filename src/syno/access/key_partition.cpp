@@ -15,9 +15,11 @@
 namespace syno::key {
 namespace {
 
+using Generators = decltype(Partition::generators);
+
 class Simplifier {
  public:
-  Simplifier(Algebra& algebra, std::vector<Form>& generators)
+  Simplifier(Algebra& algebra, Generators& generators)
       : algebra_(algebra), generators_(generators) {}
 
   void run() {
@@ -41,12 +43,16 @@ class Simplifier {
       if (!form.terms.empty() && form.terms.front().factor < 0) common = -common;
       for (Term& term : form.terms) term.factor /= common;
     }
-    std::erase_if(generators_, [](const Form& form) { return form.is_constant(); });
-    std::vector<Form> kept;
-    for (Form& form : generators_) {
-      if (std::find(kept.begin(), kept.end(), form) == kept.end()) kept.push_back(std::move(form));
+    erase_if(generators_, [](const Form& form) { return form.is_constant(); });
+    for (std::size_t i = 1; i < generators_.size();) {
+      const bool again = std::find(generators_.begin(), generators_.begin() + i, generators_[i]) !=
+                         generators_.begin() + i;
+      if (again) {
+        generators_.erase(generators_.begin() + i);
+      } else {
+        ++i;
+      }
     }
-    generators_ = std::move(kept);
   }
 
   bool is_visible(std::int32_t atom) const {
@@ -72,7 +78,7 @@ class Simplifier {
       const bool lone = form.terms.size() == 1;
       // A lone carry of known atoms goes; its inner form is strictly smaller, so nothing vanishes
       // in a circle.
-      const std::size_t removed = std::erase_if(form.terms, [&](const Term& term) {
+      const std::size_t removed = erase_if(form.terms, [&](const Term& term) {
         return lone ? is_carry_of_known(term.atom) : is_known(term.atom);
       });
       if (removed > 0) return true;
@@ -103,7 +109,7 @@ class Simplifier {
         const Integer factor = -term.factor / carry.divisor;
         Form unknown = carry.inner;
         unknown.constant = 0;
-        std::erase_if(unknown.terms, [&](const Term& t) { return is_known(t.atom); });
+        erase_if(unknown.terms, [&](const Term& t) { return is_known(t.atom); });
         if (unknown.terms.empty()) continue;
         Form lone;
         lone.terms.push_back(term);
@@ -139,7 +145,7 @@ class Simplifier {
   }
 
   Algebra& algebra_;
-  std::vector<Form>& generators_;
+  Generators& generators_;
 };
 
 }  // namespace

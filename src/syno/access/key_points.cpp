@@ -11,25 +11,26 @@ namespace {
 
 class Reader {
  public:
-  Reader(const Section& section, const SectionValues& values)
-      : section_(section), values_(values) {}
+  Reader(const Section& section, const SectionValues& values, Points& points)
+      : section_(section), values_(values), points_(points) {}
 
-  Points read() {
+  void read() {
+    points_.clear();
     forms_.resize(section_.coordinates.size());
     for (const Section::Dim& dim : section_.outputs)
       form(dim.coordinate) = new_base(extent_of(dim.coordinate));
     for (std::size_t i = 0; i < section_.units.size(); ++i) read_unit(static_cast<int>(i));
     for (const auto* dims : {&section_.outputs, &section_.inputs}) {
       for (const Section::Dim& dim : *dims) {
-        if (dim.unordered) {
-          add_partition(dim.slot, {dim.coordinate});
-        } else {
-          points_.exact.push_back({dim.slot, form(dim.coordinate)});
-        }
+        if (!dim.unordered) points_.exact.push_back({dim.slot, form(dim.coordinate)});
       }
     }
-    for (const std::vector<int>& weight : section_.weights) add_partition(kWeightSlot, weight);
-    return std::move(points_);
+    for (const Section::Told& told : section_.partitions) {
+      Partition& partition = points_.partitions.emplace_back();
+      partition.slot = told.slot;
+      for (const int coordinate : told.coordinates)
+        partition.generators.push_back(form(coordinate));
+    }
   }
 
  private:
@@ -110,83 +111,13 @@ class Reader {
     }
   }
 
-  void add_partition(int slot, const std::vector<int>& dims) {
-    Partition partition{slot, {}};
-    for (const int coordinate : independent_coordinates(section_, dims))
-      partition.generators.push_back(form(coordinate));
-    points_.partitions.push_back(std::move(partition));
-  }
-
   const Section& section_;
   const SectionValues& values_;
-  Points points_;
-  std::vector<Form> forms_;
+  Points& points_;
+  InlineVector<Form, 16> forms_;
 };
 
-// Marks what is known when the marked coordinates are, at unmasked points.
-void close(const Section& section, std::vector<char>& known) {
-  const auto has = [&](int id) -> char& { return known[static_cast<std::size_t>(id)]; };
-  for (bool changed = true; changed;) {
-    changed = false;
-    const auto learn = [&](int id) {
-      if (has(id)) return;
-      has(id) = 1;
-      changed = true;
-    };
-    for (const Section::Unit& step : section.units) {
-      switch (step.primitive) {
-        case Primitive::kShift:
-        case Primitive::kStride:
-          if (has(step.in[0])) learn(step.out[0]);
-          if (has(step.out[0])) learn(step.in[0]);
-          break;
-        case Primitive::kSplit:
-          if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
-          if (has(step.out[0])) {
-            learn(step.in[0]);
-            learn(step.in[1]);
-          }
-          break;
-        case Primitive::kMerge:
-          if (has(step.out[0]) && has(step.out[1])) learn(step.in[0]);
-          if (has(step.in[0])) {
-            learn(step.out[0]);
-            learn(step.out[1]);
-          }
-          break;
-        case Primitive::kUnfold:  // a sum: two of the three give the third
-          if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
-          if (has(step.out[0]) && has(step.in[1])) learn(step.in[0]);
-          if (has(step.out[0]) && has(step.in[0])) learn(step.in[1]);
-          break;
-        case Primitive::kExpand:
-        case Primitive::kReduce:
-        case Primitive::kShare: break;
-      }
-    }
-  }
-}
-
 }  // namespace
-
-std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims) {
-  std::vector<char> known(section.coordinates.size(), 0);
-  for (const int id : dims) known[static_cast<std::size_t>(id)] = 1;
-  close(section, known);
-  std::vector<char> kept = known;
-  for (std::size_t id = known.size(); id-- > 0;) {
-    if (!known[id]) continue;
-    kept[id] = 0;
-    std::vector<char> told = kept;
-    close(section, told);
-    if (!told[id]) kept[id] = 1;
-  }
-  std::vector<int> result;
-  for (std::size_t id = 0; id < kept.size(); ++id) {
-    if (kept[id]) result.push_back(static_cast<int>(id));
-  }
-  return result;
-}
 
 std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
                                       const Values& values) {
@@ -211,29 +142,41 @@ std::optional<SectionValues> evaluate(const Section& section, const Graph& graph
   return result;
 }
 
-Points read_points(const Section& section, const SectionValues& values) {
-  return Reader(section, values).read();
+void Points::clear() {
+  algebra.clear();
+  box.clear();
+  exact.clear();
+  partitions.clear();
+  conditions.clear();
+  rotations.clear();
+  multiplicity = 1;
+  masked = false;
 }
 
-void rewrite(Points& points, const Replace& replace) {
+void read_points(const Section& section, const SectionValues& values, Points& points) {
+  Reader(section, values, points).read();
+}
+
+void rewrite(Points& points, Replace replace) {
   Algebra& algebra = points.algebra;
   // A fact in old variables must never meet a form in new ones.
-  const std::vector<Fact> facts = std::exchange(algebra.facts, {});
-  for (const Fact& fact : facts)
-    algebra.facts.push_back(
-        {algebra.substitute(fact.form, replace, fact.step), fact.high, fact.step});
+  std::vector<Fact> facts;
+  facts.swap(algebra.facts);
+  for (Fact& fact : facts) {
+    algebra.substitute(fact.form, replace, fact.step);
+    algebra.facts.push_back(std::move(fact));
+  }
   for (Rotation& rotation : points.rotations)
-    rotation.before = algebra.substitute(rotation.before, replace, rotation.step);
-  for (Exact& exact : points.exact) exact.form = algebra.substitute(exact.form, replace, kAllSteps);
+    algebra.substitute(rotation.before, replace, rotation.step);
+  for (Exact& exact : points.exact) algebra.substitute(exact.form, replace, kAllSteps);
   for (Partition& partition : points.partitions) {
-    for (Form& generator : partition.generators)
-      generator = algebra.substitute(generator, replace, kAllSteps);
+    for (Form& generator : partition.generators) algebra.substitute(generator, replace, kAllSteps);
   }
   for (Condition& condition : points.conditions)
-    condition.form = algebra.substitute(condition.form, replace, condition.step);
+    algebra.substitute(condition.form, replace, condition.step);
 }
 
-void visit_all(const Points& points, const std::function<void(const Atom&)>& visit) {
+void visit_all(const Points& points, FunctionRef<void(const Atom&)> visit) {
   const Algebra& algebra = points.algebra;
   for (const Exact& exact : points.exact) algebra.visit_atoms(exact.form, visit);
   for (const Partition& partition : points.partitions) {

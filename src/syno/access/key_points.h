@@ -24,12 +24,10 @@ struct Exact {
   Form form;
 };
 
-inline constexpr int kWeightSlot = -1;
-
 /// Points are in one part when all generators agree on them.
 struct Partition {
   int slot = kWeightSlot;
-  std::vector<Form> generators;
+  InlineVector<Form, 4> generators;
 };
 
 inline constexpr Integer kNoLow = std::numeric_limits<Integer>::min();
@@ -60,7 +58,7 @@ struct Rotation {
     Integer low = 1;
     Integer high = 1;
   };
-  std::vector<Part> parts;
+  InlineVector<Part, 3> parts;
   Form before;
   Integer amount = 0;
   Integer extent = 1;
@@ -68,6 +66,9 @@ struct Rotation {
 };
 
 struct Points {
+  /// Forgets everything; memory stays.
+  void clear();
+
   Algebra algebra;
   /// The bases whose product is the set of points.
   std::vector<int> box;
@@ -94,18 +95,14 @@ struct SectionValues {
 std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
                                       const Values& values);
 
-Points read_points(const Section& section, const SectionValues& values);
-
-/// The coordinates that tell what `dims` tell, as few and as early in the section as possible: what a
-/// Shift, Stride, Split or Merge makes of coordinates is known when they are, and the other way
-/// round.
-std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims);
+/// Reads a section into `points`.
+void read_points(const Section& section, const SectionValues& values, Points& points);
 
 /// Replaces digits in every form.
-void rewrite(Points& points, const Replace& replace);
+void rewrite(Points& points, Replace replace);
 
 /// Calls visit(atom) for every atom in exact forms, partitions, conditions and rotations.
-void visit_all(const Points& points, const std::function<void(const Atom&)>& visit);
+void visit_all(const Points& points, FunctionRef<void(const Atom&)> visit);
 
 /// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other
 /// become carries over the digit they lie in, never independent digits. Returns whether there was

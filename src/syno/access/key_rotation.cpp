@@ -17,7 +17,7 @@ namespace {
 // box; else empty.
 std::vector<int> mixed_radix(const Points& points, const Form& form, Integer extent) {
   const Algebra& algebra = points.algebra;
-  std::vector<Term> terms = form.terms;
+  auto terms = form.terms;
   std::sort(terms.begin(), terms.end(),
             [](const Term& a, const Term& b) { return a.factor < b.factor; });
   std::vector<int> digits;
@@ -63,8 +63,7 @@ class Settler {
       for (std::size_t j = 0; j < held[i]; ++j)
         modulus = times(modulus, algebra_.extent(digits_[j]));
       auto& generators = points_.partitions[i].generators;
-      std::erase_if(generators,
-                    [&](const Form& form) { return is_digit(lone_base(algebra_, form)); });
+      erase_if(generators, [&](const Form& form) { return is_digit(lone_base(algebra_, form)); });
       generators.push_back(algebra_.modulo(value_of_parts(), modulus, kAllSteps));
     }
     for (const int base : digits_) {
@@ -90,7 +89,7 @@ class Settler {
         modulus = part.high;
       }
       if (lower.empty()) continue;
-      std::erase_if(partition.generators, [&](const Form& form) {
+      erase_if(partition.generators, [&](const Form& form) {
         return std::find(lower.begin(), lower.end(), lone_base(algebra_, form)) != lower.end();
       });
       partition.generators.push_back(algebra_.modulo(rotation_.before, modulus, kAllSteps));

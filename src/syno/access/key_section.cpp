@@ -21,6 +21,71 @@ std::uint64_t step_colour(const Step& step, const Variables& variables) {
              amount * 2 + (step.causal ? 1 : 0));
 }
 
+// Marks what is known when the marked coordinates are, at unmasked points.
+void close(const Section& section, std::vector<char>& known) {
+  const auto has = [&](int id) -> char& { return known[static_cast<std::size_t>(id)]; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    const auto learn = [&](int id) {
+      if (has(id)) return;
+      has(id) = 1;
+      changed = true;
+    };
+    for (const Section::Unit& step : section.units) {
+      switch (step.primitive) {
+        case Primitive::kShift:
+        case Primitive::kStride:
+          if (has(step.in[0])) learn(step.out[0]);
+          if (has(step.out[0])) learn(step.in[0]);
+          break;
+        case Primitive::kSplit:
+          if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
+          if (has(step.out[0])) {
+            learn(step.in[0]);
+            learn(step.in[1]);
+          }
+          break;
+        case Primitive::kMerge:
+          if (has(step.out[0]) && has(step.out[1])) learn(step.in[0]);
+          if (has(step.in[0])) {
+            learn(step.out[0]);
+            learn(step.out[1]);
+          }
+          break;
+        case Primitive::kUnfold:  // a sum: two of the three give the third
+          if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
+          if (has(step.out[0]) && has(step.in[1])) learn(step.in[0]);
+          if (has(step.out[0]) && has(step.in[0])) learn(step.in[1]);
+          break;
+        case Primitive::kExpand:
+        case Primitive::kReduce:
+        case Primitive::kShare: break;
+      }
+    }
+  }
+}
+
+// The coordinates that tell what `dims` tell, as few and as early in the section as possible: what a
+// Shift, Stride, Split or Merge makes of coordinates is known when they are, and the other way round.
+std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims) {
+  std::vector<char> known(section.coordinates.size(), 0);
+  for (const int id : dims) known[static_cast<std::size_t>(id)] = 1;
+  close(section, known);
+  std::vector<char> kept = known;
+  for (std::size_t id = known.size(); id-- > 0;) {
+    if (!known[id]) continue;
+    kept[id] = 0;
+    std::vector<char> told = kept;
+    close(section, told);
+    if (!told[id]) kept[id] = 1;
+  }
+  std::vector<int> result;
+  for (std::size_t id = 0; id < kept.size(); ++id) {
+    if (kept[id]) result.push_back(static_cast<int>(id));
+  }
+  return result;
+}
+
 bool makes_coordinates(const Step& step) {
   return step.primitive != Primitive::kShare && step.primitive != Primitive::kExpand;
 }
@@ -311,6 +376,11 @@ Section Sections::section(std::size_t s) const {
       result.inputs.push_back(
           {outputs + static_cast<int>(d), (*input_)[d].unordered, number_[at(match_[d])]});
   }
+  for (const auto* dims : {&result.outputs, &result.inputs}) {
+    for (const Section::Dim& dim : *dims) {
+      if (dim.unordered) result.partitions.push_back({dim.slot, {dim.coordinate}});
+    }
+  }
   const auto number = [&](CoordinateId id) { return id < 0 ? -1 : number_[at(id)]; };
   const Range& range = ranges_[s];
   for (std::size_t i = range.units; i < range.units_end; ++i) {
@@ -324,8 +394,11 @@ Section Sections::section(std::size_t s) const {
   }
   for (std::size_t h = range.weights; h < range.weights_end; ++h) {
     const auto dims = held(holdings_[h]);
-    result.weights.emplace_back(dims.begin(), dims.end());
+    result.partitions.push_back({kWeightSlot, {dims.begin(), dims.end()}});
+    ++result.weights;
   }
+  for (Section::Told& told : result.partitions)
+    told.coordinates = independent_coordinates(result, told.coordinates);
   return result;
 }
 

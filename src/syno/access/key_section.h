@@ -38,14 +38,24 @@ struct Section {
     int step = 0;
   };
 
+  /// What tells an element of an unordered dimension or of a weight: coordinates, as few and as early
+  /// as possible.
+  struct Told {
+    int slot = 0;
+    std::vector<int> coordinates;
+  };
+
   /// The graph's coordinates, by their number here: iterators first.
   std::vector<CoordinateId> coordinates;
   std::vector<Dim> outputs;
   std::vector<Dim> inputs;
   std::vector<Unit> units;
-  /// What each weight holds here, ascending; weights in an order of content.
-  std::vector<std::vector<int>> weights;
+  /// Unordered dimensions by slot, then weights in an order of content.
+  std::vector<Told> partitions;
+  std::size_t weights = 0;
 };
+
+inline constexpr int kWeightSlot = -1;
 
 /// The sections of an operator. One object serves many operators and keeps its memory.
 class Sections {

@@ -31,8 +31,8 @@ TEST(Sections, AreWhatNoStepJoins) {
   for (std::size_t s = 0; s < sections.count(); ++s) {
     const key::Section section = sections.section(s);
     sizes.insert(section.coordinates.size());
-    held += section.weights.size();
-    EXPECT_EQ(section.weights.size(), sections.weights(s).size());
+    held += section.weights;
+    EXPECT_EQ(section.weights, sections.weights(s).size());
   }
   EXPECT_EQ(sizes, (std::multiset<std::size_t>{1, 1, 1, 3, 3}));
   EXPECT_EQ(held, 4U);  // all but N
