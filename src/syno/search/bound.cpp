@@ -35,9 +35,12 @@ CompletionBound::CompletionBound(StateSpace& space, const RuleSet& rules, BoundM
       mode_(mode),
       restrict_dropped_(rules.is_on("R8")),
       restrict_windows_(rules.is_on("R9")),
+      whole_reductions_(rules.is_on("R21")),
+      apart_reductions_(rules.is_on("R3b")),
       target_(sorted_target(spec_, sizes_)),
       reshape_(sizes_, spec_, target_),
       table_(1U << 12) {
+  sizes_.restrict_blocks(rules.is_on("R18"), rules.is_on("R19"));
   Size product;
   for (const SizeId size : target_) product = product * sizes_.size(size);
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v)
@@ -460,6 +463,9 @@ bool CompletionBound::try_splits(const Frontier& frontier, int steps) {
       const SizeId product =
           sizes_.product(size_of(frontier.pieces[i]), size_of(frontier.pieces[j]));
       if (product == kNoSize) continue;
+      if (apart_reductions_ && kind_of(frontier.pieces[i]) == kBareReduction &&
+          kind_of(frontier.pieces[j]) == kBareReduction)
+        continue;
       if (!may_pool(frontier, frontier.pieces[i], product) ||
           !may_pool(frontier, frontier.pieces[j], product))
         continue;
@@ -481,6 +487,7 @@ bool CompletionBound::try_merges(const Frontier& frontier, int steps) {
     if (i > 0 && frontier.pieces[i - 1] == frontier.pieces[i]) continue;
     const SizeId whole = size_of(frontier.pieces[i]);
     const Kind kind = kind_of(frontier.pieces[i]);
+    if (whole_reductions_ && (kind == kBareReduction || kind == kHeldReduction)) continue;
     const Kind made = kind == kBareReduction || kind == kBarePiece ? kBarePiece
                       : kind == kHeldReduction                     ? kHeldReduction
                                                                    : kLeaves;

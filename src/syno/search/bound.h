@@ -108,6 +108,9 @@ class CompletionBound {
   BoundMode mode_;
   bool restrict_dropped_;
   bool restrict_windows_;
+  /// Reductions are neither cut by Merges (R21) nor, while no weight holds them, joined to each other by Splits (R3b).
+  bool whole_reductions_;
+  bool apart_reductions_;
   std::vector<SizeId> target_;
   std::array<std::int8_t, kMaxVariables> target_powers_{};
   Reshape reshape_;

@@ -14,6 +14,7 @@ namespace syno {
 
 class Marks {
  public:
+  Marks() = default;
   /// The marks of the root.
   explicit Marks(StateSpace& space);
 

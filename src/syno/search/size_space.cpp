@@ -115,12 +115,43 @@ const std::vector<SizeId>& SizeSpace::quotients(SizeId n) {
   return entries_[static_cast<std::size_t>(n)].quotients;
 }
 
+void SizeSpace::restrict_blocks(bool no_primaries, bool no_fixed) {
+  no_primary_blocks_ = no_primaries;
+  no_fixed_pieces_ = no_fixed;
+  for (Entry& entry : entries_) {
+    entry.blocks_known = false;
+    entry.blocks.clear();
+    entry.quotients.clear();
+  }
+}
+
+bool SizeSpace::has_primary(const Size& size, bool fixed) const {
+  for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
+    const VariableInfo& info = spec_.variable(v);
+    if (info.primary && (!fixed || info.budget == 0) && size.power(v) != 0) return true;
+  }
+  return false;
+}
+
+bool SizeSpace::in_shapes(const Size& size) const {
+  for (const Shape* shape : {&spec_.input(), &spec_.output()}) {
+    for (const Dimension& dim : *shape) {
+      if (dim.size == size) return true;
+    }
+  }
+  return false;
+}
+
 // Blocks come from the universe: a variable of budget 0 never enters one.
 void SizeSpace::find_blocks(SizeId n) {
   if (entries_[static_cast<std::size_t>(n)].blocks_known) return;
   std::vector<std::pair<SizeId, SizeId>> found;
   for (const SizeId block : universe_) {
+    if (no_primary_blocks_ && has_primary(size(block), false)) continue;
     const SizeId quotient = intern(size(n) / size(block));
+    if (no_fixed_pieces_ && ((has_primary(size(quotient), true) && !in_shapes(size(quotient))) ||
+                             (has_primary(size(block), true) && !in_shapes(size(block)))))
+      continue;
     if (usable(quotient)) found.emplace_back(block, quotient);
   }
   Entry& entry = entries_[static_cast<std::size_t>(n)];

@@ -49,6 +49,9 @@ class SizeSpace {
   SizeId over(SizeId a, SizeId b);
   /// The product, or kNoSize when it is not usable.
   SizeId product(SizeId a, SizeId b);
+  /// Leaves blocks out from now on: those with primaries (rule R18), and those that make a new size with a primary of
+  /// budget 0 (rule R19).
+  void restrict_blocks(bool no_primaries, bool no_fixed);
   /// Usable blocks B of `n` with a usable quotient n/B. The quotients stand in `quotients`, in the same order.
   const std::vector<SizeId>& blocks(SizeId n);
   const std::vector<SizeId>& quotients(SizeId n);
@@ -91,6 +94,8 @@ class SizeSpace {
   const Entry& at(SizeId id) const { return entries_[static_cast<std::size_t>(id)]; }
   void list_universe(std::size_t variable, Size size);
   void find_blocks(SizeId n);
+  bool has_primary(const Size& size, bool fixed) const;
+  bool in_shapes(const Size& size) const;
 
   const Specification& spec_;
   std::vector<Entry> entries_;
@@ -102,6 +107,8 @@ class SizeSpace {
   Pairs<SizeId> ratios_;
   Pairs<FitMask> slides_;
   std::vector<SizeId> universe_;
+  bool no_primary_blocks_ = false;
+  bool no_fixed_pieces_ = false;
 };
 
 }  // namespace syno
