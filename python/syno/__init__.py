@@ -12,6 +12,7 @@ from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.operator import Operator
 from syno.sampler import Sampler
+from syno.space import Space
 from syno.spec import Specification
 from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
 
@@ -33,6 +34,7 @@ __all__ = [
     "Operator",
     "Placeholder",
     "Sampler",
+    "Space",
     "Specification",
     "UserError",
     "__version__",

@@ -76,7 +76,7 @@ class Graph:
         """Takes one step; returns the coordinates it produced."""
 
     @property
-    def frontier(self) -> "syno::InlineVector<short, 12ul>":
+    def frontier(self) -> list[int]:
         """Coordinates the data is read at."""
 
     def name(self, coordinate: int) -> str:

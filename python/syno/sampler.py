@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
+from syno.rules import rule_set
 from syno.spec import Binding, Specification
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Sampler:
     bindings: sizes of layers, when there is no network.
     seed: of the draws. The same specification, budget and seed give the same operators.
     max_nodes: how many partial graphs the enumeration visits, over all depths.
+    rules_off: rules that are not asked, by id or name (`syno rules list`).
     progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
 
     The operators are enumerated at the first use, by iterative deepening: all those of the largest
@@ -45,13 +47,14 @@ class Sampler:
         seed: int = 0,
         bindings: Iterable[Binding | str] | None = None,
         max_nodes: int = 30_000,
+        rules_off: Iterable[str] = (),
         progress: Progress | None = None,
         **limits: Any,
     ) -> None:
         if bindings is not None:
             limits["bindings"] = bindings
         specification = Specification(input, output, primary, coefficient, **limits)
-        self._start(specification, net, seed, max_nodes, progress)
+        self._start(specification, net, seed, max_nodes, rules_off, progress)
 
     @classmethod
     def from_specification(
@@ -61,6 +64,7 @@ class Sampler:
         net: nn.Module | None = None,
         seed: int = 0,
         max_nodes: int = 30_000,
+        rules_off: Iterable[str] = (),
         progress: Progress | None = None,
     ) -> Sampler:
         """A sampler of a specification.
@@ -71,7 +75,7 @@ class Sampler:
         if not isinstance(specification, Specification):
             raise UserError(f"expected a Specification, got {type(specification).__name__}")
         sampler = cls.__new__(cls)
-        sampler._start(specification, net, seed, max_nodes, progress)
+        sampler._start(specification, net, seed, max_nodes, rules_off, progress)
         return sampler
 
     def _start(
@@ -80,6 +84,7 @@ class Sampler:
         net: nn.Module | None,
         seed: int,
         max_nodes: int,
+        rules_off: Iterable[str],
         progress: Progress | None,
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
@@ -104,7 +109,7 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        self._rules = _core.RuleSet()
+        self._rules = rule_set(rules_off)
         self._enumeration: _core.Enumeration | None = None
         self._operators: list[Operator] | None = None
         self._drawn = 0
@@ -167,7 +172,12 @@ class Sampler:
     def _enumerated(self) -> _core.Enumeration:
         if self._enumeration is None:
             progress = self._progress
-            watch = progress and (lambda s: progress(s.depth_limit, s.nodes, s.operators))
+
+            def watch(status: _core.EnumerateStatus) -> bool:
+                if progress is None:
+                    return True
+                return progress(status.depth_limit, status.nodes, status.operators)
+
             self._enumeration = _core.enumerate(
                 self._specification._core, self._rules, 0, self._max_nodes, progress=watch
             )

@@ -134,7 +134,12 @@ void bind_graph(nb::module_& m) {
       .def("apply", &apply_step, "op"_a, "inputs"_a, "size"_a = "", "amount"_a = 0,
            "causal"_a = false, "dims"_a = std::vector<std::pair<CoordinateId, std::string>>(),
            "Takes one step; returns the coordinates it produced.")
-      .def_prop_ro("frontier", &Graph::frontier, "Coordinates the data is read at.")
+      .def_prop_ro(
+          "frontier",
+          [](const Graph& g) {
+            return std::vector<CoordinateId>(g.frontier().begin(), g.frontier().end());
+          },
+          "Coordinates the data is read at.")
       .def("name", &Graph::name, "coordinate"_a, "The canonical name of a coordinate.")
       .def(
           "extent",

@@ -11,14 +11,21 @@ import pytest
 from click.testing import CliRunner
 
 from syno import Sampler, Specification
-from syno.cli.framework import Command
+from syno.cli.framework import Command, Group
 from syno.cli.main import cli
 from syno.store import Store
 
 from .conftest import HERE, SPECIFICATION, outcome
 
 # Commands whose examples need no data, no training and no network.
-COMMANDS = ("sample", "show", "verify", "export", "status", "report")
+COMMANDS = ("sample", "show", "verify", "export", "status", "report", "enumerate")
+GROUPS = {"rules": ("list", "show"), "bench": ("synthesis",)}
+# A quick enumeration shows as much.
+BRIEFLY = {
+    "sample": ["--max-nodes", "12000"],
+    "enumerate": ["--max-nodes", "1500"],
+    "bench": ["--seconds", "0.5"],
+}
 KEY = "8e296a06" * 4  # as in the examples
 
 
@@ -59,12 +66,38 @@ def test_an_example_runs(
     for part in line.replace("\\\n", " ").partition(" > ")[0].split(" | "):
         words = shlex.split(part)
         assert words[0] == "syno"
-        if words[1] == "sample":
-            words += ["--max-nodes", "12000"]  # a quick enumeration shows as much
+        words += BRIEFLY.get(words[1], [])
         result = CliRunner().invoke(cli, words[1:], input=given)
         assert result.exit_code == 0, result.output
         given = result.stdout
     assert given
+
+
+def of_group(name: str, part: str | None) -> list[str]:
+    group = cli.get_command(click.Context(cli), name)
+    assert isinstance(group, Group)
+    found = group if part is None else group.commands[part]
+    assert isinstance(found, Command)
+    return [line for _, line in found.examples]
+
+
+GROUP_LINES = [
+    line
+    for name, parts in GROUPS.items()
+    for part in (None, *parts)
+    for line in of_group(name, part)
+]
+
+
+@pytest.mark.parametrize("line", GROUP_LINES)
+def test_an_example_of_a_group_runs(
+    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    words = shlex.split(line)
+    assert words[0] == "syno"
+    result = CliRunner().invoke(cli, [*words[1:], *BRIEFLY.get(words[1], [])])
+    assert result.exit_code == 0, result.output
 
 
 def test_every_command_gives_examples_of_itself() -> None:

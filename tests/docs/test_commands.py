@@ -28,8 +28,9 @@ def calls(page) -> list[tuple[str, str]]:
 def options(command: str) -> set[str]:
     found = cli.get_command(click.Context(cli), command)
     assert found is not None
-    own = {option for parameter in found.params for option in parameter.opts}
-    return own | {"-h", "--help"}
+    parts = found.commands.values() if isinstance(found, click.Group) else ()
+    every = [found, *parts]
+    return {o for c in every for parameter in c.params for o in parameter.opts} | {"-h", "--help"}
 
 
 def wrong(found: list[tuple[str, str]]) -> list[str]:

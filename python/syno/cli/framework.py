@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -78,6 +79,36 @@ def command(
 ) -> Callable[[Callable[..., Any]], Command]:
     """`click.command` with examples."""
     return click.command(cls=Command, examples=tuple(examples), **options)
+
+
+class Group(Command, click.Group):
+    """A command of commands, with examples at the end of its help. Alone it prints its help."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, then the commands."""
+        Command.format_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def group(
+    *, examples: Sequence[tuple[str, str]], **options: Any
+) -> Callable[[Callable[..., Any]], Group]:
+    """`click.group` with examples; without one of its commands it prints its help."""
+
+    def decorate(function: Callable[..., Any]) -> Group:
+        @functools.wraps(function)
+        @click.pass_context
+        def shown(ctx: click.Context) -> None:
+            if ctx.invoked_subcommand is None:
+                click.echo(ctx.get_help())
+
+        made = click.group(
+            cls=Group, examples=tuple(examples), invoke_without_command=True, **options
+        )(shown)
+        assert isinstance(made, Group)
+        return made
+
+    return decorate
 
 
 class LazyGroup(click.Group):

@@ -13,9 +13,12 @@ COMMANDS = {
     "status": ("syno.cli.status", "What a store holds and how far its searches are."),
     "report": ("syno.cli.report", "Write a search's report: one page that needs nothing else."),
     "sample": ("syno.cli.sample", "Draw operators of a specification without training them."),
+    "enumerate": ("syno.cli.enumerate", "List all operators of a specification, and count them."),
     "show": ("syno.cli.show", "Print one operator: formula, steps, cost, drawing."),
     "verify": ("syno.cli.verify", "Check an operator's generated code against the interpreter."),
     "export": ("syno.cli.export", "Write an operator as code that runs without Syno."),
+    "rules": ("syno.cli.rules", "What the rules of the search refuse, and why nothing is lost."),
+    "bench": ("syno.cli.bench", "Measure how fast operators are found."),
     "doctor": ("syno.cli.doctor", "Check this installation and say what to do."),
 }
 

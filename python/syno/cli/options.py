@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import click
 
@@ -28,6 +29,138 @@ study_option = click.option(
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same result."
+)
+
+
+class _Switch(click.ParamType[tuple[str, bool]]):
+    """A rule and whether it is on, as `R6a=off`."""
+
+    name = "switch"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, bool]:
+        if isinstance(value, tuple):
+            return value
+        rule, equals, state = (part.strip() for part in value.partition("="))
+        if not rule or not equals or state not in ("on", "off"):
+            self.fail(
+                f"'{value}' does not switch a rule\n"
+                "  expected: ID=off or ID=on, such as R6a=off\n"
+                "  what to do: `syno rules list` names the rules",
+                param,
+                ctx,
+            )
+        return rule, state == "on"
+
+
+def rule_option(function: Function) -> Function:
+    """Add `--rule ID=off`; the function receives `rules_off`, the rules that are not asked."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, rule: Sequence[tuple[str, bool]], **given: Any) -> Any:
+        from syno.rules import describe_rule
+
+        states = {describe_rule(wanted).id: on for wanted, on in rule}
+        off = [id for id, on in states.items() if not on]
+        return function(*args, rules_off=off, **given)
+
+    option = click.option(
+        "--rule",
+        multiple=True,
+        type=_Switch(),
+        metavar="ID=off",
+        help="Switches a rule off, by id or name; `syno rules list` names them; repeat.",
+    )
+    return cast(Function, option(gathered))
+
+
+class _Bytes(click.ParamType[int]):
+    """An amount of memory, as `500M` or `2G`."""
+
+    name = "memory"
+    _UNITS: ClassVar = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+)\s*([kmg]?)b?", value.strip().lower())
+        if found is None or int(found[1]) == 0 or int(found[1]) >= 2**32:
+            self.fail(
+                f"'{value}' is no amount of memory\n"
+                "  expected: bytes, with a unit if you like, such as 500M or 2G",
+                param,
+                ctx,
+            )
+        return int(found[1]) * self._UNITS[found[2]]
+
+
+def listing_options(nodes: int) -> Callable[[Function], Function]:
+    """Options of an enumeration but for its time; `nodes` are the graphs it visits by default."""
+    return _stacked(
+        click.option(
+            "--depth",
+            type=click.IntRange(min=1),
+            help="Primitives in an operator, at most. [--max-depth]",
+        ),
+        click.option(
+            "--max-nodes",
+            type=click.IntRange(min=1),
+            default=nodes,
+            show_default=True,
+            help="Partial graphs to visit, over all depth limits.",
+        ),
+        click.option(
+            "--max-memory", type=_Bytes(), default=0, metavar="BYTES", help="As 500M. [no limit]"
+        ),
+        click.option(
+            "--threads",
+            type=click.IntRange(min=1),
+            help="The operators do not depend on it. [as many as there are cores]",
+        ),
+        click.option(
+            "--bound",
+            type=click.Choice(["full", "loose", "none"]),
+            default="full",
+            show_default=True,
+            help="The completion bound: saves time; the operators are the same.",
+        ),
+    )
+
+
+max_seconds_option = click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time. The result depends on the machine then. [no limit]",
+)
+seconds_option = click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="How long to go on.",
+)
+
+
+def checked_depth(depth: int | None, specification: Specification) -> int:
+    """`--depth`, or what the specification allows. UserError when that is less."""
+    most = specification.limits["max_depth"]
+    if depth is not None and depth > most:
+        raise UserError(
+            f"--depth {depth} is more than the specification allows\n"
+            f"  expected: at most max_depth={most}      got: {depth}\n"
+            f"  what to do: add --max-depth {depth}"
+        )
+    return int(depth or most)
+
+
+stats_option = click.option(
+    "--stats",
+    "--rejections",
+    "stats",
+    is_flag=True,
+    help="Also print what was refused, by reason, as a tree.",
 )
 
 nodes_option = click.option(

@@ -80,6 +80,19 @@ def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> 
     return made
 
 
+def facts(rows: Sequence[Sequence[str]]) -> Table:
+    """Names and what they are, side by side; a long text goes over several lines."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, show_header=False, pad_edge=False)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    return made
+
+
 class Move(Protocol):
     """Moves a bar: how far, and a remark beside it."""
 
@@ -100,9 +113,10 @@ def _quiet_move(description: str, total: int | None) -> Move:
 
 
 @contextlib.contextmanager
-def progress(description: str, total: int | None) -> Iterator[Move]:
+def progress(description: str, total: int | None, *, remaining: bool = True) -> Iterator[Move]:
     """A bar on stderr while the block runs; call the result with (how far, a remark).
 
+    remaining: whether the bar estimates the time left; not where its steps take unequal times.
     Where stderr is no terminal, remarks are printed instead, one in several seconds.
     """
     if not sys.stderr.isatty():
@@ -123,8 +137,7 @@ def progress(description: str, total: int | None) -> Iterator[Move]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
         TextColumn("{task.fields[remark]}"),
         console=console(stderr=True),
         transient=True,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno._errors import UserError
-from syno.cli import framework, options, output
-from syno.report import format as fmt
+from syno.cli import framework, listed, options, output, refused
 
 if TYPE_CHECKING:
     from syno import Operator, Sampler, Specification
@@ -37,8 +36,9 @@ if TYPE_CHECKING:
 )
 @options.seed_option
 @options.nodes_option
+@options.rule_option
 @click.option("--text", is_flag=True, help="Print the text of the first one only.")
-@click.option("--rejections", is_flag=True, help="Also print what was rejected, by reason.")
+@options.stats_option
 @output.json_option
 @options.limit_options
 def command(
@@ -46,7 +46,8 @@ def command(
     seed: int,
     max_nodes: int,
     text: bool,
-    rejections: bool,
+    rules_off: list[str],
+    stats: bool,
     as_json: bool,
     **named: Any,
 ) -> int:
@@ -55,15 +56,19 @@ def command(
     MACs and parameters are of all layers of the specification together, at batch size 1. The exit
     code is 1 when there are fewer operators than asked for.
     """
-    sampler, drawn = _draw(options.required_specification(**named), count, seed, max_nodes)
+    specification = options.required_specification(**named)
+    sampler, drawn = _draw(specification, count, seed, max_nodes, rules_off)
     if text:
         click.echo(drawn[0].text, nl=False)
         return framework.OK
     if as_json:
-        listed = [_as_json(operator) for operator in drawn]
-        output.print_json({"operators": listed, "statistics": sampler.statistics()})
+        statistics = sampler.statistics()
+        value = {"operators": listed.as_json(drawn), "statistics": statistics}
+        if stats:
+            value["rejections"] = refused.tree(statistics["rejections"])
+        output.print_json(value)
     else:
-        _print(drawn, sampler.statistics(), rejections=rejections)
+        _print(drawn, sampler.statistics(), stats=stats)
     if len(drawn) < count:
         output.say(f"only {len(drawn)} of {count}: --max-nodes or larger limits reach more")
         return framework.NEGATIVE
@@ -71,7 +76,7 @@ def command(
 
 
 def _draw(
-    specification: Specification, count: int, seed: int, max_nodes: int
+    specification: Specification, count: int, seed: int, max_nodes: int, rules_off: list[str]
 ) -> tuple[Sampler, list[Operator]]:
     from syno import Sampler
 
@@ -82,7 +87,7 @@ def _draw(
             return True
 
         sampler = Sampler.from_specification(
-            specification, seed=seed, max_nodes=max_nodes, progress=watch
+            specification, seed=seed, max_nodes=max_nodes, rules_off=rules_off, progress=watch
         )
         found = len(sampler.operators)
     if found == 0:
@@ -91,26 +96,13 @@ def _draw(
     return sampler, [sampler.sample() for _ in range(min(count, found))]
 
 
-def _as_json(operator: Operator) -> dict[str, Any]:
-    from syno.cli.show import described
-
-    return described(operator) | {"macs": operator.macs(), "params": operator.params()}
-
-
-def _print(drawn: list[Operator], statistics: dict[str, Any], *, rejections: bool) -> None:
+def _print(drawn: list[Operator], statistics: dict[str, Any], *, stats: bool) -> None:
     screen = output.console()
-    for number, operator in enumerate(drawn, start=1):
-        facts = (
-            f"{number:>4}  [bold]{operator.key[:8]}[/bold]  {fmt.count(operator.macs()):>7} MACs"
-            f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
-        )
-        screen.print(facts)
-        screen.print(output.indented(operator.formula(), 6), soft_wrap=True)
+    listed.show(screen, drawn)
     screen.print(
         f"\n{len(drawn)} of {statistics['operators']:,} operators "
         f"from {statistics['nodes']:,} partial graphs; complete up to depth "
         f"{statistics['complete_depth']}"
     )
-    if rejections:
-        counts = [[reason, f"{n:,}"] for reason, n in statistics["rejections"].items()]
-        screen.print(output.table([("rejected because", "left"), ("times", "right")], counts))
+    if stats:
+        screen.print(refused.drawn(statistics["rejections"]))

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     help="Reject operators whose training step takes longer than so many of the original's.",
 )
 @options.timing_options
+@options.rule_option
 @options.specification_options
 @output.dry_run_option
 @output.json_option

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ def search(
     method: str = "uniform",
     method_options: dict[str, Any] | None = None,
     max_nodes: int = 20_000,
+    rules_off: Sequence[str] = (),
     deadline_s: float | None = None,
     max_slowdown: float = 4.0,
     repeats: int = 30,
@@ -71,6 +72,7 @@ def search(
     method, method_options: how operators are chosen: `uniform`, or `diverse` (shares `window` and
         `two_weights`).
     max_nodes: partial graphs the enumeration visits.
+    rules_off: rules that are not asked, by id or name (`syno rules list`).
     deadline_s: wall-clock limit of one training.
     max_slowdown: an operator whose training step takes longer than so many of the original
         network's is rejected before training; `math.inf` keeps all.
@@ -88,7 +90,7 @@ def search(
         data_dir=None if data_dir is None else str(data_dir),
         fidelity=rung.to_json(),
         training={"deadline_s": deadline_s, "max_slowdown": _limit(max_slowdown)},
-        space={"max_nodes": max_nodes},
+        space={"max_nodes": max_nodes, "rules_off": list(rules_off)},
         method=method,
         method_options=dict(method_options or {}),
         latency={"repeats": repeats, "warmup": warmup, "threads": threads},
@@ -231,6 +233,7 @@ def _compose(
             net=template,
             seed=settings.seed,
             max_nodes=settings.space["max_nodes"],
+            rules_off=settings.space.get("rules_off", ()),
             progress=progress,
         )
     )

@@ -15,9 +15,9 @@ class StudySettings:
 
     model: name of a model, or None for a module of the user's, which `resume` must be given again;
     data: name of a data set or path of an image folder, `fingerprint` names its content; fidelity:
-    as `Fidelity.to_json`; training: `deadline_s`, `max_slowdown`; space: `max_nodes` of the
-    enumeration; method: how operators are chosen, with `method_options`; latency: `repeats`,
-    `warmup`, `threads`;
+    as `Fidelity.to_json`; training: `deadline_s`, `max_slowdown`; space: `max_nodes` and
+    `rules_off` of the enumeration; method: how operators are chosen, with `method_options`;
+    latency: `repeats`, `warmup`, `threads`;
     evaluations: operators to train; seconds: time limit over all runs together, None for none;
     baseline: whether the original network is evaluated first.
     """

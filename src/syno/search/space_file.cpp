@@ -86,27 +86,28 @@ struct Difference {
   std::string found;
 };
 
-std::vector<Difference> differences(const Facts& expected, const Facts& found) {
+std::vector<Difference> differences(const Facts& expected, const Facts& found,
+                                    const std::string& absent) {
   const std::map<std::string, std::string> in_file(found.begin(), found.end());
   const std::map<std::string, std::string> asked(expected.begin(), expected.end());
   std::vector<Difference> list;
   for (const auto& [name, value] : expected) {
     const auto place = in_file.find(name);
     if (place == in_file.end()) {
-      list.push_back({name, value, "nothing"});
+      list.push_back({name, value, absent});
     } else if (place->second != value) {
       list.push_back({name, value, place->second});
     }
   }
   for (const auto& [name, value] : found) {
-    if (!asked.contains(name)) list.push_back({name, "nothing", value});
+    if (!asked.contains(name)) list.push_back({name, absent, value});
   }
   return list;
 }
 
 void refuse_other(const std::string& file, const std::string& what, const Facts& expected,
-                  const Facts& found, const std::string& hint) {
-  const std::vector<Difference> all = differences(expected, found);
+                  const Facts& found, const std::string& absent, const std::string& hint) {
+  const std::vector<Difference> all = differences(expected, found, absent);
   if (all.empty()) return;
   Complaint complaint("the file '" + file + "' was made " + what);
   complaint.where(all.front().name).expected(all.front().expected, all.front().found);
@@ -184,9 +185,9 @@ Space load_space(std::istream& in, const std::string& name, const Specification&
   Facts of_rules;
   for (auto& fact : read_header(in, name))
     (fact.first.starts_with(kRule) ? of_rules : of_spec).push_back(std::move(fact));
-  refuse_other(name, "for another specification", specification_facts(spec), of_spec,
+  refuse_other(name, "for another specification", specification_facts(spec), of_spec, "nothing",
                "name another file, or the specification that it was made for");
-  refuse_other(name, "with other rules", rule_facts(rules), of_rules,
+  refuse_other(name, "with other rules", rule_facts(rules), of_rules, "off",
                "name another file, or the same rules (--rule ID=off)");
   // Space::load reads from the beginning of its stream.
   std::stringstream rest(std::ios::in | std::ios::out | std::ios::binary);

@@ -1,0 +1,50 @@
+"""`syno bench`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno.cli.bench import FIGURES
+from syno.cli.main import cli
+
+from .test_enumerate import SHAPES
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["bench", "synthesis", *arguments])
+
+
+def test_every_figure_is_measured_and_described() -> None:
+    result = run(*SHAPES, "--seconds", "20", "--depth", "5", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert set(FIGURES) <= set(found)
+    assert found["exhausted"]
+    assert found["complete_depth"] == 5
+    assert 0 < found["time_to_first_s"] <= found["seconds"] < 20
+    assert found["distinct_per_s"] == pytest.approx(found["keys"] / found["seconds"], rel=0.01)
+    assert found["duplicate_rate"] == 0
+    assert found["leak_rate"] == pytest.approx(1 - found["keys"] / found["operators"], abs=1e-5)
+    assert 0 < found["yield"] <= 1
+    assert found["rss_mb"] >= found["rss_before_mb"] > 1
+    assert found["machine"]["cores"] >= 1
+    assert found["versions"]["syno"]
+    assert found["specification"]["key"]
+
+
+def test_time_ends_it_and_the_table_explains_itself() -> None:
+    result = run("--preset", "paper/resnet18", "--seconds", "0.5")
+    assert result.exit_code in (0, 1), result.output
+    for name, words in FIGURES.items():
+        assert name in result.stdout
+        assert words in result.stdout
+
+
+def test_nothing_found_is_a_negative_result() -> None:
+    result = run(*SHAPES, "--depth", "1", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["keys"] == 0
+    assert "no operator was found" in result.stderr
