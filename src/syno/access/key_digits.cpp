@@ -28,6 +28,22 @@ Form shifted(Algebra& algebra, const Cut& cut, Integer low) {
   return result;
 }
 
+// (base mod high) div low, in the new bases.
+Form in_new_bases(Algebra& algebra, const Cut& cut, Integer low, Integer high) {
+  const auto is_cut = [&](Integer at) {
+    return std::find(cut.cuts.begin(), cut.cuts.end(), at) != cut.cuts.end();
+  };
+  if (!is_cut(low) || !is_cut(high))
+    return algebra.combine(shifted(algebra, cut, low), 1, shifted(algebra, cut, high),
+                           -(high / low));
+  Form result;
+  for (std::size_t i = 0; i < cut.bases.size(); ++i) {
+    if (cut.cuts[i] < low || cut.cuts[i + 1] > high) continue;
+    result = algebra.combine(result, 1, algebra.base(cut.bases[i]), cut.cuts[i] / low);
+  }
+  return result;
+}
+
 // Whether high*extent(low) + low is one digit wherever either occurs.
 bool fit_together(const Points& points, const InlineVector<const Form*, 16>& forms, int high,
                   int low) {
@@ -160,9 +176,7 @@ bool split_once(Points& points) {
     const auto place = std::find_if(found.begin(), found.end(),
                                     [&](const Cut& cut) { return cut.base == atom.base; });
     if (place == found.end()) return std::nullopt;
-    const Form from_low = shifted(algebra, *place, atom.low);
-    const Form from_high = shifted(algebra, *place, atom.high);
-    return algebra.combine(from_low, 1, from_high, -(atom.high / atom.low));
+    return in_new_bases(algebra, *place, atom.low, atom.high);
   });
   return true;
 }

@@ -239,12 +239,4 @@ bool Algebra::is_lone(const Form& form, int base) const {
   return form.terms.size() == 1 && atom(form.terms[0].atom).base == base;
 }
 
-void Algebra::visit_atoms(const Form& form, FunctionRef<void(const Atom&)> visit) const {
-  for (const Term& term : form.terms) {
-    const Atom& found = atom(term.atom);
-    visit(found);
-    if (!found.is_digit()) visit_atoms(found.inner, visit);
-  }
-}
-
 }  // namespace syno::key

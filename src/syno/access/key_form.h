@@ -52,8 +52,8 @@ template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <class Function>
-    requires(!std::is_same_v<std::remove_cvref_t<Function>, FunctionRef>)
-  FunctionRef(const Function& function)  // NOLINT(google-explicit-constructor): stands for it
+  requires(!std::is_same_v<std::remove_cvref_t<Function>, FunctionRef>)
+      FunctionRef(const Function& function)  // NOLINT(google-explicit-constructor): stands for it
       : function_(&function), call_([](const void* held, Arguments... arguments) -> Result {
           return (*static_cast<const Function*>(held))(arguments...);
         }) {}
@@ -161,7 +161,14 @@ class Algebra {
   void substitute(Form& form, Replace replace, int before);
 
   /// Calls visit(atom) for every atom in `form` and inside its carries.
-  void visit_atoms(const Form& form, FunctionRef<void(const Atom&)> visit) const;
+  template <class Visit>
+  void visit_atoms(const Form& form, const Visit& visit) const {
+    for (const Term& term : form.terms) {
+      const Atom& found = atom(term.atom);
+      visit(found);
+      if (!found.is_digit()) visit_atoms(found.inner, visit);
+    }
+  }
 
   /// Whether `base` occurs in `form` or inside its carries.
   bool mentions(const Form& form, int base) const;

@@ -276,7 +276,8 @@ Labelled Labeller::run() {
   best_words_.clear();
   refine();
   search();
-  Hasher hasher("normal form");
+  static const Hasher kStart("normal form");
+  Hasher hasher = kStart;
   for (const Integer word : best_words_) hasher.add(word);
   Labelled result;
   result.hash = hasher.finish();

@@ -119,27 +119,33 @@ class Reader {
 
 }  // namespace
 
-std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
-                                      const Values& values) {
+SectionValues evaluate(const Section& section, const Graph& graph, const Values& values) {
   SectionValues result;
-  for (const CoordinateId id : section.coordinates) {
-    const std::optional<std::int64_t> extent = graph.extent(id).evaluate(values);
-    if (!extent) return std::nullopt;
-    result.extents.push_back(*extent);
-  }
+  for (const CoordinateId id : section.coordinates)
+    result.extents.push_back(graph.extent(id).evaluate(values).value_or(0));
   for (const Section::Unit& unit : section.units) {
     const Step& step = graph.steps()[static_cast<std::size_t>(unit.step)];
-    const PrimitiveInfo& info = primitive_info(unit.primitive);
-    const std::optional<std::int64_t> size = step.size.evaluate(values);
-    if (!size) return std::nullopt;
-    std::array<std::int64_t, 2> in{};
-    for (std::size_t i = 0; i < static_cast<std::size_t>(info.consumes); ++i)
-      in[i] = result.extents[static_cast<std::size_t>(unit.in[i])];
-    if (!info.fits(step, {in.data(), static_cast<std::size_t>(info.consumes)}, *size))
-      return std::nullopt;
-    result.sizes.push_back(*size);
+    result.sizes.push_back(step.size.evaluate(values).value_or(0));
   }
   return result;
+}
+
+bool fits(const Section& section, const Graph& graph, const SectionValues& values) {
+  const auto is_none = [](Integer value) { return value <= 0; };
+  if (std::any_of(values.extents.begin(), values.extents.end(), is_none) ||
+      std::any_of(values.sizes.begin(), values.sizes.end(), is_none))
+    return false;
+  for (std::size_t i = 0; i < section.units.size(); ++i) {
+    const Section::Unit& unit = section.units[i];
+    const PrimitiveInfo& info = primitive_info(unit.primitive);
+    std::array<std::int64_t, 2> in{};
+    for (std::size_t j = 0; j < static_cast<std::size_t>(info.consumes); ++j)
+      in[j] = values.extents[static_cast<std::size_t>(unit.in[j])];
+    if (!info.fits(graph.steps()[static_cast<std::size_t>(unit.step)],
+                   {in.data(), static_cast<std::size_t>(info.consumes)}, values.sizes[i]))
+      return false;
+  }
+  return true;
 }
 
 void Points::clear() {
@@ -174,16 +180,6 @@ void rewrite(Points& points, Replace replace) {
   }
   for (Condition& condition : points.conditions)
     algebra.substitute(condition.form, replace, condition.step);
-}
-
-void visit_all(const Points& points, FunctionRef<void(const Atom&)> visit) {
-  const Algebra& algebra = points.algebra;
-  for (const Exact& exact : points.exact) algebra.visit_atoms(exact.form, visit);
-  for (const Partition& partition : points.partitions) {
-    for (const Form& generator : partition.generators) algebra.visit_atoms(generator, visit);
-  }
-  for (const Condition& condition : points.conditions) algebra.visit_atoms(condition.form, visit);
-  for (const Rotation& rotation : points.rotations) algebra.visit_atoms(rotation.before, visit);
 }
 
 }  // namespace syno::key

@@ -82,18 +82,17 @@ struct Points {
   bool masked = false;
 };
 
-/// The numbers of a section under one binding.
+/// The numbers of a section under one binding; 0 stands for a size that is not a positive integer.
 struct SectionValues {
   /// By coordinate.
   std::vector<Integer> extents;
   /// By unit.
   std::vector<Integer> sizes;
 };
-
-/// Nothing when a size is not a positive integer or a step makes no sense under `values`, which are in
-/// the order of the graph's variables.
-std::optional<SectionValues> evaluate(const Section& section, const Graph& graph,
-                                      const Values& values);
+/// `values` are in the order of the graph's variables.
+SectionValues evaluate(const Section& section, const Graph& graph, const Values& values);
+/// Whether every size is a positive integer and every step makes sense.
+bool fits(const Section& section, const Graph& graph, const SectionValues& values);
 
 /// Reads a section into `points`.
 void read_points(const Section& section, const SectionValues& values, Points& points);
@@ -102,7 +101,16 @@ void read_points(const Section& section, const SectionValues& values, Points& po
 void rewrite(Points& points, Replace replace);
 
 /// Calls visit(atom) for every atom in exact forms, partitions, conditions and rotations.
-void visit_all(const Points& points, FunctionRef<void(const Atom&)> visit);
+template <class Visit>
+void visit_all(const Points& points, const Visit& visit) {
+  const Algebra& algebra = points.algebra;
+  for (const Exact& exact : points.exact) algebra.visit_atoms(exact.form, visit);
+  for (const Partition& partition : points.partitions) {
+    for (const Form& generator : partition.generators) algebra.visit_atoms(generator, visit);
+  }
+  for (const Condition& condition : points.conditions) algebra.visit_atoms(condition.form, visit);
+  for (const Rotation& rotation : points.rotations) algebra.visit_atoms(rotation.before, visit);
+}
 
 /// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other
 /// become carries over the digit they lie in, never independent digits. Returns whether there was

@@ -322,8 +322,7 @@ std::span<const int> Sections::weights(std::size_t s) const {
   return {holding_weights_.data() + range.weights, range.weights_end - range.weights};
 }
 
-Hash128 Sections::hash(std::size_t s, const SizeWords& sizes) const {
-  Hasher hasher("section");
+Hash128 Sections::hash(std::size_t s, const SizeWords& sizes, Hasher hasher) const {
   const auto section = static_cast<int>(s);
   const Range& range = ranges_[s];
   const std::size_t outputs = graph_->output().size();

@@ -70,7 +70,7 @@ class Sections {
     std::span<const std::uint64_t> outputs;
     std::span<const std::uint64_t> steps;
   };
-  Hash128 hash(std::size_t s, const SizeWords& sizes) const;
+  Hash128 hash(std::size_t s, const SizeWords& sizes, Hasher start = Hasher("section")) const;
   Section section(std::size_t s) const;
   /// The numbers in the graph of the weights of section `s`.
   std::span<const int> weights(std::size_t s) const;
