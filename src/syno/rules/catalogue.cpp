@@ -10,12 +10,15 @@ namespace syno {
 namespace {
 
 constexpr std::array kCatalogue = {
-    &kMergeUndoesSplit,      &kMergeAboveSplit,        &kNestedSplits,      &kNestedMerges,
-    &kSplitUndoesMerge,      &kSplitOfReductions,      &kMergeOfReduction,  &kShiftOfUnordered,
-    &kMergeOrderOfUnordered, &kSplitOfUnorderedPieces, &kViewAboveShare,    &kDroppedPieces,
-    &kSplitAboveShare,       &kDroppedKinds,           &kWindowOfReduction, &kShiftOfReduction,
-    &kAbsorbedWeight,        &kWeightsOnlyReduce,      &kPermutedInput,     &kPrimaryBlock,
-    &kFixedVariable,         &kPiecesOfReduction,      &kUnorderedWindow,
+    &kMergeUndoesSplit,       &kMergeAboveSplit,   &kNestedSplits,
+    &kNestedMerges,           &kSplitUndoesMerge,  &kSplitOfReductions,
+    &kMergeOfReduction,       &kShiftOfUnordered,  &kMergeOrderOfUnordered,
+    &kSplitOfUnorderedPieces, &kViewAboveShare,    &kDroppedPieces,
+    &kSplitAboveShare,        &kDroppedKinds,      &kWindowOfReduction,
+    &kShiftOfReduction,       &kAbsorbedWeight,    &kWeightsOnlyReduce,
+    &kPermutedInput,          &kJoinedPair,        &kPrimaryBlock,
+    &kFixedVariable,          &kPiecesOfReduction, &kUnorderedWithReduction,
+    &kUnorderedWindow,
 };
 
 const Rule& find_rule(std::string_view wanted) {

@@ -65,9 +65,11 @@ extern const Rule kWindowOfReduction;
 extern const Rule kShiftOfReduction;
 extern const Rule kAbsorbedWeight;
 extern const Rule kWeightsOnlyReduce;
+extern const Rule kJoinedPair;
 extern const Rule kPermutedInput;
 extern const Rule kPrimaryBlock;
 extern const Rule kFixedVariable;
+extern const Rule kUnorderedWithReduction;
 extern const Rule kPiecesOfReduction;
 extern const Rule kUnorderedWindow;
 

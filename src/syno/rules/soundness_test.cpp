@@ -242,8 +242,10 @@ TEST(ExactRules, KeepTheSameOperatorAndEverythingThatCanFollow) {
     std::cout << "\n";
   }
   for (const Rule* rule : catalogue()) {
-    // Rules about complete graphs are proved on whole spaces (search).
-    if (rule->kind != RuleKind::kExact || rule->refuses_match != nullptr) continue;
+    // Rules about complete graphs are proved on whole spaces (search), and so is R6c: random growth seldom joins two
+    // Reduces at once.
+    if (rule->kind != RuleKind::kExact || rule->refuses_match != nullptr || rule == &kJoinedPair)
+      continue;
     EXPECT_GE(total[rule], 100) << rule->id << " " << rule->name;
   }
 }

@@ -23,11 +23,19 @@ TEST(SplitAboveShare, StandsBelowAllWeightsThatHoldThePair) {
                     "contract c:keep r:keep"));
 }
 
-TEST(SplitAboveShare, NeedsWeightsThatHoldBoth) {
+TEST(SplitAboveShare, NeedsAWeightThatHoldsBoth) {
   const Specification spec(roomy());
   EXPECT_FALSE(refused(kSplitAboveShare, spec, "contract o0:drop o1:keep\nsplit o1 o2 -> c"));
   EXPECT_FALSE(refused(kSplitAboveShare, spec,
-                       "contract o0:drop o1:keep o2:keep\ncontract o1:keep\nsplit o1 o2 -> c"));
+                       "contract o0:drop o1:keep\ncontract o2:keep\nsplit o1 o2 -> c"));
+}
+
+TEST(SplitAboveShare, WeightsThatHoldOnePartOnlyStandBelow) {
+  const Specification spec(roomy());
+  const char* lines = "contract o0:drop o1:keep o2:keep\ncontract o1:keep\nsplit o1 o2 -> c";
+  EXPECT_TRUE(refused(kSplitAboveShare, spec, lines));
+  EXPECT_TRUE(keeps(kSplitAboveShare, spec, lines,
+                    "contract o1:keep\nsplit o1 o2 -> c\ncontract o0:drop c:keep"));
 }
 
 TEST(SplitAboveShare, LeavesCoordinatesAloneThatNoWeightHolds) {

@@ -1,0 +1,80 @@
+#include <utility>
+
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+using Pair = std::pair<CoordinateId, CoordinateId>;
+
+// Two Reduces that the step takes out of the data and that the same weights hold, or nothing.
+std::optional<Pair> joined_pair(const RuleContext& c) {
+  for (const SharedDim& a : c.step.dims) {
+    for (const SharedDim& b : c.step.dims) {
+      if (a.coordinate >= b.coordinate || a.role != ShareRole::kJoin ||
+          b.role != ShareRole::kJoin || !c.graph.is_reduction(a.coordinate) ||
+          !c.graph.is_reduction(b.coordinate))
+        continue;
+      bool together = true;
+      for (const Weight& weight : c.graph.weights())
+        together = together && weight.holds(a.coordinate) == weight.holds(b.coordinate);
+      if (together) return Pair(a.coordinate, b.coordinate);
+    }
+  }
+  return std::nullopt;
+}
+
+bool matches(const RuleContext& c) {
+  return c.step.primitive == Primitive::kShare && joined_pair(c).has_value();
+}
+
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const std::optional<Pair> pair = joined_pair(c);
+  if (!pair) return std::nullopt;
+  const auto [a, b] = *pair;
+  Rebuild rebuild(c);
+  const CoordinateId whole =
+      rebuild.add(Step::reduce(c.graph.extent(a) * c.graph.extent(b))).out[0];
+  const auto without_b = [&](const Step& step) {
+    SharedDims dims;
+    for (const SharedDim& dim : step.dims) {
+      if (dim.coordinate == b) continue;
+      dims.push_back({dim.coordinate == a ? whole : rebuild.now(dim.coordinate), dim.role});
+    }
+    return Step::contract(std::move(dims));
+  };
+  for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
+    if (s == step_of(c.graph, a) || s == step_of(c.graph, b)) continue;
+    const Step& step = c.graph.steps()[s];
+    bool holds = false;
+    for (const SharedDim& dim : step.dims) holds = holds || dim.coordinate == a;
+    if (holds) {
+      rebuild.add(without_b(step));
+    } else {
+      rebuild.copy(s);
+    }
+  }
+  rebuild.add(without_b(c.step));
+  return rebuild.graph();
+}
+
+}  // namespace
+
+const Rule kJoinedPair{
+    .id = "R6c",
+    .name = "joined-pair",
+    .kind = RuleKind::kExact,
+    .doc = R"(What:      two Reduces that only the same weights share are one Reduce of the product
+Why:       a pair of indices is one index of the product, relabelled, in each weight that holds it
+When:      a contraction joins both, and every weight holds both or none
+Soundness: exact (E1 and E3)
+Status:    stable since 0.2
+Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is refused; one Reduce s*k
+           is kept)",
+    .steps = {Primitive::kShare},
+    .matches = matches,
+    .rewrite = rewrite,
+};
+
+}  // namespace syno
