@@ -74,6 +74,11 @@ FutureReads independent_reads(const Component& positions, const Component& reads
 }  // namespace
 
 std::vector<std::pair<int, int>> causal_pairs(const Operator& op) {
+  return causal_pairs(op.output(), op.input(), *op.variables());
+}
+
+std::vector<std::pair<int, int>> causal_pairs(const Shape& output, const Shape& input,
+                                              const Variables& variables) {
   const auto marked = [](const Shape& shape) {
     std::vector<int> dims;
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -81,12 +86,11 @@ std::vector<std::pair<int, int>> causal_pairs(const Operator& op) {
     }
     return dims;
   };
-  const std::vector<int> outputs = marked(op.output());
-  const std::vector<int> inputs = marked(op.input());
+  const std::vector<int> outputs = marked(output);
+  const std::vector<int> inputs = marked(input);
   if (outputs.size() != inputs.size()) {
     throw Complaint("causal dimensions do not pair up")
-        .where(shape_text(op.input(), *op.variables()) + " -> " +
-               shape_text(op.output(), *op.variables()))
+        .where(shape_text(input, variables) + " -> " + shape_text(output, variables))
         .expected("as many in the input as in the output",
                   std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()))
         .error();

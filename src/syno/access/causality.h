@@ -12,6 +12,8 @@ namespace syno {
 /// The sequences of an operator: pairs (output dimension, input dimension), the first marked causal with the first, the
 /// second with the second. Throws UserError when input and output do not have the same number of them.
 std::vector<std::pair<int, int>> causal_pairs(const Operator& op);
+std::vector<std::pair<int, int>> causal_pairs(const Shape& output, const Shape& input,
+                                              const Variables& variables);
 
 struct FutureReads {
   /// Whether some unmasked term of an output at position t reads input at a position later than t.

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "syno/support/hash.h"
+#include "syno/access/repeats.h"
 
 namespace syno {
 namespace {
@@ -67,10 +66,6 @@ bool terms_tell_iterators(const Component& part, const AccessMap& map, const Pro
   return std::all_of(part.iterators.begin(), part.iterators.end(), is_known);
 }
 
-// How many elements of a class have each scale. Elements of one component are in one class when their terms are the
-// same up to a common factor (a window that was expanded counts, near the border, fewer times): the scale.
-using Profile = std::map<std::int64_t, std::int64_t>;
-
 // Whether some point of the component is unmasked. Enough of a box that is too large is looked at to find one.
 Decision any_unmasked(const Component& part, const Program& program) {
   const std::vector<Instruction> steps = instructions(program, part);
@@ -82,55 +77,20 @@ Decision any_unmasked(const Component& part, const Program& program) {
   return Decision::kUndecided;
 }
 
-// The profiles that occur in a component. 128-bit hashes stand for the terms.
-std::set<Profile> profiles(const Component& part, const Program& program) {
-  const std::vector<Instruction> steps = instructions(program, part);
-  std::vector<std::int64_t> slots(program.extents.size(), 0);
-  std::map<Hash128, Profile> classes;
-  std::vector<Hash128> terms;
-  first_index(part.iterators, slots);
-  do {
-    terms.clear();
-    first_index(part.reductions, slots);
-    do {
-      if (!execute(steps, slots)) continue;
-      Hasher hasher("term");
-      for (const CoordinateId id : part.visible) hasher.add(slots[static_cast<std::size_t>(id)]);
-      terms.push_back(hasher.finish());
-    } while (next_index(part.reductions, program.extents, slots));
-    if (terms.empty()) continue;
-    std::sort(terms.begin(), terms.end());
-    std::vector<std::pair<Hash128, std::int64_t>> counted;
-    for (const Hash128& term : terms) {
-      if (counted.empty() || counted.back().first != term) counted.emplace_back(term, 0);
-      ++counted.back().second;
-    }
-    std::int64_t scale = 0;
-    for (const auto& [term, count] : counted) scale = std::gcd(scale, count);
-    Hasher hasher("terms");
-    for (const auto& [term, count] : counted) hasher.add(term).add(count / scale);
-    ++classes[hasher.finish()][scale];
-  } while (next_index(part.iterators, program.extents, slots));
-  std::set<Profile> result;
-  for (const auto& [hash, profile] : classes) result.insert(profile);
-  return result;
-}
-
-// The largest number of elements with one product of scales, over all choices of one profile a component.
-std::int64_t largest_class(const std::vector<std::set<Profile>>& all, std::size_t from,
-                           const Profile& so_far) {
+// The largest number of elements with one product of scales, over all choices of one profile a set.
+std::int64_t largest_product(const std::vector<const std::set<Profile>*>& all, std::size_t from,
+                             const Profile& so_far) {
+  std::int64_t largest = 0;
   if (from == all.size()) {
-    std::int64_t largest = 0;
     for (const auto& [scale, count] : so_far) largest = std::max(largest, count);
     return largest;
   }
-  std::int64_t largest = 0;
-  for (const Profile& profile : all[from]) {
+  for (const Profile& profile : *all[from]) {
     Profile product;
     for (const auto& [scale, count] : so_far) {
       for (const auto& [more, times] : profile) product[scale * more] += count * times;
     }
-    largest = std::max(largest, largest_class(all, from + 1, product));
+    largest = std::max(largest, largest_product(all, from + 1, product));
   }
   return largest;
 }
@@ -172,32 +132,39 @@ InputCoverage input_coverage(const std::vector<Component>& parts, const Program&
   return result;
 }
 
+ComponentClasses output_classes(const Component& part, const AccessMap& map, const Program& program,
+                                std::int64_t limit) {
+  if (!terms_tell_iterators(part, map, program)) return component_classes(part, program, limit);
+  // One element a class: the component changes nothing, unless it masks everything. Without a Stride it cannot.
+  const Decision alive = part.strided ? any_unmasked(part, program) : Decision::kYes;
+  return {alive != Decision::kUndecided, alive == Decision::kNo, {}, false};
+}
+
+std::optional<std::int64_t> largest_class(const std::vector<const std::set<Profile>*>& repeats) {
+  std::size_t combinations = 1;
+  for (const std::set<Profile>* profiles : repeats) {
+    combinations *= profiles->size();
+    if (combinations > kMaxCombinations) return std::nullopt;
+  }
+  return largest_product(repeats, 0, {{1, 1}});
+}
+
 OutputClasses output_classes(const std::vector<Component>& parts, const AccessMap& map,
                              const Program& program) {
   OutputClasses result;
-  std::vector<std::set<Profile>> all;
-  std::size_t combinations = 1;
+  std::vector<ComponentClasses> all;
+  std::vector<const std::set<Profile>*> repeats;
   for (const Component& part : parts) {
-    if (terms_tell_iterators(part, map, program)) {
-      // One element a class: the component changes nothing, unless it masks everything. Without a Stride it cannot.
-      const Decision alive = part.strided ? any_unmasked(part, program) : Decision::kYes;
-      if (alive == Decision::kNo) return {true, 0};
-      result.decided = result.decided && alive == Decision::kYes;
-      continue;
-    }
-    if (!box(program, part.leaves)) {
-      result.decided = false;
-      continue;
-    }
-    all.push_back(profiles(part, program));
-    if (all.back().empty()) return {true, 0};
-    combinations *= all.back().size();
-    if (combinations > kMaxCombinations) {
-      result.decided = false;
-      return result;
-    }
+    all.push_back(output_classes(part, map, program));
+    if (all.back().dead) return {true, 0};
+    result.decided = result.decided && all.back().decided;
   }
-  result.largest = largest_class(all, 0, {{1, 1}});
+  for (const ComponentClasses& classes : all) {
+    for (const std::set<Profile>& profiles : classes.repeats) repeats.push_back(&profiles);
+  }
+  const auto largest = largest_class(repeats);
+  result.decided = result.decided && largest.has_value();
+  result.largest = largest.value_or(1);
   return result;
 }
 

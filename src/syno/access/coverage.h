@@ -6,13 +6,17 @@
 // and j = K div 2 (causal: K - 1), which is in 0..K-1 and gives v itself. A coordinate is consumed once, so no choice
 // meets another one. The same argument gives every value of a component's visible coordinates when only one of its
 // coordinates is asked for. With a Stride the points of its component are enumerated.
+//
+// Outputs are compared one component at a time (repeats.h).
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "syno/access/components.h"
+#include "syno/access/repeats.h"
 
 namespace syno {
 
@@ -34,6 +38,13 @@ struct OutputClasses {
   std::int64_t largest = 1;
 };
 OutputClasses output_classes(const Operator& op, const Values& values);
+/// What one component has to say about it; components without iterators too, which may mask everything. `limit` as in
+/// component_classes.
+ComponentClasses output_classes(const Component& part, const AccessMap& map, const Program& program,
+                                std::int64_t limit = 0);
+/// The most elements of one class, where all components together repeat elements like this; nothing when there are too
+/// many combinations to look at.
+std::optional<std::int64_t> largest_class(const std::vector<const std::set<Profile>*>& repeats);
 OutputClasses output_classes(const std::vector<Component>& parts, const AccessMap& map,
                              const Program& program);
 

@@ -140,14 +140,19 @@ std::vector<Refusal> quality_refusals(const Operator& op, const Specification& s
   return judge.take();
 }
 
-std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec) {
-  const Operator aligned = op.in_table(spec.variables());
-  FitMask fit = size_fit(aligned, spec);
+FitMask judged_fit(const Operator& op, const Specification& spec) {
+  FitMask fit = size_fit(op, spec);
   try {
-    fit &= replay(spec, aligned.graph()).fit;
+    fit &= replay(spec, op.graph()).fit;
   } catch (const UserError&) {  // NOLINT(bugprone-empty-catch)
     // The ledger refuses a step: its business. Sizes alone say where the operator exists.
   }
+  return fit;
+}
+
+std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec) {
+  const Operator aligned = op.in_table(spec.variables());
+  const FitMask fit = judged_fit(aligned, spec);
   std::vector<Refusal> refusals = quality_refusals(aligned, spec, fit);
   if (fit == 0) {
     refusals.push_back({reason::kFit,

@@ -32,6 +32,10 @@ inline constexpr Reason kReadsFuture = "reads_future";
 /// break are the ledger's (`replay`). Throws UserError when `op` uses a variable that `spec` does not know.
 std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec, FitMask fit);
 
+/// The bindings that `op`, whose sizes are in the table of `spec`, fits in the eyes of the ledger; where a step is refused,
+/// those under which its sizes are positive integers.
+FitMask judged_fit(const Operator& op, const Specification& spec);
+
 /// The same under the bindings that `op` fits in the eyes of the ledger; an operator that the ledger refuses is judged
 /// wherever its sizes are positive integers. No such binding is a refusal, "fit".
 std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec);

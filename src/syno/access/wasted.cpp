@@ -117,6 +117,51 @@ std::vector<Refusal> wasted_steps(const Operator& op) {
   return WasteFinder(op).find();
 }
 
+Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
+  const auto depends = [&](int id) { return map.depends[static_cast<std::size_t>(id)]; };
+  for (const Step& step : graph.steps()) {
+    if (step.primitive == Primitive::kExpand && (depends(step.in[0]) & map.iterators) == 0)
+      return reason::kWastedExpand;
+  }
+  // Coordinates that a weight holds or that are made of such.
+  CoordinateMask in_weight = map.shared;
+  Reason found = reason::kNone;
+  for (std::size_t i = 0; i < map.count; ++i) {
+    const CompactMap::Node& node = map.nodes[i];
+    CoordinateMask below = 0;
+    if (node.a >= 0) below |= coordinate_bit(node.a);
+    if (node.b >= 0) below |= coordinate_bit(node.b);
+    if ((below & in_weight) != 0) in_weight |= coordinate_bit(static_cast<int>(i));
+    if (node.kind == ExpressionKind::kWindow && (below & in_weight) == 0 &&
+        (depends(static_cast<int>(i)) & map.iterators) == 0) {
+      found = reason::kWastedUnfold;
+    }
+  }
+  if (!found.empty()) return found;
+  for (std::size_t t = 0; t < map.weight_count; ++t) {
+    for (std::size_t other = 0; other < map.weight_count; ++other) {
+      if (t != other && (map.weights[t] & ~map.weights[other]) == 0) return reason::kAbsorbedWeight;
+    }
+  }
+  CoordinateMask data = 0;
+  for_each_bit(map.data, [&](int id) { data |= depends(id); });
+  CoordinateMask once = 0;
+  CoordinateMask twice = 0;
+  for (std::size_t t = 0; t < map.weight_count; ++t) {
+    CoordinateMask seen = 0;
+    for_each_bit(map.weights[t], [&](int id) { seen |= depends(id); });
+    twice |= once & seen;
+    once |= seen;
+  }
+  return (map.reductions & ~data & ~twice) != 0 ? reason::kWastedReduce : reason::kNone;
+}
+
+CoordinateMask pooled_reductions(const CompactMap& map) {
+  CoordinateMask seen = 0;
+  for_each_bit(map.shared, [&](int id) { seen |= map.depends[static_cast<std::size_t>(id)]; });
+  return map.reductions & ~seen;
+}
+
 Size pooling_size(const Operator& op) {
   const WasteFinder finder(op);
   Size product;

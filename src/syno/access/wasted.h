@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "syno/access/compact_map.h"
 #include "syno/graph/operator.h"
 #include "syno/spec/ledger.h"
 
@@ -33,7 +34,12 @@ struct Refusal {
 /// Where several steps are wasted for one reason, the first is named. Empty when nothing is wasted.
 std::vector<Refusal> wasted_steps(const Operator& op);
 
+/// The reason of the first of them; kNone when there is none.
+Reason first_wasted_step(const Graph& graph, const CompactMap& map);
+
 /// The product of the reductions that no weight sees: how many data elements are summed before any weight.
 Size pooling_size(const Operator& op);
+/// Those reductions.
+CoordinateMask pooled_reductions(const CompactMap& map);
 
 }  // namespace syno

@@ -41,7 +41,7 @@ class Lowering {
   }
 
   Plan run(const Order& order) {
-    for (const Move& move : order.moves) {
+    for (const PlanMove& move : order.moves) {
       switch (move.kind) {
         case MoveKind::kView: view_data(move.step); break;
         case MoveKind::kContract: contract(move.step, dims_of(move.reduces)); break;

@@ -73,7 +73,7 @@ struct Node {
   Cost cost;
   CoordinateSet data;
   StepSet previous = 0;
-  Move move;
+  PlanMove move;
 };
 
 // States with equally many executed steps, in the order in which they were found.

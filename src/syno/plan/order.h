@@ -32,7 +32,7 @@ Cost operator+(const Cost& a, const Cost& b);
 
 enum class MoveKind : std::uint8_t { kView, kContract, kSum, kScale };
 
-struct Move {
+struct PlanMove {
   MoveKind kind = MoveKind::kView;
   /// The view or the contraction; unused by sums and scales.
   std::size_t step = 0;
@@ -41,7 +41,7 @@ struct Move {
 };
 
 struct Order {
-  std::vector<Move> moves;
+  std::vector<PlanMove> moves;
   Cost cost;
   /// False when there were so many sets that only the cheapest were followed.
   bool exact = true;
@@ -49,7 +49,7 @@ struct Order {
 
 /// The moves from a state, each with its cost, in a fixed order. `data` are the data's dimensions.
 struct PricedMove {
-  Move move;
+  PlanMove move;
   Cost cost;
   CoordinateSet data;
 };

@@ -85,6 +85,12 @@ std::vector<RefusalReason> quality_and_cost_refusals(const Operator& op,
   std::vector<RefusalReason> found;
   for (const Refusal& refusal : quality_refusals(op, spec))
     found.push_back({std::string(refusal.reason), refusal.text});
+  for (RefusalReason& refusal : cost_refusals(op, spec)) found.push_back(std::move(refusal));
+  return found;
+}
+
+std::vector<RefusalReason> cost_refusals(const Operator& op, const Specification& spec) {
+  std::vector<RefusalReason> found;
   const Limits& limits = spec.limits();
   if (limits.min_macs > 0 || limits.max_macs > 0)
     check_window(found, "macs", total_macs(op, spec), limits.min_macs, limits.max_macs);
@@ -121,6 +127,12 @@ std::vector<RefusalReason> refusals(const Operator& op, const Specification& spe
   }
   std::vector<RefusalReason> found;
   check_steps(found, local.graph(), spec, rules);
+  for (const Rule* rule : rules.rules()) {
+    if (rule->kind == RuleKind::kRestriction && rule->refuses_match != nullptr &&
+        rule->refuses_match(local.graph(), local.input(), local.match()))
+      found.push_back({std::string(rule->id) + " " + std::string(rule->name),
+                       std::string(trim(split_lines(rule->doc).front().substr(5)))});
+  }
   if (!spec.fit_suffices(fit_of(local, spec))) return found;
   for (RefusalReason& refusal : quality_and_cost_refusals(local, spec))
     found.push_back(std::move(refusal));
