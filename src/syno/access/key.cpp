@@ -38,7 +38,8 @@ void normalise(key::Points& points) {
     key::simplify_partitions(points);
     key::simplify_conditions(points);
     if (points.masked) return;
-    if (key::split_bases(points) || key::free_top_digits(points) || key::cover_windows(points))
+    if (key::split_bases(points) || key::free_top_digits(points) || key::cover_windows(points) ||
+        key::reflect_digits(points))
       continue;
     if (!key::coarsen_digits(points)) break;
   }

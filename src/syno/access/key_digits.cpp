@@ -192,17 +192,24 @@ bool split_bases(Points& points) {
   return round > 0;
 }
 
-void reflect_digits(Points& points) {
+bool reflect_digits(Points& points) {
   Algebra& algebra = points.algebra;
+  bool any = false;
   for (const int base : std::vector<int>(points.box)) {
     bool down = false;
-    bool up = false;
+    bool otherwise = false;
     for (const Exact& exact : points.exact) {
       const Integer factor = algebra.factor_of(exact.form, base);
       down |= factor < 0;
-      up |= factor > 0;
+      otherwise |= factor > 0;
     }
-    if (!down || up) continue;
+    if (!down || otherwise) continue;
+    // Turned round inside a carry, a digit may come back turned.
+    visit_all(points, [&](const Atom& atom) {
+      otherwise |= !atom.is_digit() && algebra.mentions(atom.inner, base);
+    });
+    if (otherwise) continue;
+    any = true;
     const Integer last = algebra.extent(base) - 1;
     rewrite(points, [&](const Atom& atom) -> std::optional<Form> {
       if (atom.base != base) return std::nullopt;
@@ -211,6 +218,7 @@ void reflect_digits(Points& points) {
       return turned;
     });
   }
+  return any;
 }
 
 bool coarsen_digits(Points& points) {

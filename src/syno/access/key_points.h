@@ -138,8 +138,9 @@ bool cover_windows(Points& points);
 /// is left.
 void drop_implied_bounds(Points& points);
 
-/// Turns digits round that only ever count down.
-void reflect_digits(Points& points);
+/// Turns digits round that only ever count down in exact forms and are in no carry. Returns whether
+/// there were any.
+bool reflect_digits(Points& points);
 
 /// Joins two digits into one where nothing tells them apart, and takes out those that nothing
 /// mentions. Returns whether any were joined.
