@@ -32,7 +32,7 @@ class RuleSet {
   /// The first rule that refuses the step, or null.
   const Rule* first_refusal(const RuleContext& context) const;
   /// The first rule that refuses a complete graph with this matching, or null.
-  const Rule* first_refusal(const Graph& graph, const Shape& input,
+  const Rule* first_refusal(const Specification& spec, const Graph& graph, const Shape& input,
                             std::span<const CoordinateId> match) const;
   /// Changes when a rule is added, changed or switched.
   std::string version() const;
@@ -66,6 +66,7 @@ extern const Rule kShiftOfReduction;
 extern const Rule kAbsorbedWeight;
 extern const Rule kWeightsOnlyReduce;
 extern const Rule kJoinedPair;
+extern const Rule kRotationOfMajor;
 extern const Rule kPermutedInput;
 extern const Rule kPrimaryBlock;
 extern const Rule kFixedVariable;

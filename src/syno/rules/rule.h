@@ -99,7 +99,7 @@ struct Rule {
   bool drops_steps = false;
   /// For rules about complete graphs: whether this matching of the frontier to the input is refused, because another
   /// complete graph is the same operator. Null for rules about steps.
-  bool (*refuses_match)(const Graph& graph, const Shape& input,
+  bool (*refuses_match)(const Specification& spec, const Graph& graph, const Shape& input,
                         std::span<const CoordinateId> match) = nullptr;
 };
 

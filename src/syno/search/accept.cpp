@@ -129,7 +129,7 @@ std::vector<RefusalReason> refusals(const Operator& op, const Specification& spe
   check_steps(found, local.graph(), spec, rules);
   for (const Rule* rule : rules.rules()) {
     if (rule->kind == RuleKind::kRestriction && rule->refuses_match != nullptr &&
-        rule->refuses_match(local.graph(), local.input(), local.match()))
+        rule->refuses_match(spec, local.graph(), local.input(), local.match()))
       found.push_back({std::string(rule->id) + " " + std::string(rule->name),
                        std::string(trim(split_lines(rule->doc).front().substr(5)))});
   }

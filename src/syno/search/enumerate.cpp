@@ -91,19 +91,21 @@ struct Accepted {
   std::uint32_t matching = 0;
   std::int32_t depth = 0;
   Hash128 key;
-  Hash128 structure;
   std::int64_t macs = 0;
 
-  // Among equal operators the one with the fewest steps is kept, then the cheaper, then the one with the smaller
-  // structure: a choice that does not depend on which was met first.
-  auto rank() const { return std::tuple(depth, macs, structure); }
+  // Among equal operators the one with the fewest steps is kept, then the cheaper, then the one listed first.
+  auto rank() const { return std::tuple(depth, macs, node, matching); }
 };
 
 // What one thread owns: tables, caches and the way from the root to the graph it looks at.
 class Worker {
  public:
   Worker(const Specification& spec, const EnumerateOptions& options)
-      : spec_(spec), options_(options), expander_(spec, options.rules, options.bound) {
+      : spec_(spec),
+        options_(options),
+        expander_(spec, options.rules, options.bound),
+        judge_(spec),
+        keyer_(spec.variables(), spec.bindings()) {
     path_.push_back({0, expander_.root()});
   }
 
@@ -161,6 +163,14 @@ class Worker {
     const Rule* rule;
   };
 
+  void count(std::string_view reason) {
+    const auto place = rejections_.find(reason);
+    if (place != rejections_.end()) {
+      ++place->second;
+    } else {
+      rejections_.emplace(reason, 1);
+    }
+  }
   static std::string name_of(const Rule& rule) {
     return std::string(rule.id) + " " + std::string(rule.name);
   }
@@ -194,16 +204,15 @@ class Worker {
     int good = 0;
     for (std::uint32_t m = 0; m < matches.size(); ++m) {
       if (const Rule* rule =
-              options_.rules.first_refusal(position.graph, spec_.input(), matches[m])) {
+              options_.rules.first_refusal(spec_, position.graph, spec_.input(), matches[m])) {
         ++rejections_[name_of(*rule)];
         continue;
       }
-      const Operator op = Operator(position.graph, spec_.input(), matches[m]);
-      const Operator local = op.in_table(spec_.variables());
       if (options_.quality) {
-        const auto against = quality_and_cost_refusals(local, spec_);
-        if (!against.empty()) {
-          ++rejections_[against.front().reason];
+        const std::string_view why =
+            judge_.first_reason(position.graph, matches[m], position.state.fit);
+        if (!why.empty()) {
+          count(why);
           continue;
         }
       }
@@ -212,10 +221,12 @@ class Worker {
       accepted.node = here.node;
       accepted.matching = m;
       accepted.depth = position.state.depth;
-      accepted.structure = op.structure();
       if (options_.keys) {
-        accepted.key = semantic_key(local, spec_.bindings());
-        accepted.macs = total_macs(local, spec_);
+        accepted.key = keyer_.key(position.graph, spec_.input(), matches[m]);
+        accepted.macs =
+            options_.quality
+                ? judge_.macs()
+                : total_macs(Operator(position.graph, spec_.input(), matches[m]), spec_);
       }
       accepted_.push_back(accepted);
     }
@@ -229,6 +240,8 @@ class Worker {
   const Specification& spec_;
   const EnumerateOptions& options_;
   Expander expander_;
+  OperatorJudge judge_;
+  Keyer keyer_;
   std::vector<PathEntry> path_;
   std::vector<std::uint32_t> chain_;
   std::vector<std::uint32_t> graphs_;
@@ -371,7 +384,7 @@ class Lister {
     space.structures = static_cast<std::int64_t>(accepted.size());
     space.mark_sum = sum;
     std::sort(accepted.begin(), accepted.end(), [](const Accepted& a, const Accepted& b) {
-      return std::tuple(a.key, a.rank(), a.node) < std::tuple(b.key, b.rank(), b.node);
+      return std::tuple(a.key, a.rank()) < std::tuple(b.key, b.rank());
     });
     if (options_.keys) {
       const auto first =

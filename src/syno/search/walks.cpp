@@ -58,6 +58,8 @@ class Walker {
       : spec_(spec),
         options_(options),
         expander_(spec, options_.rules, options.bound),
+        judge_(spec),
+        keyer_(spec.variables(), spec.bindings()),
         root_(expander_.root()),
         limit_(static_cast<int>(options.max_depth > 0
                                     ? std::min(options.max_depth, spec.limits().max_depth)
@@ -131,16 +133,16 @@ class Walker {
     const auto matches = matchings(here.graph, spec_.input(), spec_.passed_through());
     walks.completed += !matches.empty();
     for (const std::vector<CoordinateId>& match : matches) {
-      if (options_.rules.first_refusal(here.graph, spec_.input(), match) != nullptr) continue;
-      const Operator op(here.graph, spec_.input(), match);
-      const Operator local = op.in_table(spec_.variables());
-      if (!quality_and_cost_refusals(local, spec_).empty()) continue;
+      if (options_.rules.first_refusal(spec_, here.graph, spec_.input(), match) != nullptr)
+        continue;
+      if (!judge_.first_reason(here.graph, match, here.state.fit).empty()) continue;
       good = true;
-      const Hash128 key = semantic_key(local, spec_.bindings());
+      const Hash128 key = keyer_.key(here.graph, spec_.input(), match);
       ++walks.accepted;
       const int times = ++met_[key];
       if (times == 1) {
-        walks.operators.push_back({op, key, here.state.depth});
+        walks.operators.push_back(
+            {Operator(here.graph, spec_.input(), match), key, here.state.depth});
         ++walks.singletons;
       } else {
         ++walks.repeated;
@@ -154,6 +156,8 @@ class Walker {
   const Specification& spec_;
   const WalkOptions& options_;
   Expander expander_;
+  OperatorJudge judge_;
+  Keyer keyer_;
   Position root_;
   int limit_;
   Experience experience_;

@@ -15,7 +15,8 @@ bool holds_window(const Graph& graph, CoordinateId id) {
   return false;
 }
 
-bool refuses_match(const Graph& graph, const Shape& input, std::span<const CoordinateId> match) {
+bool refuses_match(const Specification& /*spec*/, const Graph& graph, const Shape& input,
+                   std::span<const CoordinateId> match) {
   for (std::size_t d = 0; d < input.size(); ++d) {
     if (input[d].unordered && holds_window(graph, match[d])) return true;
   }

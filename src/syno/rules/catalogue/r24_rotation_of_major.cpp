@@ -1,0 +1,60 @@
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+// The Shift of the major part of the Split that the Merge cuts again at the same place, with any Shifts between; null
+// otherwise.
+const Step* rotation_below(const RuleContext& c) {
+  CoordinateId id = c.step.in[0];
+  while (is_unshared(c.graph, id, Primitive::kShift)) id = c.graph.producer(id)->in[0];
+  if (!is_unshared(c.graph, id, Primitive::kSplit)) return nullptr;
+  const Step& split = *c.graph.producer(id);
+  if (c.graph.extent(split.in[1]) != c.step.size ||
+      !is_unshared(c.graph, split.in[0], Primitive::kShift))
+    return nullptr;
+  return c.graph.producer(split.in[0]);
+}
+
+bool matches(const RuleContext& c) {
+  return c.step.primitive == Primitive::kMerge && rotation_below(c) != nullptr;
+}
+
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const Step& rotation = *rotation_below(c);
+  const std::size_t place = step_of(c.graph, rotation.out[0]);
+  Rebuild rebuild(c);
+  for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
+    if (s == place) {
+      rebuild.rename(rotation.out[0], rebuild.now(rotation.in[0]));
+    } else {
+      rebuild.copy(s);
+    }
+  }
+  const Step merged = rebuild.add(rebuild.renamed(c.step));
+  rebuild.add(Step::shift(merged.out[0], rotation.amount));
+  return rebuild.graph();
+}
+
+}  // namespace
+
+const Rule kRotationOfMajor{
+    .id = "R24",
+    .name = "rotation-of-major",
+    .kind = RuleKind::kExact,
+    .doc =
+        R"(What:      with |j| = B, a Shift of i under (sh(split(i, j))) div B, mod B is a Shift of the quotient
+Why:       rotating i by d rotates B*i + j by B*d, which commutes with any Shift and rotates the quotient by d; the
+           remainder stays
+When:      no weight holds the rotated part, the Split's result, or what Shifts make of it
+Soundness: exact
+Status:    stable since 0.2
+Example:   shift(h, 1) -> u; split(u, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) is refused; the Shift of the quotient is
+           kept)",
+    .steps = {Primitive::kMerge},
+    .matches = matches,
+    .rewrite = rewrite,
+};
+
+}  // namespace syno
