@@ -26,6 +26,7 @@ Graph::Graph(std::shared_ptr<const Frame> frame) : frame_(std::move(frame)) {
     iterator.extent = output()[i].size;
     iterator.index = static_cast<std::int16_t>(i);
     iterator.causal = output()[i].causal;
+    if (output()[i].unordered) iterator.free = static_cast<std::int16_t>(i);
     coordinates_.push_back(iterator);
     frontier_.push_back(static_cast<CoordinateId>(i));
   }
@@ -119,6 +120,26 @@ void Graph::check(const Step& step) const {
   }
 }
 
+// Merges, Shifts and Splits are one-to-one. A weight that holds some of the digits in a Split tells them apart from the
+// others; one that holds all of them does not.
+std::int16_t Graph::freedom(const Step& step) const {
+  switch (step.primitive) {
+    case Primitive::kReduce: return kFreeReduction;
+    case Primitive::kMerge:
+    case Primitive::kShift: return coordinate(step.in[0]).free;
+    case Primitive::kSplit: {
+      const Coordinate& major = coordinate(step.in[0]);
+      const Coordinate& minor = coordinate(step.in[1]);
+      return major.weights == minor.weights && major.free == minor.free ? major.free : kNotFree;
+    }
+    case Primitive::kExpand:
+    case Primitive::kUnfold:
+    case Primitive::kStride:
+    case Primitive::kShare: break;
+  }
+  return kNotFree;
+}
+
 void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
   Coordinate made;
   made.extent = extent;
@@ -130,8 +151,9 @@ void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
     made.chain = std::max<std::int16_t>(made.chain, static_cast<std::int16_t>(from.chain + 1));
     made.reductions_only = made.reductions_only && from.reductions_only;
     made.causal = made.causal || from.causal;
-    made.seen_by_weight = made.seen_by_weight || from.seen_by_weight;
+    made.weights |= from.weights;
   }
+  made.free = freedom(step);
   frontier_.push_back(static_cast<CoordinateId>(coordinates_.size()));
   coordinates_.push_back(made);
 }
@@ -160,7 +182,10 @@ const Step& Graph::apply(Step step) {
       weight.dims.push_back(dim.coordinate);
       Coordinate& shared = coordinates_[static_cast<std::size_t>(dim.coordinate)];
       ++shared.shares;
-      shared.seen_by_weight = true;
+      constexpr std::size_t kLast = 63;
+      shared.weights |= std::uint64_t{1} << std::min(weights_.size() - 1, kLast);
+      // Weights that are not told apart are not known to hold the same digits.
+      if (weights_.size() > kLast) shared.free = kNotFree;
       if (dim.role != ShareRole::kKeep) leave(dim.coordinate);
     }
   }

@@ -20,6 +20,10 @@
 
 namespace syno {
 
+/// Coordinate::free of what only Reduces are behind.
+inline constexpr std::int16_t kFreeReduction = -2;
+inline constexpr std::int16_t kNotFree = -1;
+
 struct Coordinate {
   Size extent;
   /// The step that produced it; -1 for an output iterator.
@@ -34,8 +38,12 @@ struct Coordinate {
   bool reductions_only = false;
   /// Made of a causal output dimension.
   bool causal = false;
-  /// Whether a weight holds it or something that it is made of.
-  bool seen_by_weight = false;
+  /// Free coordinates of one class and with the same `weights` are one-to-one functions of the digits of what they are
+  /// made of, so they may be renumbered, each and together, without changing the operator: made of Reduces
+  /// (kFreeReduction), or of the iterator of the unordered output dimension of this number. kNotFree: none of these.
+  std::int16_t free = kNotFree;
+  /// Bit w: weight w holds it or something that it is made of; bit 63 stands for all further ones.
+  std::uint64_t weights = 0;
 
   friend bool operator==(const Coordinate&, const Coordinate&) = default;
 };
@@ -127,6 +135,7 @@ class Graph {
   const Frame& frame() const;
   void check(const Step& step) const;
   void check_free(CoordinateId id, const Step& step) const;
+  std::int16_t freedom(const Step& step) const;
   void add_coordinate(const Step& step, int index, const Size& extent);
   [[noreturn]] void fail(const Step& step, const std::string& message) const;
 

@@ -57,7 +57,7 @@ TEST(Catalogue, ADocWithoutAHeadingIsAnError) {
     rule_doc_parts(rule);
     FAIL();
   } catch (const InternalError& error) {
-    EXPECT_NE(std::string(error.what()).find("rule R15: 'When:' is expected"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("rule R15a: 'When:' is expected"), std::string::npos)
         << error.what();
   }
 }
@@ -120,8 +120,8 @@ TEST(RuleSet, IsAValue) {
 }
 
 TEST(RuleSet, GuardsLookAtTheRestrictionsThatAreOn) {
-  // What R6b keeps drops a rotated coordinate, which R8 leaves out.
-  const char* lines = "shift o1 1 -> c\nmerge c s -> q m\ncontract q:drop m:drop o2:keep";
+  // What R6b keeps drops the result of a Split, which R8 leaves out.
+  const char* lines = "split o1 o0 -> c\nmerge c s -> q m\ncontract q:drop m:drop o2:keep";
   const Specification spec(roomy());
   RuleSet rules;
   EXPECT_EQ(first_refusal(rules, spec, lines), nullptr);

@@ -23,12 +23,21 @@ std::optional<Ledger> try_replay(const Specification& spec, const Graph& graph,
   return ledger;
 }
 
+// A budget counts where some later step could charge it, and a cap where some step can follow at all.
 bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refused) {
+  const Limits& limits = spec.limits();
+  const bool more = refused.depth < limits.max_depth;
+  const auto count = [&](Primitive p) { return refused.counts[static_cast<std::size_t>(p)]; };
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
-    if (kept.charges[v] > refused.charges[v]) return false;
+    const bool merges = more && count(Primitive::kMerge) < limits.max_merges;
+    const bool strides = more && count(Primitive::kStride) < limits.max_strides;
+    const bool shares =
+        more && count(Primitive::kShare) < limits.max_weights && spec.variable(v).primary;
+    if ((merges || strides || shares) && kept.charges[v] > refused.charges[v]) return false;
   }
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
-    if (static_cast<Primitive>(p) != Primitive::kReduce && kept.counts[p] > refused.counts[p])
+    if (more && static_cast<Primitive>(p) != Primitive::kReduce &&
+        kept.counts[p] > refused.counts[p])
       return false;
   }
   return kept.depth <= refused.depth && (refused.fit & ~kept.fit) == 0;

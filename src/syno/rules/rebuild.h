@@ -12,13 +12,14 @@ namespace syno {
 
 class Rebuild {
  public:
-  explicit Rebuild(const Graph& original) : original_(original), graph_(original.root()) {
+  /// The steps are taken under `guard`, where there is one.
+  explicit Rebuild(const Graph& original, Guard* guard = nullptr)
+      : original_(original), graph_(original.root()), guard_(guard) {
     now_.assign(original.coordinates().size(), kNoCoordinate);
     for (std::size_t d = 0; d < original.output().size(); ++d)
       now_[d] = static_cast<CoordinateId>(d);
   }
-  /// The same, under the guard of the context, if it has one.
-  explicit Rebuild(const RuleContext& context) : Rebuild(context.graph) { guard_ = context.guard; }
+  explicit Rebuild(const RuleContext& context) : Rebuild(context.graph, context.guard) {}
 
   /// Takes step `index` of the original again, on what its coordinates are now.
   void copy(std::size_t index) {
@@ -61,9 +62,16 @@ class Rebuild {
 
   const Graph& original_;
   Graph graph_;
-  Guard* guard_ = nullptr;
+  Guard* guard_;
   InlineVector<CoordinateId, 24> now_;
 };
+
+/// Graph and step together.
+inline Graph whole(const RuleContext& context) {
+  Graph graph = context.graph;
+  graph.apply(context.step);
+  return graph;
+}
 
 /// The index of the step that produced `id`.
 inline std::size_t step_of(const Graph& graph, CoordinateId id) {
@@ -78,7 +86,7 @@ inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive
 
 /// Whether a weight holds the coordinate or anything it is made of.
 inline bool seen_by_weight(const Graph& graph, CoordinateId id) {
-  return graph.coordinate(id).seen_by_weight;
+  return graph.coordinate(id).weights != 0;
 }
 
 /// Whether `id` iterates over an unordered output dimension.

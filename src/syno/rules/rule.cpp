@@ -9,17 +9,31 @@
 namespace syno {
 namespace {
 
-// Reductions have a cap of their own: one more of them is fine as long as the cap is not reached, because reductions
-// come before everything else and none can follow.
+// Whether a step after the refused graph can charge variable v. Reductions come before everything else.
+bool can_be_charged(const Specification& spec, const Ledger& refused, std::size_t v) {
+  const Limits& limits = spec.limits();
+  const auto left = [&](Primitive primitive, std::int64_t limit) {
+    return refused.counts[static_cast<std::size_t>(primitive)] < limit;
+  };
+  return left(Primitive::kMerge, limits.max_merges) ||
+         left(Primitive::kStride, limits.max_strides) ||
+         (spec.variable(v).primary && left(Primitive::kShare, limits.max_weights));
+}
+
+// Whether what may follow the refused graph may follow the kept one as well, as far as budgets and caps go. Reductions
+// have a cap of their own: one more of them is fine as long as the cap is not reached, because none can follow.
 bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refused) {
-  for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
-    if (kept.charges[v] > refused.charges[v]) return false;
-  }
+  if (kept.depth > refused.depth || (refused.fit & ~kept.fit) != 0) return false;
+  // Nothing follows.
+  if (refused.depth == spec.limits().max_depth) return true;
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     if (static_cast<Primitive>(p) != Primitive::kReduce && kept.counts[p] > refused.counts[p])
       return false;
   }
-  return kept.depth <= refused.depth && (refused.fit & ~kept.fit) == 0;
+  for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
+    if (kept.charges[v] > refused.charges[v] && can_be_charged(spec, refused, v)) return false;
+  }
+  return true;
 }
 
 // A coordinate that a step would produce, and its chain of views.

@@ -105,7 +105,7 @@ struct Rule {
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep
 /// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, takes no
-/// more steps, budget or capped resources, and lets chains of views grow as far. The graph itself must pass
+/// more steps, budget or capped resources than would be missed later, and lets chains of views grow as far. The graph itself must pass
 /// `restrictions`.
 bool refuses(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions = {});

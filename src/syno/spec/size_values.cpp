@@ -83,6 +83,7 @@ const SizeValues& SizeTable::at(const Specification& spec, const Size& size) {
     entry->fit |= FitMask{1} << b;
     entry->odd |= FitMask{*value % 2 == 1} << b;
     entry->storage[b] = static_cast<double>(*value);
+    entry->sum += entry->storage[b];
   }
   const SizeValues& result = *entry;
   slots_[slot] = entry.release();

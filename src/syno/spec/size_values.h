@@ -16,6 +16,8 @@ struct SizeValues {
   FitMask fit = 0;
   /// The bindings where the value is odd.
   FitMask odd = 0;
+  /// Over all bindings.
+  double sum = 0;
   /// One a binding; 0 where the size is no positive integer of 64 bits.
   const double* values = nullptr;
 

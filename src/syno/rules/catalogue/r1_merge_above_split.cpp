@@ -9,6 +9,11 @@ bool above_split(const RuleContext& c) {
          is_unshared(c.graph, c.step.in[0], Primitive::kSplit);
 }
 
+// Free pieces are left alone: R4b orders them.
+bool moves_below_split(const RuleContext& c) {
+  return above_split(c) && c.graph.coordinate(c.step.in[0]).free == kNotFree;
+}
+
 bool undoes_split(const RuleContext& c) {
   return above_split(c) && c.graph.extent(c.graph.producer(c.step.in[0])->in[1]) == c.step.size;
 }
@@ -88,13 +93,13 @@ Why:       with B*i+j, j < B: merging by a divisor b of B gives (B/b*i + j/b, j%
            by a multiple b*B it gives (i/b, B*(i%b)+j)
 When:      no weight holds the Split's result; B and the merge block divide one another under every binding; no piece
            becomes a Split's result that could leave the data as a Merge's result; no piece becomes one that is made
-           of reductions alone, which other rules restrict; no weight holds what a part is made of while another
+           of reductions alone, which other rules restrict; it is not free (R3b, R4); no weight holds what a part is made of while another
            weight can follow
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",
     .steps = {Primitive::kMerge},
-    .matches = above_split,
+    .matches = moves_below_split,
     .rewrite = rewrite,
 };
 

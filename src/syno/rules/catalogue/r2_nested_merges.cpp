@@ -4,13 +4,13 @@
 namespace syno {
 namespace {
 
-// Pieces of an unordered iterator are left alone: R5b may have exchanged them.
+// Free pieces are left alone: R4b and R5b order them.
 bool matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kMerge ||
-      !is_unshared(c.graph, c.step.in[0], Primitive::kMerge))
+      !is_unshared(c.graph, c.step.in[0], Primitive::kMerge) ||
+      c.graph.coordinate(c.step.in[0]).free != kNotFree)
     return false;
-  const Step& outer = *c.graph.producer(c.step.in[0]);
-  return outer.out[1] == c.step.in[0] && !is_unordered_iterator(c.graph, outer.in[0]);
+  return c.graph.producer(c.step.in[0])->out[1] == c.step.in[0];
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -39,7 +39,7 @@ const Rule kNestedMerges{
     .doc =
         R"(What:      merging the remainder of a Merge again is merging by the small block first and then the quotient
 Why:       with block M and then B of the remainder: i/M, (i%M)/B, i%B; and (i/B)/(M/B) = i/M, (i/B)%(M/B) = (i%M)/B
-When:      no weight holds the remainder, and the dimension is not unordered (R5b orders its pieces)
+When:      no weight holds the remainder, and it is not free (R4b and R5b order free pieces)
 Soundness: exact
 Status:    stable since 0.1
 Example:   merge(i, s*k) then merge(i%(s*k), k) is refused; merge(i, k) then merge(i/k, s) is kept)",

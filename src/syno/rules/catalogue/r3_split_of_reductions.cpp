@@ -1,22 +1,26 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/free_region.h"
 
 namespace syno {
 namespace {
 
 bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kSplit &&
-         is_unshared(c.graph, c.step.in[0], Primitive::kReduce) &&
-         is_unshared(c.graph, c.step.in[1], Primitive::kReduce);
+  if (c.step.primitive != Primitive::kSplit) return false;
+  const Coordinate& major = c.graph.coordinate(c.step.in[0]);
+  const Coordinate& minor = c.graph.coordinate(c.step.in[1]);
+  return major.free == kFreeReduction && minor.free == kFreeReduction &&
+         major.weights == minor.weights;
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const std::size_t first = step_of(c.graph, c.step.in[0]);
-  const std::size_t second = step_of(c.graph, c.step.in[1]);
-  Rebuild rebuild(c);
-  rebuild.add(Step::reduce(c.graph.extent(c.step.in[0]) * c.graph.extent(c.step.in[1])));
-  rebuild.copy_all_but({first, second});
-  return rebuild.graph();
+  const Graph refused = whole(c);
+  return with_reduces(refused, free_region(refused, refused.steps().back().out[0]), c.guard);
+}
+
+std::optional<Graph> merged_rewrite(const RuleContext& c) {
+  const Graph refused = whole(c);
+  return with_ascending_merges(c.spec, refused, free_region(refused, refused.steps().back().out[0]),
+                               c.guard);
 }
 
 }  // namespace
@@ -25,15 +29,33 @@ const Rule kSplitOfReductions{
     .id = "R3b",
     .name = "split-of-reductions",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      a Split of two Reduces that no weight holds is one Reduce of the product
-Why:       |r2|*r1 + r2 runs over every value below |r1|*|r2| once
-When:      no weight holds either Reduce
-Soundness: exact
+    .doc =
+        R"(What:      a Split of two Reduces, or free pieces of some, is one Reduce of the product; so is every other free
+           piece of them
+Why:       |r2|*r1 + r2 runs over every value below |r1|*|r2| once; weights that hold both are relabelled
+When:      the same weights hold something of both; the Reduces that stand for the pieces cost no more budget
+Soundness: exact (E1)
 Status:    stable since 0.1
 Example:   split(r:[C_in/s], q:[s]) is refused, reduce C_in is kept)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+};
+
+const Rule kSplitOfReductionPieces{
+    .id = "R3c",
+    .name = "split-of-reduction-pieces",
+    .kind = RuleKind::kExact,
+    .doc =
+        R"(What:      a Split of two free pieces of Reduces is one Reduce merged into what is left
+Why:       free pieces run over all their values independently, however they were made
+When:      R3b does not fire, for want of budget, and fewer Merges make pieces of the same sizes
+Soundness: exact (E1)
+Status:    stable since 0.2
+Example:   merge(r, s) -> q, m; split(m, q) is refused, r is kept)",
+    .steps = {Primitive::kSplit},
+    .matches = matches,
+    .rewrite = merged_rewrite,
 };
 
 }  // namespace syno

@@ -20,13 +20,40 @@ TEST(SplitOfReductions, LeavesOtherCoordinatesAlone) {
   EXPECT_FALSE(refused(kSplitOfReductions, spec, "reduce s -> a\nsplit a o1 -> c"));
 }
 
-TEST(SplitOfReductions, LeavesReducesAloneThatAWeightHolds) {
+TEST(SplitOfReductions, LeavesReducesAloneThatAWeightTellsApart) {
   const Specification spec(roomy());
   for (const char* held : {"a:keep", "b:keep"}) {
     EXPECT_FALSE(refused(kSplitOfReductions, spec,
                          std::string("reduce s -> a\nreduce k -> b\ncontract o0:drop ") + held +
                              "\nsplit a b -> c"));
   }
+}
+
+TEST(SplitOfReductions, IsOneReduceForWeightsThatHoldBoth) {
+  const Specification spec(roomy());
+  const char* lines =
+      "reduce s -> a\nreduce k -> b\ncontract o0:drop a:keep b:keep\nsplit a b -> c";
+  EXPECT_TRUE(refused(kSplitOfReductions, spec, lines));
+  EXPECT_TRUE(keeps(kSplitOfReductions, spec, lines, "reduce k*s -> c\ncontract o0:drop c:keep"));
+}
+
+TEST(SplitOfReductions, TakesPiecesOfReducesToo) {
+  const Specification spec(roomy());
+  const char* lines = "reduce k*s -> r\nreduce k -> a\nmerge r s -> q m\nsplit m a -> c";
+  EXPECT_TRUE(refused(kSplitOfReductions, spec, lines));
+  EXPECT_TRUE(keeps(kSplitOfReductions, spec, lines, "reduce k -> q\nreduce k*s -> c"));
+}
+
+TEST(SplitOfReductionPieces, IsFewerMerges) {
+  SpecificationSource source = roomy();
+  source.limits.max_reductions = 1;
+  const Specification spec(source);
+  const char* swapped = "reduce C -> r\nmerge r s -> q m\nsplit m q -> c";
+  EXPECT_TRUE(refused(kSplitOfReductionPieces, spec, swapped));
+  EXPECT_TRUE(keeps(kSplitOfReductionPieces, spec, swapped, "reduce C -> r"));
+  const char* three = "reduce C -> r\nmerge r s -> q m\nmerge q k -> u v\nsplit m u -> c";
+  EXPECT_TRUE(refused(kSplitOfReductionPieces, spec, three));
+  EXPECT_TRUE(keeps(kSplitOfReductionPieces, spec, three, "reduce C -> r\nmerge r k -> u v"));
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/free_region.h"
 
 namespace syno {
 namespace {
 
+// Whether `id` is the iterator of an unordered dimension or a free piece of one.
+bool is_free_unordered(const Graph& graph, CoordinateId id) {
+  return graph.coordinate(id).free >= 0;
+}
+
 bool shift_matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShift && is_unordered_iterator(c.graph, c.step.in[0]);
+  return c.step.primitive == Primitive::kShift && is_free_unordered(c.graph, c.step.in[0]);
 }
 
 std::optional<Graph> shift_rewrite(const RuleContext& c) {
@@ -13,28 +18,21 @@ std::optional<Graph> shift_rewrite(const RuleContext& c) {
 }
 
 bool merge_matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kMerge && is_unordered_iterator(c.graph, c.step.in[0]) &&
-         c.graph.extent(c.step.in[0]) / c.step.size < c.step.size;
-}
-
-std::optional<Graph> merge_rewrite(const RuleContext& c) {
-  Graph graph = c.graph;
-  graph.apply(Step::merge(c.step.in[0], graph.extent(c.step.in[0]) / c.step.size));
-  return graph;
+  return c.step.primitive == Primitive::kMerge && is_free_unordered(c.graph, c.step.in[0]);
 }
 
 bool split_matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kSplit) return false;
-  const auto [i, j] = c.step.in;
-  return is_unshared(c.graph, i, Primitive::kMerge) && is_unshared(c.graph, j, Primitive::kMerge) &&
-         step_of(c.graph, i) == step_of(c.graph, j) &&
-         is_unordered_iterator(c.graph, c.graph.producer(i)->in[0]);
+  const Coordinate& major = c.graph.coordinate(c.step.in[0]);
+  const Coordinate& minor = c.graph.coordinate(c.step.in[1]);
+  return major.free >= 0 && major.free == minor.free && major.weights == minor.weights;
 }
 
-std::optional<Graph> split_rewrite(const RuleContext& c) {
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
-  return rebuild.graph();
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const Graph refused = whole(c);
+  const FreeRegion region = free_region(refused, refused.steps().back().out[0]);
+  if (has_ascending_merges(c.spec, refused, region)) return std::nullopt;
+  return with_ascending_merges(c.spec, refused, region, c.guard);
 }
 
 }  // namespace
@@ -43,9 +41,10 @@ const Rule kShiftOfUnordered{
     .id = "R5a",
     .name = "shift-of-unordered",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      a Shift of an iterator of an unordered output dimension is none
-Why:       it permutes the index of that dimension; weights that hold the iterator are relabelled
-When:      always
+    .doc =
+        R"(What:      a Shift of an iterator of an unordered output dimension, or of a free piece of one, is none
+Why:       it permutes the index of that dimension; weights that hold the coordinate are relabelled
+When:      the coordinate is free: made of the iterator by one-to-one views
 Soundness: exact (E4 and E3)
 Status:    stable since 0.1
 Example:   shift(o:[C_out: unordered], 1) is refused)",
@@ -59,15 +58,16 @@ const Rule kMergeOrderOfUnordered{
     .id = "R5b",
     .name = "merge-order-of-unordered",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      an unordered iterator is merged by one of the blocks B and N/B only
-Why:       exchanging quotient and remainder permutes the index of the dimension
-When:      the quotient comes before the block in the order of sizes
+    .doc =
+        R"(What:      the pieces of an unordered iterator are made by merging quotients with ascending blocks only
+Why:       exchanging pieces permutes the index of the dimension; weights that hold the iterator hold all pieces
+When:      always
 Soundness: exact (E4)
 Status:    stable since 0.1
 Example:   of merge(o, g) and merge(o, g^-1*C_out) one is kept)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
-    .rewrite = merge_rewrite,
+    .rewrite = rewrite,
 };
 
 const Rule kSplitOfUnorderedPieces{
@@ -75,16 +75,16 @@ const Rule kSplitOfUnorderedPieces{
     .name = "split-of-unordered-pieces",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      the two pieces of an unordered iterator, split back together in any order, are the iterator
+        R"(What:      two pieces of one unordered iterator, split together in any order, are a piece that fewer Merges make,
+           or the iterator itself
 Why:       the result permutes the index of the dimension
-When:      no weight holds either piece
+When:      the same weights hold something of both
 Soundness: exact (E4)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; split(m, q) is refused (a channel shuffle of the output))",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
-    .rewrite = split_rewrite,
-    .drops_steps = true,
+    .rewrite = rewrite,
 };
 
 }  // namespace syno

@@ -22,10 +22,33 @@ TEST(ShiftOfUnordered, IsNoneForAWeightThatHoldsTheIterator) {
   EXPECT_TRUE(keeps(kShiftOfUnordered, spec, lines, "contract o0:keep o1:keep"));
 }
 
-TEST(ShiftOfUnordered, LeavesOrderedDimensionsAndPiecesAlone) {
+TEST(ShiftOfUnordered, IsNoneForAPiece) {
+  const Specification spec(roomy());
+  for (const char* piece : {"q", "m"}) {
+    const std::string shift = "\nshift " + std::string(piece) + " 1 -> c";
+    const std::string merge = "merge o0 s -> q m";
+    EXPECT_TRUE(refused(kShiftOfUnordered, spec, merge + shift));
+    EXPECT_TRUE(refused(kShiftOfUnordered, spec, merge + "\ncontract q:keep m:keep" + shift));
+    EXPECT_TRUE(keeps(kShiftOfUnordered, spec, merge + shift, merge));
+  }
+}
+
+TEST(ShiftOfUnordered, IsNoneForAPieceOfWhatAWeightHolds) {
+  const Specification spec(roomy());
+  const char* above = "contract o0:keep o1:keep\nmerge o0 s -> q m";
+  const std::string lines = std::string(above) + "\nshift m 1 -> c";
+  EXPECT_TRUE(refused(kShiftOfUnordered, spec, lines));
+  EXPECT_TRUE(keeps(kShiftOfUnordered, spec, lines, above));
+}
+
+TEST(ShiftOfUnordered, LeavesOrderedDimensionsAndMixturesAlone) {
   const Specification spec(roomy());
   EXPECT_FALSE(refused(kShiftOfUnordered, spec, "shift o1 1 -> c"));
-  EXPECT_FALSE(refused(kShiftOfUnordered, spec, "merge o0 s -> q m\nshift m 1 -> c"));
+  EXPECT_FALSE(refused(kShiftOfUnordered, spec, "split o0 o1 -> c\nshift c 1 -> d"));
+  EXPECT_FALSE(
+      refused(kShiftOfUnordered, spec,
+              "merge o0 s -> q m\ncontract q:keep o1:keep\nsplit m q -> c\nshift c 1 -> d"))
+      << "the weight tells the pieces apart";
 }
 
 TEST(MergeOrderOfUnordered, KeepsOneOfTwoBlocks) {
@@ -63,7 +86,14 @@ TEST(SplitOfUnorderedPieces, LeavesOrderedDimensionsAlone) {
   EXPECT_FALSE(refused(kSplitOfUnorderedPieces, spec, "merge o1 s -> q m\nsplit m q -> c"));
 }
 
-TEST(SplitOfUnorderedPieces, LeavesPiecesAloneThatAWeightHolds) {
+TEST(SplitOfUnorderedPieces, IsRefusedWhereTheSameWeightsHoldBoth) {
+  const Specification spec(roomy());
+  const char* lines = "merge o0 s -> q m\ncontract o1:drop q:keep m:keep\nsplit m q -> c";
+  EXPECT_TRUE(refused(kSplitOfUnorderedPieces, spec, lines));
+  EXPECT_TRUE(keeps(kSplitOfUnorderedPieces, spec, lines, "contract o1:drop o0:keep"));
+}
+
+TEST(SplitOfUnorderedPieces, LeavesPiecesAloneThatAWeightTellsApart) {
   const Specification spec(roomy());
   EXPECT_FALSE(refused(kSplitOfUnorderedPieces, spec,
                        "merge o0 s -> q m\ncontract o1:drop q:keep\nsplit m q -> c"));

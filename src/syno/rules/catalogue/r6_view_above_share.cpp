@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
 
@@ -41,44 +44,67 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   return rebuild.graph();
 }
 
-bool pieces_match(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kShare) return false;
-  for (const SharedDim& a : c.step.dims) {
-    for (const SharedDim& b : c.step.dims) {
-      if (a.coordinate >= b.coordinate || a.role != ShareRole::kDrop || b.role != ShareRole::kDrop)
-        continue;
-      const Step* step = c.graph.producer(a.coordinate);
-      if (step != nullptr && step->primitive == Primitive::kMerge && step->out[1] == b.coordinate)
-        return true;
-    }
-  }
-  return false;
-}
-
-std::optional<Graph> pieces_rewrite(const RuleContext& c) {
-  for (const SharedDim& a : c.step.dims) {
-    for (const SharedDim& b : c.step.dims) {
-      if (a.coordinate >= b.coordinate || a.role != ShareRole::kDrop || b.role != ShareRole::kDrop)
-        continue;
-      const Step* step = c.graph.producer(a.coordinate);
-      if (step == nullptr || step->primitive != Primitive::kMerge || step->out[1] != b.coordinate)
-        continue;
-      // An earlier weight may hold what was merged: then the whole is joined, not dropped.
-      const CoordinateId whole = step->in[0];
-      const ShareRole role = c.graph.share_count(whole) > 0 ? ShareRole::kJoin : ShareRole::kDrop;
-      Rebuild rebuild(c);
-      rebuild.copy_all_but({step_of(c.graph, a.coordinate)});
-      SharedDims dims{{rebuild.now(whole), role}};
-      for (const SharedDim& dim : c.step.dims) {
-        if (dim.coordinate != a.coordinate && dim.coordinate != b.coordinate) {
-          dims.push_back({rebuild.now(dim.coordinate), dim.role});
-        }
-      }
-      rebuild.add(Step::contract(std::move(dims)));
-      return rebuild.graph();
+// The Merge both of whose results the step takes out of the data, while the same weights hold them; or nothing.
+std::optional<std::size_t> merge_of_pieces(const RuleContext& c) {
+  for (const SharedDim& dim : c.step.dims) {
+    const Step* step = c.graph.producer(dim.coordinate);
+    if (dim.role == ShareRole::kKeep || step == nullptr || step->primitive != Primitive::kMerge ||
+        step->out[0] != dim.coordinate ||
+        c.graph.coordinate(step->out[0]).weights != c.graph.coordinate(step->out[1]).weights)
+      continue;
+    for (const SharedDim& other : c.step.dims) {
+      if (other.role != ShareRole::kKeep && other.coordinate == step->out[1])
+        return step_of(c.graph, dim.coordinate);
     }
   }
   return std::nullopt;
+}
+
+bool pieces_match(const RuleContext& c) {
+  return c.step.primitive == Primitive::kShare && merge_of_pieces(c);
+}
+
+// The weights take what was merged. A rotation of that is seen by weights alone, so it goes as well.
+std::optional<Graph> pieces_rewrite(const RuleContext& c) {
+  const std::optional<std::size_t> merge = merge_of_pieces(c);
+  if (!merge) return std::nullopt;
+  const auto [quotient, remainder] = c.graph.steps()[*merge].out;
+  CoordinateId taken = c.graph.steps()[*merge].in[0];
+  InlineVector<std::size_t, 4> rotations;
+  while (const Step* step = c.graph.producer(taken)) {
+    if (step->primitive != Primitive::kShift) break;
+    rotations.push_back(step_of(c.graph, taken));
+    taken = step->in[0];
+  }
+  Rebuild rebuild(c);
+  const auto with_whole = [&](const Step& step) {
+    SharedDims dims;
+    for (const SharedDim& dim : step.dims) {
+      if (dim.coordinate == remainder) continue;
+      const CoordinateId now = rebuild.now(dim.coordinate == quotient ? taken : dim.coordinate);
+      // An earlier weight may hold what was merged: then it is joined, not dropped.
+      const ShareRole role = dim.role == ShareRole::kKeep           ? ShareRole::kKeep
+                             : rebuild.graph().share_count(now) > 0 ? ShareRole::kJoin
+                                                                    : ShareRole::kDrop;
+      dims.push_back({now, role});
+    }
+    return Step::contract(std::move(dims));
+  };
+  for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
+    const Step& step = c.graph.steps()[s];
+    const bool holds = std::any_of(step.dims.begin(), step.dims.end(), [&](const SharedDim& dim) {
+      return dim.coordinate == quotient;
+    });
+    if (std::find(rotations.begin(), rotations.end(), s) != rotations.end()) {
+      rebuild.rename(step.out[0], rebuild.now(step.in[0]));
+    } else if (holds) {
+      rebuild.add(with_whole(step));
+    } else if (s != *merge) {
+      rebuild.copy(s);
+    }
+  }
+  rebuild.add(with_whole(c.step));
+  return rebuild.graph();
 }
 
 }  // namespace
@@ -103,9 +129,10 @@ const Rule kDroppedPieces{
     .id = "R6b",
     .name = "dropped-pieces",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      a weight that drops both results of a Merge drops what was merged
-Why:       the pair (i div B, i mod B) as weight index is i relabelled
-When:      no other weight holds either piece
+    .doc =
+        R"(What:      weights that take both results of a Merge out of the data take what was merged, without its rotations
+Why:       the pair (i div B, i mod B) as weight index is i relabelled, and so is a rotation of i
+When:      every weight holds both pieces or none
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; contract(q drop, m drop) is refused; contract(o drop) is kept)",

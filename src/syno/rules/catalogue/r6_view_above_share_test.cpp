@@ -54,6 +54,27 @@ TEST(DroppedPieces, JoinAWholeThatAnEarlierWeightHolds) {
       keeps(kDroppedPieces, spec, lines, "contract o0:drop o1:keep\ncontract o1:join o2:keep"));
 }
 
+TEST(DroppedPieces, AreTheWholeWithoutItsRotations) {
+  const Specification spec(roomy());
+  const char* lines = "shift o2 1 -> d\nmerge d s -> q m\ncontract q:drop m:drop o0:keep";
+  EXPECT_TRUE(refused_under_restrictions(kDroppedPieces, spec, lines));
+  EXPECT_TRUE(keeps(kDroppedPieces, spec, lines, "contract o2:drop o0:keep"));
+}
+
+TEST(DroppedPieces, AreTheWholeForAllWeightsThatHoldBoth) {
+  const Specification spec(roomy());
+  const char* lines =
+      "reduce k -> r\nmerge o1 s -> q m\ncontract o0:drop q:keep m:keep r:keep\n"
+      "contract q:join m:join o2:keep r:join";
+  EXPECT_TRUE(refused(kDroppedPieces, spec, lines));
+  EXPECT_TRUE(keeps(kDroppedPieces, spec, lines,
+                    "reduce k -> r\ncontract o0:drop o1:keep r:keep\n"
+                    "contract o1:join o2:keep r:join"));
+  EXPECT_FALSE(
+      refused(kDroppedPieces, spec,
+              "merge o1 s -> q m\ncontract o0:drop m:keep\ncontract q:drop m:join o2:keep"));
+}
+
 TEST(DroppedPieces, NeedBothPiecesOfOneMerge) {
   const Specification spec(roomy());
   EXPECT_FALSE(refused(kDroppedPieces, spec, "merge o1 s -> q m\ncontract q:drop m:keep"));
@@ -64,10 +85,10 @@ TEST(DroppedPieces, NeedBothPiecesOfOneMerge) {
 
 TEST(DroppedPieces, StayWhereARestrictionLeavesTheWholeOut) {
   const Specification spec(roomy());
-  const char* lines = "shift o1 1 -> c\nmerge c s -> q m\ncontract q:drop m:drop o2:keep";
+  const char* lines = "split o1 o0 -> c\nmerge c s -> q m\ncontract q:drop m:drop o2:keep";
   EXPECT_TRUE(refused(kDroppedPieces, spec, lines));
   EXPECT_FALSE(refused_under_restrictions(kDroppedPieces, spec, lines))
-      << "R8: a rotated coordinate does not leave the data";
+      << "R8: the result of a Split does not leave the data";
 }
 
 }  // namespace
