@@ -156,20 +156,64 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
   return (map.reductions & ~data & ~twice) != 0 ? reason::kWastedReduce : reason::kNone;
 }
 
+namespace {
+
+// From the coordinates that weights hold back to what follows from them: both parts of a Split from its result, what was
+// rotated or scaled, and what was merged from both results. `node(id)` has kind, a and b; what a node uses stands before
+// it.
+template <class Node, class Known, class Learn>
+void follow_back(int count, Node node, Known known, Learn learn) {
+  std::vector<bool> quotient_known(static_cast<std::size_t>(count), false);
+  std::vector<bool> remainder_known(static_cast<std::size_t>(count), false);
+  for (int id = count; id-- > 0;) {
+    if (!known(id)) continue;
+    const auto& now = node(id);
+    switch (now.kind) {
+      case ExpressionKind::kMixed:
+        learn(now.a);
+        learn(now.b);
+        break;
+      case ExpressionKind::kRotated:
+      case ExpressionKind::kScaled: learn(now.a); break;
+      case ExpressionKind::kQuotient:
+      case ExpressionKind::kRemainder: {
+        const auto of = static_cast<std::size_t>(now.a);
+        (now.kind == ExpressionKind::kQuotient ? quotient_known : remainder_known)[of] = true;
+        if (quotient_known[of] && remainder_known[of]) learn(now.a);
+        break;
+      }
+      case ExpressionKind::kWindow:
+      case ExpressionKind::kIterator:
+      case ExpressionKind::kReduction: break;
+    }
+  }
+}
+
+}  // namespace
+
 CoordinateMask pooled_reductions(const CompactMap& map) {
-  CoordinateMask seen = 0;
-  for_each_bit(map.shared, [&](int id) { seen |= map.depends[static_cast<std::size_t>(id)]; });
-  return map.reductions & ~seen;
+  CoordinateMask known = map.shared;
+  follow_back(
+      static_cast<int>(map.count),
+      [&](int id) -> const CompactMap::Node& { return map.nodes[static_cast<std::size_t>(id)]; },
+      [&](int id) { return (known >> id & 1) != 0; }, [&](int id) { known |= coordinate_bit(id); });
+  return map.reductions & ~known;
 }
 
 Size pooling_size(const Operator& op) {
-  const WasteFinder finder(op);
+  const AccessMap map = make_access_map(op);
+  std::vector<bool> known(map.expressions.size(), false);
+  for (const auto& weight : map.weights) {
+    for (const CoordinateId id : weight) known[static_cast<std::size_t>(id)] = true;
+  }
+  follow_back(
+      static_cast<int>(known.size()),
+      [&](int id) -> const Expression& { return map.expressions[static_cast<std::size_t>(id)]; },
+      [&](int id) { return known[static_cast<std::size_t>(id)]; },
+      [&](int id) { known[static_cast<std::size_t>(id)] = true; });
   Size product;
-  for (const CoordinateId reduction : finder.map().reductions) {
-    bool seen = false;
-    for (std::size_t t = 0; t < finder.map().weights.size(); ++t)
-      seen = seen || finder.weight_sees(t, reduction);
-    if (!seen) product = product * finder.map().at(reduction).extent;
+  for (const CoordinateId reduction : map.reductions) {
+    if (!known[static_cast<std::size_t>(reduction)]) product = product * map.at(reduction).extent;
   }
   return product;
 }

@@ -37,7 +37,9 @@ std::vector<Refusal> wasted_steps(const Operator& op);
 /// The reason of the first of them; kNone when there is none.
 Reason first_wasted_step(const Graph& graph, const CompactMap& map);
 
-/// The product of the reductions that no weight sees: how many data elements are summed before any weight.
+/// The product of the reductions that the indices of the weights do not tell: so many data elements are summed with one
+/// and the same weight. A weight tells a Reduce when it holds it, what Splits, Shifts and Strides made of it, or both
+/// results of a Merge of that.
 Size pooling_size(const Operator& op);
 /// Those reductions.
 CoordinateMask pooled_reductions(const CompactMap& map);

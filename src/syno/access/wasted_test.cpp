@@ -121,15 +121,15 @@ TEST(Wasted, AnAbsorbedWeightReallyIs) {
   EXPECT_GT(checked, 100);
 }
 
-TEST(Wasted, PoolingCountsTheReductionsThatNoWeightSees) {
+TEST(Wasted, PoolingCountsTheReductionsThatNoWeightTells) {
   const auto size = [](std::string_view text) {
     const Operator op = Operator::parse(text);
     return pooling_size(op).text(*op.variables());
   };
   EXPECT_EQ(size(kConv2d.text), "1");
   EXPECT_EQ(size(kPooledConv.text), "s^2");
-  // The weights see q in 07795 through p, and r in Operator 1 through the channel.
-  EXPECT_EQ(size(kOperator07795.text), "1");
+  // A weight sees q in 07795 through p, which does not tell it.
+  EXPECT_EQ(size(kOperator07795.text), "s");
   EXPECT_EQ(size(kOperator1.text), "1");
 }
 
