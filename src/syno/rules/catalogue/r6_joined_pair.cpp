@@ -32,7 +32,8 @@ bool matches(const RuleContext& c) {
 std::optional<Graph> rewrite(const RuleContext& c) {
   const std::optional<Pair> pair = joined_pair(c);
   if (!pair) return std::nullopt;
-  const auto [a, b] = *pair;
+  const CoordinateId a = pair->first;
+  const CoordinateId b = pair->second;
   Rebuild rebuild(c);
   const CoordinateId whole =
       rebuild.add(Step::reduce(c.graph.extent(a) * c.graph.extent(b))).out[0];
