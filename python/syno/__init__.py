@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._core import __version__
 from syno._errors import InternalError, UserError
+from syno.explanation import explain, why_not
 from syno.operator import Operator
 from syno.sampler import Sampler
 from syno.space import Space
@@ -39,6 +40,7 @@ __all__ = [
     "UserError",
     "__version__",
     "conv2d",
+    "explain",
     "layer_report",
     "linear",
     "replace",
@@ -46,6 +48,7 @@ __all__ = [
     "search",
     "slots",
     "substitute",
+    "why_not",
 ]
 
 

@@ -479,6 +479,16 @@ def rule_doc_parts(rule: str) -> list[tuple[str, str]]:
     (heading, text) of a rule's doc, by id or name. UserError that lists the rules.
     """
 
+def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]:
+    """
+    How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
+    """
+
+def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = 20000, max_seconds: float = 10.0) -> dict[str, Any]:
+    """
+    What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
+    """
+
 def formula(op: Operator) -> str:
     """The operator in index notation, one line."""
 

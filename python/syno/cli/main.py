@@ -15,6 +15,8 @@ COMMANDS = {
     "sample": ("syno.cli.sample", "Draw operators of a specification without training them."),
     "enumerate": ("syno.cli.enumerate", "List all operators of a specification, and count them."),
     "show": ("syno.cli.show", "Print one operator: formula, steps, cost, drawing."),
+    "explain": ("syno.cli.explain", "Print how a search builds an operator, and what it uses."),
+    "why-not": ("syno.cli.why_not", "Print what keeps an operator out, and what would admit it."),
     "verify": ("syno.cli.verify", "Check an operator's generated code against the interpreter."),
     "export": ("syno.cli.export", "Write an operator as code that runs without Syno."),
     "rules": ("syno.cli.rules", "What the rules of the search refuse, and why nothing is lost."),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from syno import Operator, Specification
 
 _KEY = re.compile(r"[0-9a-f]{4,32}")
+# An index formula, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
+_FORMULA = re.compile(r"\w\s*\[[^\]]*\]\s*=|=\s*sum\s*\(")
 # Sizes tried for an example: small variables begin with a small letter.
 _LARGE = (64, 28, 32, 56, 96, 48, 8)
 _SMALL = (3, 2, 4, 7, 8, 32)
@@ -33,13 +35,34 @@ def chosen_specification(
 
     if preset is not None:
         return Specification.preset(preset)
-    if store is None or not (op == "-" or Path(op).is_file()):
+    named = op != "-" and not op.lstrip().startswith(("{", "syno ")) and not is_file(Path(op))
+    if store is None or named:
         return None
     from syno.report.asked import read_specification
     from syno.store import Store
 
     with Store.open(store, read_only=True) as opened:
         return read_specification(opened.study(study).specification)
+
+
+def explained_specification(
+    op: str, *, store: str | None, study: str | None, **named: Any
+) -> Specification:
+    """The specification that the options name, or that the operator of a store was found under.
+
+    UserError that says how to name one.
+    """
+    from syno.cli import options
+
+    given = options.named_specification(**named)
+    if given is not None:
+        return given
+    if store is not None:
+        found = chosen_specification(op, preset=None, store=store, study=study)
+        found = found or load_operator(op, store=store, study=study).specification
+        if found is not None:
+            return found
+    return options.required_specification(**named)
 
 
 def command_line(words: str, **options: str | None) -> str:
@@ -101,9 +124,13 @@ def _example(operator: Operator, values: dict[str, int], missing: Sequence[str])
 
 
 def load_operator(
-    op: str, *, store: str | None, study: str | None, specification: Specification | None
+    op: str,
+    *,
+    store: str | None,
+    study: str | None,
+    specification: Specification | None = None,
 ) -> Operator:
-    """The operator that `op` names. UserError when it names none or several.
+    """The operator that `op` names or spells out. UserError when it names none or several.
 
     An operator from a store comes with its study's specification unless another is given, which
     must know all its variables.
@@ -126,9 +153,18 @@ def _found(
     op: str, *, store: str | None, study: str | None, specification: Specification | None
 ) -> Operator:
     if op == "-":
-        return _read(sys.stdin.read(), "standard input", specification)
+        return _read(_standard_input(), "standard input", specification)
+    if op.lstrip().startswith(("{", "syno ")):
+        return _read(op, "the operator on the command line", specification)
+    if _FORMULA.search(op):
+        raise UserError(
+            "formulas in index notation are printed, they cannot be read yet\n"
+            "  expected: an operator's text or JSON, a file with it, or - for standard input\n"
+            f"  got: {op}\n"
+            "  what to do: write the steps, as `syno sample --text` does"
+        )
     path = Path(op)
-    if path.is_file():
+    if is_file(path):
         try:
             return _read(path.read_text(encoding="utf-8"), str(path), specification)
         except (OSError, UnicodeDecodeError) as error:
@@ -145,6 +181,21 @@ def _found(
         "  expected: a file with an operator's text or JSON, - for standard input,\n"
         "            or at least 4 hexadecimal digits of a key together with --store URL"
     )
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UserError(f"cannot read the operator from standard input: {error}") from error
 
 
 def _read(text: str, where: str, specification: Specification | None) -> Operator:

@@ -303,6 +303,11 @@ operand_options = _stacked(
     ),
 )
 
+found_options = _stacked(
+    click.option("--store", metavar="URL", help="Where to look for a key, or for a specification."),
+    study_option,
+)
+
 bindings_option = click.option(
     "--binding",
     "bindings",

@@ -8,32 +8,6 @@
 namespace syno {
 namespace {
 
-std::string step_text(const Graph& graph, const Step& step) {
-  const PrimitiveInfo& info = primitive_info(step.primitive);
-  const Variables& variables = *graph.variables();
-  std::string text(info.name);
-  for (int j = 0; j < info.consumes; ++j)
-    text += " " + graph.name(step.in[static_cast<std::size_t>(j)]);
-  switch (step.primitive) {
-    case Primitive::kMerge:
-    case Primitive::kStride:
-    case Primitive::kReduce: text += " " + step.size.text(variables); break;
-    case Primitive::kShift: text += " " + std::to_string(step.amount); break;
-    case Primitive::kUnfold: text += step.causal ? " causal" : ""; break;
-    case Primitive::kShare:
-      for (const SharedDim& dim : step.dims) {
-        text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
-      }
-      break;
-    case Primitive::kSplit:
-    case Primitive::kExpand: break;
-  }
-  if (info.produces > 0) text += " ->";
-  for (int i = 0; i < info.produces; ++i)
-    text += " " + graph.name(step.out[static_cast<std::size_t>(i)]);
-  return text;
-}
-
 // A line of the text format: words, and where each began.
 struct Line {
   std::size_t number = 0;
@@ -250,6 +224,34 @@ class TextReader {
 };
 
 }  // namespace
+
+std::string step_text(const Graph& graph, const Step& step) {
+  const PrimitiveInfo& info = primitive_info(step.primitive);
+  const Variables& variables = *graph.variables();
+  std::string text(info.name);
+  for (int j = 0; j < info.consumes; ++j)
+    text += " " + graph.name(step.in[static_cast<std::size_t>(j)]);
+  switch (step.primitive) {
+    case Primitive::kMerge:
+    case Primitive::kStride:
+    case Primitive::kReduce: text += " " + step.size.text(variables); break;
+    case Primitive::kShift: text += " " + std::to_string(step.amount); break;
+    case Primitive::kUnfold: text += step.causal ? " causal" : ""; break;
+    case Primitive::kShare:
+      for (const SharedDim& dim : step.dims) {
+        text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
+      }
+      break;
+    case Primitive::kSplit:
+    case Primitive::kExpand: break;
+  }
+  if (info.produces > 0 && step.out[0] != kNoCoordinate) {
+    text += " ->";
+    for (int i = 0; i < info.produces; ++i)
+      text += " " + graph.name(step.out[static_cast<std::size_t>(i)]);
+  }
+  return text;
+}
 
 std::string body_text(const Graph& graph, const Shape* input) {
   const Variables& variables = *graph.variables();

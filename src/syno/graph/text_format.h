@@ -13,6 +13,9 @@ namespace syno {
 inline constexpr std::string_view kOperatorHeader = "syno operator 1";
 inline constexpr std::string_view kGraphHeader = "syno graph 1";
 
+/// One step as a line, with the names that its coordinates have in `graph`; its results only where `step.out` names them.
+std::string step_text(const Graph& graph, const Step& step);
+
 /// The lines `out`, `in` (when there is an input) and one line a step, in the order of the graph.
 std::string body_text(const Graph& graph, const Shape* input);
 

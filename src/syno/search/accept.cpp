@@ -2,6 +2,7 @@
 
 #include "syno/access/quality.h"
 #include "syno/plan/plan.h"
+#include "syno/rules/docs.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
@@ -63,9 +64,8 @@ void check_steps(std::vector<RefusalReason>& found, const Graph& graph, const Sp
     const RuleContext context{spec, prefix, step};
     for (const Rule* rule : rules.rules()) {
       if (rule->kind != RuleKind::kRestriction || !refuses(*rule, context)) continue;
-      found.push_back(
-          {std::string(rule->id) + " " + std::string(rule->name),
-           std::string(trim(split_lines(rule->doc).front().substr(5))) + " (" + where + ")"});
+      found.push_back({std::string(rule->id) + " " + std::string(rule->name),
+                       rule_doc_parts(*rule).front().text + " (" + where + ")"});
     }
     prefix.apply(step);
   }
@@ -131,7 +131,7 @@ std::vector<RefusalReason> refusals(const Operator& op, const Specification& spe
     if (rule->kind == RuleKind::kRestriction && rule->refuses_match != nullptr &&
         rule->refuses_match(spec, local.graph(), local.input(), local.match()))
       found.push_back({std::string(rule->id) + " " + std::string(rule->name),
-                       std::string(trim(split_lines(rule->doc).front().substr(5)))});
+                       rule_doc_parts(*rule).front().text});
   }
   if (!spec.fit_suffices(fit_of(local, spec))) return found;
   for (RefusalReason& refusal : quality_and_cost_refusals(local, spec))
