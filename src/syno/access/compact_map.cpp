@@ -57,8 +57,8 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
         case Primitive::kShare: break;
       }
       if (node.kind != ExpressionKind::kReduction) {
-        node.a = static_cast<std::int8_t>(step->in[0]);
-        node.b = static_cast<std::int8_t>(step->in[1]);
+        node.a = step->in[0];
+        node.b = step->in[1];
       }
     }
     nodes[i] = node;
@@ -75,7 +75,7 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
   }
   rank = 0;
   for (const CoordinateId id : matched) {
-    match[rank++] = static_cast<std::int8_t>(id);
+    match[rank++] = id;
     data |= coordinate_bit(id);
   }
   return true;

@@ -21,8 +21,8 @@ struct CompactMap {
   struct Node {
     ExpressionKind kind = ExpressionKind::kIterator;
     bool causal = false;
-    std::int8_t a = kNoCoordinate;
-    std::int8_t b = kNoCoordinate;
+    CoordinateId a = kNoCoordinate;
+    CoordinateId b = kNoCoordinate;
     /// kRotated: the amount.
     std::int16_t amount = 0;
     ExtentTable::Number extent = 0;
@@ -38,7 +38,7 @@ struct CompactMap {
   CoordinateMask strides = 0;
   /// The coordinate of each input dimension, and all of them.
   std::size_t rank = 0;
-  std::array<std::int8_t, kMaxCoordinates> match;
+  std::array<CoordinateId, kMaxCoordinates> match;
   CoordinateMask data = 0;
   /// Coordinates in some weight.
   CoordinateMask shared = 0;

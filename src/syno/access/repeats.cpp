@@ -172,7 +172,7 @@ Profile normalised(const Profile& profile) {
 
 ComponentClasses component_classes(const Component& part, const Program& program,
                                    std::int64_t limit, std::int64_t most_work) {
-  const ComponentClasses undecided{false, false, {}, false};
+  ComponentClasses undecided{false, false, {}, false};
   if (!box(program, part.reductions, kMaxTerms)) return undecided;
   ComponentClasses result;
   if (told_by_one(part, program, std::min(most_work, kLittleWork))) return result;
