@@ -16,6 +16,8 @@ from syno.sampler import Sampler
 from syno.space import Space
 from syno.spec import Specification
 from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.tree import Partial, Tree
+from syno.walks import Walks, walk
 
 if TYPE_CHECKING:
     from syno.placeholder import Placeholder, slots
@@ -33,11 +35,14 @@ __all__ = [
     "InternalError",
     "LayerReport",
     "Operator",
+    "Partial",
     "Placeholder",
     "Sampler",
     "Space",
     "Specification",
+    "Tree",
     "UserError",
+    "Walks",
     "__version__",
     "conv2d",
     "explain",
@@ -48,6 +53,7 @@ __all__ = [
     "search",
     "slots",
     "substitute",
+    "walk",
     "why_not",
 ]
 

@@ -73,7 +73,7 @@ class Space:
         found when there is none.
         """
         off = tuple(rules_off)
-        _check_layers(specification)
+        check_layers(specification)
         for name, value, least in (
             ("depth", depth, 0),
             ("max_nodes", max_nodes, 1),
@@ -119,6 +119,10 @@ class Space:
 
     def __iter__(self) -> Iterator[Operator]:
         return (self[index] for index in range(len(self)))
+
+    def key_of(self, index: int) -> str:
+        """The semantic key of the operator with this index."""
+        return self._core.key(index)
 
     def depth_of(self, index: int) -> int:
         """Primitives of the operator with this index."""
@@ -267,7 +271,8 @@ class Space:
         )
 
 
-def _check_layers(specification: Any) -> None:
+def check_layers(specification: Any) -> None:
+    """UserError unless it is a specification with a layer."""
     if not isinstance(specification, Specification):
         raise UserError(f"expected a Specification, got {type(specification).__name__}")
     if specification.full_bindings:
