@@ -12,11 +12,12 @@ from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.explanation import explain, why_not
 from syno.operator import Operator
+from syno.rules import PartialGraph, Rule, rule
 from syno.sampler import Sampler
 from syno.space import Space
 from syno.spec import Specification
 from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
-from syno.tree import Partial, Tree
+from syno.tree import Tree, TreeNode
 from syno.walks import Walks, walk
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ __all__ = [
     "InternalError",
     "LayerReport",
     "Operator",
-    "Partial",
+    "PartialGraph",
     "Placeholder",
+    "Rule",
     "Sampler",
     "Space",
     "Specification",
     "Tree",
+    "TreeNode",
     "UserError",
     "Walks",
     "__version__",
@@ -50,6 +53,7 @@ __all__ = [
     "linear",
     "replace",
     "resume",
+    "rule",
     "search",
     "slots",
     "substitute",

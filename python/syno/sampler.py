@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import Rule, added_rules, rule_set
 from syno.space import Space
 from syno.spec import Binding, Specification
-from syno.tree import Partial, Tree
+from syno.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
     from torch import nn
@@ -31,6 +31,7 @@ class Sampler:
     seed: of the draws. The same specification, budget and seed give the same operators.
     max_nodes: how many partial graphs the enumeration visits, over all depths.
     rules_off: rules that are not asked, by id or name (`syno rules list`).
+    rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
     progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
 
     The operators are enumerated at the first use, by iterative deepening: all those of the largest
@@ -50,13 +51,14 @@ class Sampler:
         bindings: Iterable[Binding | str] | None = None,
         max_nodes: int = 30_000,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         progress: Progress | None = None,
         **limits: Any,
     ) -> None:
         if bindings is not None:
             limits["bindings"] = bindings
         specification = Specification(input, output, primary, coefficient, **limits)
-        self._start(specification, net, seed, max_nodes, rules_off, progress)
+        self._start(specification, net, seed, max_nodes, rules_off, rules, progress)
 
     @classmethod
     def from_specification(
@@ -67,6 +69,7 @@ class Sampler:
         seed: int = 0,
         max_nodes: int = 30_000,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         progress: Progress | None = None,
     ) -> Sampler:
         """A sampler of a specification.
@@ -77,7 +80,7 @@ class Sampler:
         if not isinstance(specification, Specification):
             raise UserError(f"expected a Specification, got {type(specification).__name__}")
         sampler = cls.__new__(cls)
-        sampler._start(specification, net, seed, max_nodes, rules_off, progress)
+        sampler._start(specification, net, seed, max_nodes, rules_off, rules, progress)
         return sampler
 
     def _start(
@@ -87,6 +90,7 @@ class Sampler:
         seed: int,
         max_nodes: int,
         rules_off: Iterable[str],
+        rules: Iterable[Rule],
         progress: Progress | None,
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
@@ -114,8 +118,8 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        self._rules_off = tuple(rules_off)
-        self._rules = rule_set(self._rules_off)
+        self._rules_off, self._added = tuple(rules_off), added_rules(rules)
+        self._rules = rule_set(self._rules_off, self._added)
         self._space: Space | None = None
         self._tree: Tree | None = None
         self._operators: list[Operator] | None = None
@@ -146,7 +150,9 @@ class Sampler:
             core = _core.list_space(
                 self._specification._core, self._rules, 0, self._max_nodes, progress=watch
             )
-            self._space = Space(core, self._specification, rules_off=self._rules_off)
+            self._space = Space(
+                core, self._specification, rules_off=self._rules_off, rules=self._added
+            )
         return self._space
 
     @property
@@ -167,17 +173,17 @@ class Sampler:
         return operators[self._draws.at(self._drawn - 1)]
 
     @property
-    def root(self) -> Partial:
-        """The partial graph that every operator begins with, for a search of one's own."""
+    def root(self) -> TreeNode:
+        """The empty graph that every operator begins with, for a search of one's own."""
         return self._rooted().root
 
-    def children(self, partial: Partial) -> list[Partial]:
+    def children(self, node: TreeNode) -> list[TreeNode]:
         """The partial graphs one step further from which an operator may be reached.
 
         Each knows its step, the operators that are complete there, a bound for the steps that are
         missing, and how many operators lie below: exactly, where the enumeration was exhausted.
         """
-        return self._rooted().children(partial)
+        return self._rooted().children(node)
 
     def statistics(self) -> dict[str, Any]:
         """What the enumeration met: operators, nodes, depth, and rejections by reason."""
@@ -205,7 +211,7 @@ class Sampler:
 
     def _rooted(self) -> Tree:
         if self._tree is None:
-            self._tree = Tree(self._specification, self.space, rules_off=self._rules_off)
+            self._tree = Tree(self.specification, self.space)
         return self._tree
 
     def _nodes(self) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import PartialGraph, Rule, added_rules, rule_set
 from syno.space import Space, check_layers
 from syno.spec import Specification
 
 
-class Partial:
-    """A partial graph of a tree. A value: equal when the graphs are, whatever the way to them."""
+class TreeNode:
+    """A partial graph in a tree. Nodes are equal when their graphs are, whatever the way there."""
 
     __slots__ = ("_core", "_tree")
 
@@ -28,9 +28,9 @@ class Partial:
         return self._core.step
 
     @property
-    def text(self) -> str:
-        """The graph, in canonical form."""
-        return self._core.text
+    def graph(self) -> PartialGraph:
+        """The partial graph itself."""
+        return PartialGraph(self._core.graph)
 
     @property
     def depth(self) -> int:
@@ -68,29 +68,29 @@ class Partial:
         return bool(self.operators)
 
     @property
-    def children(self) -> list[Partial]:
+    def children(self) -> list[TreeNode]:
         """The partial graphs one step further from which an operator may be reached."""
         return self._tree.children(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Partial) and self.mark == other.mark
+        return isinstance(other, TreeNode) and self.mark == other.mark
 
     def __hash__(self) -> int:
         return hash(self.mark)
 
     def __repr__(self) -> str:
         below = f"{self.count:,} operators" if self.count is not None else "not counted"
-        return f"<Partial of {self.depth} steps, {below}: {self.step or 'the root'}>"
+        return f"<TreeNode of {self.depth} steps, {below}: {self.step or 'the root'}>"
 
 
 class Tree:
     """The operators of a specification, reached step by step.
 
-    space: what is listed of the same specification. Where that is all of it, every partial graph
-    has one parent and an exact count: its own operators and the counts of its children add up to
-    it. Otherwise children are all steps that specification, rules and completion bound let pass; a
-    partial graph may be reached in several ways then (`mark` tells), counts are what is listed so
-    far, and an operator may be a repeat of one elsewhere (its key tells).
+    space: what is listed of the same specification; the tree has its rules then. Where that is all
+    of it, every node has one parent and an exact count: its own operators and the counts of its
+    children add up to it. Otherwise children are all steps that specification, rules and completion
+    bound let pass; a graph may be reached in several ways then (`mark` tells), counts are what is
+    listed so far, and an operator may be a repeat of one elsewhere (its key tells).
     """
 
     def __init__(
@@ -100,27 +100,36 @@ class Tree:
         *,
         depth: int = 0,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         bound: str = "full",
     ) -> None:
-        """depth: primitives in an operator; 0 takes the space's, or the specification's."""
+        """depth: primitives in an operator; 0 takes the space's, or the specification's.
+
+        rules_off, rules, bound: as in Space.listed; a space brings its rules.
+        """
         check_layers(specification)
-        off = tuple(rules_off)
+        off, added = tuple(rules_off), added_rules(rules)
         if space is not None:
             if not isinstance(space, Space):
                 raise UserError(f"expected a Space, got {type(space).__name__}")
-            if space.specification.key != specification.key or set(space.rules_off) != set(off):
+            if space.specification.key != specification.key:
                 raise UserError(
-                    "the space belongs to another specification or other rules\n"
-                    f"  expected: {specification!r}, rules_off={sorted(off)}\n"
-                    f"  got: {space.specification!r}, rules_off={sorted(space.rules_off)}"
+                    "the space belongs to another specification\n"
+                    f"  expected: {specification!r}      got: {space.specification!r}"
                 )
+            if off or added:
+                raise UserError(
+                    "both a space and rules are given\n"
+                    "  expected: rules where there is no space; a space brings its own"
+                )
+            off, added = space.rules_off, space.own_rules
             if depth == 0 and space.exhausted:
                 depth = space.depth_limit
         self._specification = specification
         self._space = space
         self._core = _core.Tree(
             specification._core,
-            rule_set(off),
+            rule_set(off, added),
             depth,
             None if space is None else space._core,
             bound,
@@ -132,26 +141,26 @@ class Tree:
         return self._core.exact
 
     @property
-    def root(self) -> Partial:
-        """The output's iterators, before the first step."""
-        return Partial(self._core.root(), self)
+    def root(self) -> TreeNode:
+        """The empty graph: the output's iterators."""
+        return TreeNode(self._core.root(), self)
 
-    def children(self, partial: Partial) -> list[Partial]:
+    def children(self, node: TreeNode) -> list[TreeNode]:
         """The partial graphs one step further, in a fixed order."""
-        self._check(partial)
-        return [Partial(child, self) for child in self._core.children(partial._core)]
+        self._check(node)
+        return [TreeNode(child, self) for child in self._core.children(node._core)]
 
-    def operators(self, partial: Partial) -> list[Operator]:
-        """The operators that are complete at the partial graph itself."""
-        self._check(partial)
+    def operators(self, node: TreeNode) -> list[Operator]:
+        """The operators that are complete at the node itself."""
+        self._check(node)
         return [
             Operator(found.op, self._specification, key=found.key)
-            for found in self._core.operators(partial._core)
+            for found in self._core.operators(node._core)
         ]
 
-    def _check(self, partial: Any) -> None:
-        if not isinstance(partial, Partial) or partial._tree is not self:
+    def _check(self, node: Any) -> None:
+        if not isinstance(node, TreeNode) or node._tree is not self:
             raise UserError(
-                "a partial graph of this tree is needed: its root, or a child of one\n"
-                f"  expected: a Partial of this tree      got: {partial!r}"
+                "a node of this tree is needed: its root, or a child of one\n"
+                f"  expected: a TreeNode of this tree      got: {node!r}"
             )

@@ -9,7 +9,7 @@ from typing import Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import Rule, rule_set
 from syno.space import check_layers
 from syno.spec import Specification
 
@@ -121,6 +121,7 @@ def walk(
     max_operators: int = 0,
     threads: int = 0,
     rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
     bound: str = "full",
     progress: WalkProgress | None = None,
 ) -> Walks:
@@ -135,7 +136,7 @@ def walk(
     depth: primitives in an operator; 0 takes the specification's max_depth.
     width: walkers in a flock. max_operators: ends after so many; 0 for no limit.
     threads: 0 for all cores; the result does not depend on it.
-    rules_off, bound: as in Space.listed.
+    rules_off, rules, bound: as in Space.listed.
     progress: called now and then with (walks, operators, coverage); False ends the walks.
     """
     check_layers(specification)
@@ -154,7 +155,7 @@ def walk(
             )
     core = _core.random_walks(
         specification._core,
-        rule_set(rules_off),
+        rule_set(rules_off, rules),
         count,
         width,
         seconds,

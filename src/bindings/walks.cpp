@@ -72,7 +72,7 @@ void bind_walks(nb::module_& m) {
         "False ends them. The same for any number of threads.");
 
   nb::class_<TreeNode>(m, "TreeNode", "A partial graph in a tree search.")
-      .def_prop_ro("text", [](const TreeNode& node) { return graph_text(node.graph); })
+      .def_ro("graph", &TreeNode::graph)
       .def_prop_ro("depth", [](const TreeNode& node) { return node.graph.depth(); })
       .def_prop_ro("mark", [](const TreeNode& node) { return node.mark.hex(); })
       .def_ro("step", &TreeNode::step, "The step that led here, as the text format has it.")

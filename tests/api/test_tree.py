@@ -20,31 +20,31 @@ def space():
 
 
 def walk(tree):
-    """Every partial graph below the root, each once."""
+    """Every node graph below the root, each once."""
     todo, met = [tree.root], set()
     while todo:
-        partial = todo.pop()
-        if partial.mark in met:
+        node = todo.pop()
+        if node.mark in met:
             continue
-        met.add(partial.mark)
-        yield partial
-        todo += partial.children
+        met.add(node.mark)
+        yield node
+        todo += node.children
 
 
 def test_children_expand_to_the_listing_and_counts_add_up(space):
     tree = Tree(SPECIFICATION, space)
     assert tree.exact
-    partials = list(walk(tree))
-    assert len(partials) == space.counts()["nodes"]
-    operators = [o for p in partials for o in p.operators]
+    nodes = list(walk(tree))
+    assert len(nodes) == space.counts()["nodes"]
+    operators = [o for p in nodes for o in p.operators]
     assert sorted(o.key for o in operators) == sorted(o.key for o in space)
     assert tree.root.count == len(space)
-    for partial in partials:
-        below = sum(child.count for child in partial.children)
-        assert partial.count == below + len(partial.operators)
-        assert partial.complete == bool(partial.operators)
-        assert partial.depth + partial.least_steps <= 6 or not partial.count
-        assert not partial.complete or partial.least_steps == 0
+    for node in nodes:
+        below = sum(child.count for child in node.children)
+        assert node.count == below + len(node.operators)
+        assert node.complete == bool(node.operators)
+        assert node.depth + node.least_steps <= 6 or not node.count
+        assert not node.complete or node.least_steps == 0
 
 
 def test_live_steps_reach_the_same_operators(space):
@@ -52,9 +52,9 @@ def test_live_steps_reach_the_same_operators(space):
     assert not tree.exact
     assert tree.root.count is None
     assert tree.root.at_least == 0
-    partials = list(walk(tree))
-    assert {o.key for p in partials for o in p.operators} == {o.key for o in space}
-    assert len(partials) == space.counts()["nodes"]
+    nodes = list(walk(tree))
+    assert {o.key for p in nodes for o in p.operators} == {o.key for o in space}
+    assert len(nodes) == space.counts()["nodes"]
 
 
 def test_counts_are_lower_bounds_where_the_space_is_listed_in_part(space):
@@ -67,28 +67,29 @@ def test_counts_are_lower_bounds_where_the_space_is_listed_in_part(space):
 
 def test_a_sampler_leads_a_search_of_ones_own():
     sampler = Sampler.from_specification(SPECIFICATION)
-    partial = sampler.root
-    while not partial.complete:
-        partial = max(sampler.children(partial), key=lambda child: child.count)
-    operator = partial.operators[0]
+    node = sampler.root
+    while not node.complete:
+        node = max(sampler.children(node), key=lambda child: child.count)
+    operator = node.operators[0]
     assert isinstance(operator, Operator)
     assert operator.key in {o.key for o in sampler.operators}
     assert operator.refusals() == []
-    assert partial.step in partial.text
-    assert partial == next(p for p in walk(Tree(SPECIFICATION)) if p.mark == partial.mark)
-    assert "operators" in repr(partial)
-    assert len({partial, partial}) == 1
+    assert node.step in node.graph.text
+    assert node.graph.depth == node.depth
+    assert node == next(p for p in walk(Tree(SPECIFICATION)) if p.mark == node.mark)
+    assert "operators" in repr(node)
+    assert len({node, node}) == 1
 
 
 def test_mistakes_are_named(space):
     tree = Tree(SPECIFICATION, space)
-    with pytest.raises(UserError, match="a partial graph of this tree is needed"):
+    with pytest.raises(UserError, match="a node of this tree is needed"):
         tree.children(Tree(SPECIFICATION).root)
-    with pytest.raises(UserError, match="a partial graph of this tree is needed"):
+    with pytest.raises(UserError, match="a node of this tree is needed"):
         tree.operators("reduce k")
-    with pytest.raises(UserError, match="another specification or other rules"):
+    with pytest.raises(UserError, match="both a space and rules are given"):
         Tree(SPECIFICATION, space, rules_off=["R6a"])
-    with pytest.raises(UserError, match="another specification or other rules"):
+    with pytest.raises(UserError, match="belongs to another specification"):
         Tree(SPECIFICATION.with_changes(max_depth=7), space)
     with pytest.raises(UserError, match="expected a Space, got list"):
         Tree(SPECIFICATION, [])

@@ -15,7 +15,7 @@ from syno.report import format as fmt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syno import Operator, Specification
+    from syno import Operator, Rule, Specification
     from syno.space import Space
 
 # Partial graphs visited unless --max-nodes says otherwise; as in syno.space.
@@ -56,7 +56,7 @@ _SMALL = (
 @options.bindings_option
 @options.listing_options(_NODES)
 @options.max_seconds_option
-@options.rule_option
+@options.rule_options
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
@@ -96,6 +96,7 @@ def command(
     threads: int | None,
     bound: str,
     rules_off: list[str],
+    rules: list[Rule],
     file: Path | None,
     resume: bool,
     draw: int | None,
@@ -125,12 +126,12 @@ def command(
             "  expected: --draw K, the number of operators to draw      got: --stratify alone"
         )
     specification = options.required_specification(**named)
-    before = _opened(file, resume, specification, rules_off)
+    before = _opened(file, resume, specification, rules_off, rules)
     budget = {"max_nodes": max_nodes, "max_memory": max_memory, "max_seconds": max_seconds or 0.0}
     started = time.monotonic()
     space, interrupted = _list(
         specification,
-        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off},
+        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off, "rules": rules},
         options.checked_depth(depth, specification),
         file,
         before,
@@ -139,7 +140,8 @@ def command(
     walked = None
     if (walks or walk_seconds) and not interrupted and not space.exhausted:
         settings: dict[str, Any] = {"depth": options.checked_depth(depth, specification)}
-        settings |= {"threads": threads or 0, "bound": bound, "rules_off": rules_off, "seed": seed}
+        settings |= {"threads": threads or 0, "bound": bound, "seed": seed}
+        settings |= {"rules_off": rules_off, "rules": rules}
         walked = beyond.walk(space, walks, walk_seconds, settings)
         interrupted = walked.interrupted
     drawn = space.draw(draw, seed, stratify, threads or 0) if draw else []
@@ -161,7 +163,11 @@ def command(
 
 
 def _opened(
-    file: Path | None, resume: bool, specification: Specification, rules_off: list[str]
+    file: Path | None,
+    resume: bool,
+    specification: Specification,
+    rules_off: list[str],
+    rules: list[Rule],
 ) -> Space | None:
     """What a file holds already; None for a new one. UserError where the two do not go together."""
     from syno.space import Space, check_writable
@@ -175,7 +181,7 @@ def _opened(
         return None
     check_writable(file)
     if resume:
-        return Space.load(file, specification, rules_off)
+        return Space.load(file, specification, rules_off, rules)
     if file.exists():
         raise UserError(
             f"the file '{file}' exists already\n"
@@ -232,6 +238,7 @@ def _as_json(
         "specification": {"key": specification.key, "fields": _fields(specification)},
         "rules": space.rules,
         "rules_off": list(space.rules_off),
+        "rules_added": list(space.rules_added),
         **counts,
         "complete_depth": space.complete_depth,
         "depth_limit": space.depth_limit,
