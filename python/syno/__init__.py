@@ -12,10 +12,13 @@ from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.explanation import explain, why_not
 from syno.operator import Operator
+from syno.rules import PartialGraph, Rule, rule
 from syno.sampler import Sampler
 from syno.space import Space
 from syno.spec import Specification
 from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.tree import Tree, TreeNode
+from syno.walks import Walks, walk
 
 if TYPE_CHECKING:
     from syno.placeholder import Placeholder, slots
@@ -33,11 +36,16 @@ __all__ = [
     "InternalError",
     "LayerReport",
     "Operator",
+    "PartialGraph",
     "Placeholder",
+    "Rule",
     "Sampler",
     "Space",
     "Specification",
+    "Tree",
+    "TreeNode",
     "UserError",
+    "Walks",
     "__version__",
     "conv2d",
     "explain",
@@ -45,9 +53,11 @@ __all__ = [
     "linear",
     "replace",
     "resume",
+    "rule",
     "search",
     "slots",
     "substitute",
+    "walk",
     "why_not",
 ]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno._errors import UserError
-from syno.cli import framework, listed, options, output, refused
+from syno.cli import beyond, framework, listed, options, output, refused
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syno import Operator, Specification
+    from syno import Operator, Rule, Specification
     from syno.space import Space
 
 # Partial graphs visited unless --max-nodes says otherwise; as in syno.space.
@@ -46,13 +46,17 @@ _SMALL = (
             "syno enumerate --preset paper/resnet18 --depth 5 --file r18.space --resume \\\n"
             "      --draw 10 --stratify macs",
         ),
+        (
+            "what fits the budget, then random walks to the full depth, and how much they cover",
+            "syno enumerate --preset paper/resnet18 --max-nodes 50000 --walks 2000",
+        ),
     ],
 )
 @options.specification_options
 @options.bindings_option
 @options.listing_options(_NODES)
 @options.max_seconds_option
-@options.rule_option
+@options.rule_options
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
@@ -69,6 +73,18 @@ _SMALL = (
     show_default=True,
     help="Spread --draw over quantiles of cost, or over multisets of primitives.",
 )
+@click.option(
+    "--walks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Where a budget ends the listing, go on with N guided random walks.",
+)
+@click.option(
+    "--walk-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="The same for so long. The result depends on the machine then.",
+)
 @options.stats_option
 @output.json_option
 @options.limit_options
@@ -80,11 +96,14 @@ def command(
     threads: int | None,
     bound: str,
     rules_off: list[str],
+    rules: list[Rule],
     file: Path | None,
     resume: bool,
     draw: int | None,
     seed: int,
     stratify: str,
+    walks: int | None,
+    walk_seconds: float | None,
     stats: bool,
     as_json: bool,
     **named: Any,
@@ -96,6 +115,9 @@ def command(
     when it connects the shapes; a structure is such a graph with a matching to the input, and
     passes all conditions; an operator stands for all structures with one semantic key.
 
+    With --walks, guided random walks go on to the full depth where a budget ended the listing. They
+    say which share of what they can find they have found, and estimate the number of structures.
+
     The exit code is 1 when there is no operator, 130 after Ctrl-C.
     """
     if stratify != "none" and draw is None:
@@ -104,34 +126,48 @@ def command(
             "  expected: --draw K, the number of operators to draw      got: --stratify alone"
         )
     specification = options.required_specification(**named)
-    before = _opened(file, resume, specification, rules_off)
+    before = _opened(file, resume, specification, rules_off, rules)
     budget = {"max_nodes": max_nodes, "max_memory": max_memory, "max_seconds": max_seconds or 0.0}
     started = time.monotonic()
     space, interrupted = _list(
         specification,
-        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off},
+        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off, "rules": rules},
         options.checked_depth(depth, specification),
         file,
         before,
     )
     seconds = time.monotonic() - started
+    walked = None
+    if (walks or walk_seconds) and not interrupted and not space.exhausted:
+        settings: dict[str, Any] = {"depth": options.checked_depth(depth, specification)}
+        settings |= {"threads": threads or 0, "bound": bound, "seed": seed}
+        settings |= {"rules_off": rules_off, "rules": rules}
+        walked = beyond.walk(space, walks, walk_seconds, settings)
+        interrupted = walked.interrupted
     drawn = space.draw(draw, seed, stratify, threads or 0) if draw else []
     if as_json:
-        output.print_json(_as_json(space, before, seconds, drawn, file, stats=stats))
+        value = _as_json(space, before, seconds, drawn, file, stats=stats)
+        output.print_json(value | {"walks": None if walked is None else walked.as_json()})
     else:
         _print(space, before, seconds, drawn, stats=stats)
+        if walked is not None:
+            walked.print(draw or 0, seed)
     if file is not None:
         output.say(f"kept in {file}")
     if interrupted:
         return framework.INTERRUPTED
-    if not len(space):
+    if not len(space) and (walked is None or not walked.found):
         output.say(_nothing(space))
         return framework.NEGATIVE
     return framework.OK
 
 
 def _opened(
-    file: Path | None, resume: bool, specification: Specification, rules_off: list[str]
+    file: Path | None,
+    resume: bool,
+    specification: Specification,
+    rules_off: list[str],
+    rules: list[Rule],
 ) -> Space | None:
     """What a file holds already; None for a new one. UserError where the two do not go together."""
     from syno.space import Space, check_writable
@@ -145,7 +181,7 @@ def _opened(
         return None
     check_writable(file)
     if resume:
-        return Space.load(file, specification, rules_off)
+        return Space.load(file, specification, rules_off, rules)
     if file.exists():
         raise UserError(
             f"the file '{file}' exists already\n"
@@ -202,6 +238,7 @@ def _as_json(
         "specification": {"key": specification.key, "fields": _fields(specification)},
         "rules": space.rules,
         "rules_off": list(space.rules_off),
+        "rules_added": list(space.rules_added),
         **counts,
         "complete_depth": space.complete_depth,
         "depth_limit": space.depth_limit,
