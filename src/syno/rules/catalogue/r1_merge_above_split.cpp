@@ -33,9 +33,10 @@ bool undoes_split(const RuleContext& c) {
 }
 
 bool goes_around(const RuleContext& c) {
+  if (!above_split(c)) return false;
   CoordinateId minor = c.step.in[0];
   while (is_unshared(c.graph, minor, Primitive::kSplit)) minor = c.graph.producer(minor)->in[1];
-  if (minor == c.step.in[0] || !c.graph.reductions_only(minor) ||
+  if (!c.graph.reductions_only(minor) ||
       c.graph.reductions_only(c.step.in[0]))
     return false;
   const Size rest = c.step.size / c.graph.extent(minor);
