@@ -36,9 +36,7 @@ bool goes_around(const RuleContext& c) {
   if (!above_split(c)) return false;
   CoordinateId minor = c.step.in[0];
   while (is_unshared(c.graph, minor, Primitive::kSplit)) minor = c.graph.producer(minor)->in[1];
-  if (!c.graph.reductions_only(minor) ||
-      c.graph.reductions_only(c.step.in[0]))
-    return false;
+  if (!c.graph.reductions_only(minor) || c.graph.reductions_only(c.step.in[0])) return false;
   const Size rest = c.step.size / c.graph.extent(minor);
   return c.spec.legal(rest) && c.spec.fit_suffices(c.spec.fit(rest));
 }
