@@ -223,10 +223,10 @@ bool CompletionBound::out_of_reach(const Frontier& frontier, int steps) const {
     int droppable = 0;
     for (std::size_t i = 0; i < frontier.size; ++i) droppable += can_leave(frontier.pieces[i]);
     const int contractions = std::min<int>(steps, frontier.weights);
-    const int most = (contractions > 0 ? droppable : 0) + (steps - (contractions > 0 ? 1 : 0));
     // A merge makes two more that can be dropped, at the price of a step.
-    if (-missing > most + (contractions > 0 ? std::min<int>(steps, frontier.merges) : 0))
-      return true;
+    const int with_contraction =
+        contractions > 0 ? droppable + steps - 1 + std::min<int>(steps, frontier.merges) : 0;
+    if (-missing > std::max(steps, with_contraction)) return true;
   }
   return false;
 }
@@ -408,8 +408,10 @@ bool CompletionBound::try_contractions(const Frontier& frontier, int steps) {
           if (kind_of(now) == kHeldReduction) joined *= value;
         }
         const Limits& limits = spec_.limits();
-        const auto most = static_cast<double>(std::max(limits.max_dropped, limits.max_joined));
-        if (joined <= static_cast<double>(limits.max_joined) && dropped <= most)
+        // What is counted as dropped here may be a piece of reductions, which is joined.
+        const auto most = static_cast<double>(limits.max_dropped) *
+                          static_cast<double>(std::max<std::int64_t>(1, limits.max_joined));
+        if (joined <= static_cast<double>(limits.max_joined) && dropped * joined <= most)
           fit |= FitMask{1} << b;
       }
       if (!spec_.fit_suffices(fit)) continue;
@@ -421,10 +423,12 @@ bool CompletionBound::try_contractions(const Frontier& frontier, int steps) {
 
 // A Reduce that no weight holds and that goes into a coordinate which none can hold is pooled.
 bool CompletionBound::may_pool(const Frontier& frontier, Piece part, SizeId into) const {
-  const Kind kind = kind_of(part);
-  if (mode_ != BoundMode::kFull || (kind != kBareReduction && kind != kBarePiece)) return true;
+  // Of a piece, a weight may hold the sibling.
+  if (mode_ != BoundMode::kFull || kind_of(part) != kBareReduction) return true;
   if (sizes_.poolable(size_of(part))) return true;
-  if (into == kNoSize || frontier.weights == 0) return false;
+  if (frontier.weights == 0) return false;
+  // As StateSpace::may_be_held.
+  if (frontier.merges > 0 || (frontier.unfolds > 0 && sizes_.is_window(into))) return true;
   auto left = frontier.left;
   return charge_share(left, into);
 }
@@ -441,13 +445,13 @@ bool CompletionBound::try_windows(const Frontier& frontier, int steps) {
       const Piece over = frontier.pieces[i];
       if (i == j || (i > 0 && i - 1 != j && frontier.pieces[i - 1] == over)) continue;
       if (!sizes_.slides(size_of(over), size_of(window))) continue;
-      if (!may_pool(frontier, over, kNoSize)) continue;
+      if (!may_pool(frontier, over, size_of(over))) continue;
       Frontier next = frontier;
       --next.unfolds;
       next.erase(std::max(i, j));
       next.erase(std::min(i, j));
-      next.insert(mode_ == BoundMode::kFull && restrict_dropped_ ? piece(size_of(over), kStays)
-                                                                 : over);
+      next.insert(
+          piece(size_of(over), mode_ == BoundMode::kFull && restrict_dropped_ ? kStays : kLeaves));
       if (feasible(next, steps)) return true;
     }
   }
@@ -488,9 +492,10 @@ bool CompletionBound::try_merges(const Frontier& frontier, int steps) {
     const SizeId whole = size_of(frontier.pieces[i]);
     const Kind kind = kind_of(frontier.pieces[i]);
     if (whole_reductions_ && (kind == kBareReduction || kind == kHeldReduction)) continue;
-    const Kind made = kind == kBareReduction || kind == kBarePiece ? kBarePiece
-                      : kind == kHeldReduction                     ? kHeldReduction
-                                                                   : kLeaves;
+    const bool bare = kind == kBareReduction || kind == kBarePiece;
+    const Kind made = !bare && kind != kHeldReduction                  ? kLeaves
+                      : bare && restrict_dropped_ && restrict_windows_ ? kBarePiece
+                                                                       : kHeldReduction;
     const std::size_t count = sizes_.blocks(whole).size();
     for (std::size_t n = 0; n < count; ++n) {
       const SizeId block = sizes_.blocks(whole)[n];

@@ -51,6 +51,13 @@ Hash128 Marks::mark(const State& state) const {
 }
 
 Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) const {
+  if (move.primitive == Primitive::kReduce) {
+    Marks next = *this;
+    next.advance(space, state, move);
+    State longer = state;
+    ++longer.size;
+    return next.mark(longer);
+  }
   Hash128 least{~0ULL, ~0ULL};
   for (std::size_t l = 0; l < labellings_; ++l) {
     Hash128 sum = rest_[l];
@@ -65,14 +72,10 @@ Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) co
     } else {
       const bool two = primitive_info(move.primitive).consumes == 2;
       for (std::size_t place = 0; place < state.size; ++place) {
-        if (move.primitive != Primitive::kReduce && (place == move.a || (two && place == move.b)))
-          continue;
+        if (place == move.a || (two && place == move.b)) continue;
         add(sum, at(place, l).in_frontier);
       }
-      if (move.primitive == Primitive::kReduce) {
-        // Labels do not matter while nothing uses the reductions.
-        add(sum, Hasher("bare").add(space.mark(move.size)).finish());
-      } else if (move.primitive == Primitive::kExpand) {
+      if (move.primitive == Primitive::kExpand) {
         add(sum, Hasher("repeated").add(at(move.a, l).value).finish());
       } else {
         for (int result = 0; result < results(move.primitive); ++result)

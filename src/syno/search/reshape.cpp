@@ -117,11 +117,12 @@ bool Reshape::finish(Subset rest, int splits, int merges, int pieces) const {
         ++others;
       }
     }
-    // Joined by Splits into one, which is cut by a Merge or is a window.
+    // What no window or repeat is left for is joined by Splits into one, which is cut by a Merge or is a window.
+    const int excess = std::max(0, removals - limits_.removals);
+    removals -= excess;
+    others += excess;
     const int cost = splits + merges + removals + contractions + others;
-    if (cost <= steps_ && removals <= limits_.removals &&
-        splits + std::max(0, others - 1) <= limits_.splits)
-      return true;
+    if (cost <= steps_ && splits + std::max(0, others - 1) <= limits_.splits) return true;
   }
   return false;
 }

@@ -61,7 +61,8 @@ SizeId SizeSpace::intern(const Size& size) {
     const bool odd = value % 2 == 1 || (value > 0 && spec_.limits().even_windows);
     if (odd && value <= spec_.limits().max_window) entry.window_fit |= FitMask{1} << b;
   }
-  if (entry.usable) {
+  // Dimensions of the output may be beyond the limits of sizes; they can leave like others.
+  if (spec_.fit_suffices(entry.fit)) {
     entry.window = spec_.fit_suffices(entry.window_fit);
     entry.droppable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_dropped));
     entry.poolable = spec_.fit_suffices(fit_at_most(size, spec_.limits().max_pooling));

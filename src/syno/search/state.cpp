@@ -72,6 +72,13 @@ StateSpace::StateSpace(const Specification& spec)
                   std::to_string(most))
         .error();
   }
+  if (limits.max_reductions > static_cast<std::int64_t>(kMaxReductions)) {
+    throw Complaint("an enumeration allows at most " + std::to_string(kMaxReductions) +
+                    " reductions")
+        .expected("max_reductions of at most " + std::to_string(kMaxReductions),
+                  std::to_string(limits.max_reductions))
+        .error();
+  }
   if (limits.max_depth > 100) {
     throw Complaint("an enumeration takes at most 100 steps")
         .expected("max_depth of at most 100", std::to_string(limits.max_depth))
@@ -102,17 +109,27 @@ Reason StateSpace::narrow(State& state, FitMask fit, Reason reason) const {
   return spec_.fit_suffices(state.fit) ? reason::kNone : reason;
 }
 
+// Whether a weight may still hold a coordinate of this size, or one that is made of it. Merges make smaller ones; what a
+// window slides over may be smaller, too.
 bool StateSpace::may_be_held(const State& state, SizeId size) const {
-  if (state.count(Primitive::kShare) >= spec_.limits().max_weights) return false;
+  const Limits& limits = spec_.limits();
+  if (state.count(Primitive::kShare) >= limits.max_weights) return false;
+  if (state.count(Primitive::kMerge) < limits.max_merges) return true;
+  if (state.count(Primitive::kUnfold) < limits.max_unfolds && sizes_.is_window(size)) return true;
   return affords(state, sizes_.size(size), true);
 }
 
-// A Reduce that is part of a coordinate which no weight can hold any more, and that no weight has seen, is summed over
-// data alone. (What a weight has seen in part only is judged when the operator is complete.)
-Reason StateSpace::pool(State& state, const Slot& made, bool folded) {
-  const auto lost = static_cast<std::uint16_t>(made.reductions & ~state.seen_reductions &
-                                               ~state.pooled_reductions);
-  if (lost == 0 || (!folded && may_be_held(state, made.size))) return reason::kNone;
+// A Reduce that no weight has seen and that no coordinate which a weight may still hold is made of is summed over data
+// alone. `made` is what the last step made. (What a weight has seen in part only is judged when the operator is complete.)
+Reason StateSpace::pool(State& state, const Slot& made) {
+  auto lost = static_cast<std::uint16_t>(made.reductions & ~state.seen_reductions &
+                                         ~state.pooled_reductions);
+  for (std::size_t place = 0; place < state.size && lost != 0; ++place) {
+    const Slot& slot = state.slots[place];
+    if ((slot.reductions & lost) != 0 && may_be_held(state, slot.size))
+      lost = static_cast<std::uint16_t>(lost & ~slot.reductions);
+  }
+  if (lost == 0) return reason::kNone;
   for (std::size_t r = 0; r < state.reduction_sizes.size(); ++r) {
     if (lost >> r & 1) state.pooled = sizes_.times(state.pooled, state.reduction_sizes[r]);
   }
@@ -193,6 +210,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
         if (Reason why = narrow(state, sizes_.fit(out.size), reason::kFit); !why.empty())
           return why;
       } else {
+        if (!sizes_.legal(out.size)) return reason::kIllegalSize;
         if (move.causal != in.causal) return reason::kCausal;
         if (Reason why = narrow(state, sizes_.window_fit(other.size), reason::kWindow);
             !why.empty())
@@ -204,7 +222,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
       erase(state, std::max(move.a, move.b));
       erase(state, std::min(move.a, move.b));
       append(state, out);
-      return pool(state, out, move.primitive == Primitive::kUnfold);
+      return pool(state, out);
     }
     case Primitive::kMerge: {
       if (out.chain > limits.max_chain_length) return reason::kChain;
@@ -226,13 +244,13 @@ Reason StateSpace::advance(State& state, const Move& move) {
       erase(state, move.a);
       out.size = quotient;
       append(state, out);
-      if (Reason why = pool(state, out, false); !why.empty()) return why;
       out.size = move.size;
       append(state, out);
-      return pool(state, out, false);
+      return pool(state, out);
     }
     case Primitive::kShift:
       if (out.chain > limits.max_chain_length) return reason::kChain;
+      if (!sizes_.legal(out.size)) return reason::kIllegalSize;
       erase(state, move.a);
       append(state, out);
       return reason::kNone;

@@ -123,7 +123,7 @@ class StateSpace {
   Reason narrow(State& state, FitMask fit, Reason reason) const;
   /// Whether a weight may still hold a coordinate of this size.
   bool may_be_held(const State& state, SizeId size) const;
-  Reason pool(State& state, const Slot& made, bool folded);
+  Reason pool(State& state, const Slot& made);
   Reason share(State& state, const Move& move);
   void add_reductions(const State& state, std::vector<Move>& out);
   void add_contractions(const State& state, bool restricted, std::vector<Move>& out);
