@@ -21,12 +21,14 @@ with "causal": true for a window that ends at its position, and roles keep, drop
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from syno import _core
 from syno._errors import UserError
 
+_QUOTED = re.compile(r"'(\w+)'")
 _TOP = ("out", "in", "steps", "match")
 _DIM = ("size", "unordered", "causal")
 _ROLES = ("keep", "drop", "join")
@@ -282,7 +284,14 @@ class _Reader:
         try:
             return build()
         except UserError as error:
-            raise UserError(f"{error}\n  in {self._where}") from None
+            raise UserError(f"{self._own_names(str(error))}\n  in {self._where}") from None
+
+    def _own_names(self, message: str) -> str:
+        """`message` with the names of the data where it quotes those of the graph."""
+        if self._graph is None:
+            return message
+        own = {self._graph.name(coordinate): name for name, coordinate in self._names.items()}
+        return _QUOTED.sub(lambda found: f"'{own.get(found[1], found[1])}'", message)
 
     def _place(self, number: int, op: str) -> None:
         self._where = f"step {number + 1} ({op}) of the operator's JSON"

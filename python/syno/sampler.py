@@ -89,7 +89,10 @@ class Sampler:
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-                raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+                raise UserError(
+                    f"'{name}' is an integer of at least {least}, got {value!r}\n"
+                    f"  expected: an integer from {least} to 2^63 - 1      got: {value!r}"
+                )
         if net is not None:
             from syno.surgery import slot_bindings
 

@@ -81,7 +81,10 @@ class Space:
             ("threads", threads, 0),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-                raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+                raise UserError(
+                    f"'{name}' is an integer of at least {least}, got {value!r}\n"
+                    f"  expected: an integer from {least} to 2^63 - 1      got: {value!r}"
+                )
 
         def listed(core: _core.Space) -> None:
             if on_limit is not None:
@@ -132,7 +135,10 @@ class Space:
         """
         for name, value in (("count", count), ("seed", seed)):
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-                raise UserError(f"'{name}' is an integer of at least 0, got {value!r}")
+                raise UserError(
+                    f"'{name}' is an integer of at least 0, got {value!r}\n"
+                    f"  expected: an integer from 0 to 2^63 - 1      got: {value!r}"
+                )
         spec = self._specification._core
         drawn = _core.draw_operators(self._core, spec, count, seed, stratify, threads)
         return [self[index] for index in drawn]

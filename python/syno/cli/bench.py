@@ -168,7 +168,7 @@ def _figures(timed: _Timed) -> dict[str, Any]:
         "keys": keys,
         "complete_depth": space.complete_depth,
         "exhausted": space.exhausted,
-        "seconds": round(timed.complete, 4),
+        "seconds": round(timed.complete, 6),
         "distinct_per_s": round(keys / timed.complete, 1),
         "yield": _share(structures, structures + refused["complete"]),
         "duplicate_rate": _share(keys - distinct, keys),
@@ -177,7 +177,7 @@ def _figures(timed: _Timed) -> dict[str, Any]:
         "rss_before_mb": round(timed.before_mb, 1),
         "visited": counts["visited"],
         "nodes_per_s": round(counts["visited"] / timed.total, 1),
-        "time_to_first_s": None if timed.first is None else round(timed.first, 4),
+        "time_to_first_s": None if timed.first is None else round(timed.first, 6),
     }
 
 

@@ -144,15 +144,19 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run and leave the process with the exit code of what happened."""
         options["standalone_mode"] = False
-        sys.exit(_run(lambda: super(LazyGroup, self).main(*args, **options)))
+        given = args[0] if args else options.get("args")
+        words = sys.argv[1:] if given is None else list(given)
+        known = [word for word in words[:1] if word in self.commands_by_name]
+        name = " ".join(["syno", *known])
+        sys.exit(_run(lambda: super(LazyGroup, self).main(*args, **options), name))
 
 
-def _run(work: Callable[[], Any]) -> int:
+def _run(work: Callable[[], Any], name: str = "syno") -> int:
     try:
         result = work()
         sys.stdout.flush()
     except click.UsageError as error:
-        _fail(_as_ours(error), _usage_hint(error))
+        _fail(_as_ours(error), _usage_hint(error, name))
         return MISTAKE
     except click.Abort:
         _fail("interrupted")
@@ -180,10 +184,10 @@ def _run(work: Callable[[], Any]) -> int:
     return result if isinstance(result, int) else OK
 
 
-def _usage_hint(error: click.UsageError) -> str:
-    if error.ctx is None:
-        return ""
-    return f"  `{error.ctx.command_path} --help` says what is possible"
+def _usage_hint(error: click.UsageError, name: str) -> str:
+    # The parser of options knows no context.
+    path = name if error.ctx is None else error.ctx.command_path
+    return f"  `{path} --help` says what is possible"
 
 
 def _fail(message: str, hint: str = "") -> None:

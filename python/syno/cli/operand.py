@@ -22,6 +22,8 @@ _FORMULA = re.compile(r"\w\s*\[[^\]]*\]\s*=|=\s*sum\s*\(")
 _LARGE = (64, 28, 32, 56, 96, 48, 8)
 _SMALL = (3, 2, 4, 7, 8, 32)
 _MOST_TRIALS = 5000
+# Characters of an operand that a message repeats.
+_LONG = 100
 
 
 def chosen_specification(
@@ -140,7 +142,7 @@ def load_operator(
     unknown = [name for name in operator.variables if name not in known]
     if unknown:
         raise UserError(
-            f"the operator {op} has variables that the specification does not know: "
+            f"the operator {_short(op)} has variables that the specification does not know: "
             f"{', '.join(unknown)}\n"
             f"  known variables: {', '.join(known)}\n"
             "  what to do: name the specification that it was found under, or give all sizes with "
@@ -168,7 +170,10 @@ def _found(
         try:
             return _read(path.read_text(encoding="utf-8"), str(path), specification)
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read the operator file '{op}': {error}") from error
+            raise UserError(
+                f"cannot read the operator file '{op}'\n"
+                f"  expected: text in UTF-8 that may be read      got: {error}"
+            ) from error
     if store is not None and _KEY.fullmatch(op):
         return _stored(op, store, study, specification)
     if _KEY.fullmatch(op):
@@ -177,10 +182,17 @@ def _found(
             "  expected: a file with an operator, or a key's start together with --store URL"
         )
     raise UserError(
-        f"there is no operator file '{op}'\n"
+        f"there is no operator file '{_short(op)}'\n"
         "  expected: a file with an operator's text or JSON, - for standard input,\n"
         "            or at least 4 hexadecimal digits of a key together with --store URL"
     )
+
+
+def _short(op: str) -> str:
+    """The operand as messages name it: one that is spelt out, or is very long, is not repeated."""
+    if op.lstrip().startswith(("{", "syno ")):
+        return "on the command line"
+    return op if len(op) <= _LONG else f"{op[:_LONG]}..."
 
 
 def is_file(path: Path) -> bool:
@@ -195,7 +207,10 @@ def _standard_input() -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
-        raise UserError(f"cannot read the operator from standard input: {error}") from error
+        raise UserError(
+            "cannot read the operator from standard input\n"
+            f"  expected: text in UTF-8      got: {error}"
+        ) from error
 
 
 def _read(text: str, where: str, specification: Specification | None) -> Operator:

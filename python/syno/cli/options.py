@@ -393,7 +393,10 @@ def named_specification(
         return None
     if input_shape is None or output_shape is None:
         missing = "--output" if output_shape is None else "--input"
-        raise UserError(f"{missing} is missing: a specification needs both shapes")
+        raise UserError(
+            f"{missing} is missing: a specification needs both shapes\n"
+            "  expected: --input and --output, such as '[C_in, H]' and '[C_out, H]'"
+        )
     given |= {"passed_through": list(passed_through)} | limits
     try:
         return Specification(input_shape, output_shape, list(primary), list(coefficient), **given)

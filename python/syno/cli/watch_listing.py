@@ -52,10 +52,9 @@ class Estimate:
 class ListingWatch:
     """What `Space.listed` calls while it works. Ctrl-C asks it to stop; a second one interrupts."""
 
-    def __init__(self, move: output.Move, limits: int, max_seconds: float | None) -> None:
+    def __init__(self, move: output.Move, max_seconds: float | None) -> None:
         self.interrupted = False
         self._move = move
-        self._limits = limits
         self._estimate = Estimate()
         self._done = 0
         self._visited = 0
@@ -64,18 +63,16 @@ class ListingWatch:
     def progress(self, status: EnumerateStatus) -> bool:
         """Move the bar; False when the listing is to end."""
         rate, left = self._estimate.seen(status.nodes)
-        parts = [
-            f"depth {status.depth_limit} of {self._limits}, level {status.level}",
-            f"{status.nodes:,} graphs",
-            f"{status.operators:,} operators",
-        ]
+        # The shortest words: a bar of 80 columns has room for little more.
+        parts = [f"level {status.level} of {status.depth_limit}", f"{status.nodes:,} graphs"]
         if rate is not None:
-            parts.insert(2, f"{rate:,.0f}/s")
+            parts.append(f"{rate:,.0f}/s")
         if self._ends is not None:
             until = max(0.0, self._ends - time.monotonic())
             left = until if left is None else min(left, until)
         if left is not None:
-            parts.append(f"about {fmt.duration(left)} left at this depth")
+            parts.append(f"{fmt.duration(left)} left")
+        parts.append(f"{status.operators:,} operators")
         self._move(self._done, ", ".join(parts))
         return not self.interrupted
 
@@ -96,8 +93,8 @@ class ListingWatch:
 @contextlib.contextmanager
 def watched(limits: int, max_seconds: float | None) -> Iterator[ListingWatch]:
     """A bar over depth limits while the block runs; Ctrl-C ends the listing, not the program."""
-    with output.progress("listing operators", limits, remaining=False) as move:
-        watch = ListingWatch(move, limits, max_seconds)
+    with output.progress("depth", limits, remaining=False) as move:
+        watch = ListingWatch(move, max_seconds)
         # Only the main thread may say what a signal does.
         if threading.current_thread() is not threading.main_thread():
             yield watch

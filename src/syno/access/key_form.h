@@ -52,8 +52,8 @@ template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <class Function>
-  requires(!std::is_same_v<std::remove_cvref_t<Function>, FunctionRef>)
-      FunctionRef(const Function& function)  // NOLINT(google-explicit-constructor): stands for it
+    requires(!std::is_same_v<std::remove_cvref_t<Function>, FunctionRef>)
+  FunctionRef(const Function& function)  // NOLINT(google-explicit-constructor): stands for it
       : function_(&function), call_([](const void* held, Arguments... arguments) -> Result {
           return (*static_cast<const Function*>(held))(arguments...);
         }) {}

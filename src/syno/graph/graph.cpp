@@ -98,7 +98,8 @@ void Graph::check(const Step& step) const {
     CoordinateId last = kNoCoordinate;
     for (const SharedDim& dim : step.dims) {
       check_free(dim.coordinate, step);
-      if (dim.coordinate == last) consumed_twice(last);
+      if (dim.coordinate == last)
+        fail(step, "coordinate '" + name(last) + "' is shared twice by one weight");
       last = dim.coordinate;
       const bool held = share_count(dim.coordinate) > 0;
       if (dim.role == ShareRole::kDrop && held) {

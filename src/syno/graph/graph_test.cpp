@@ -120,7 +120,8 @@ TEST(Operator, EveryMalformedTextHasAnErrorThatNamesTheLine) {
   EXPECT_EQ(error("hello"),
             "not a Syno text\n  expected: \"syno operator 1\"\n  in line 1: \"hello\"");
   EXPECT_EQ(error(replaced("unfold o2 r1", "unfold o2 r9")),
-            "unknown coordinate 'r9'\n  in line 8: \"unfold o2 r9 -> c0\"");
+            "unknown coordinate 'r9'\n  expected: one of o0, o1, o2, o3, r0, r1, r2\n  in line 8: "
+            "\"unfold o2 r9 -> c0\"");
   EXPECT_EQ(error(replaced("unfold o2 r1 ->", "fold o2 r1 ->")),
             "unknown step 'fold'\n  expected: split, merge, shift, expand, unfold, stride, reduce, "
             "contract, in, out or match\n"
@@ -139,7 +140,16 @@ TEST(Operator, EveryMalformedTextHasAnErrorThatNamesTheLine) {
   EXPECT_NE(error(replaced("unfold o3 r2", "unfold o2 r2")).find("not in the frontier"),
             std::string::npos);
   EXPECT_NE(error(replaced("-> c1", "-> c0")).find("made twice"), std::string::npos);
-  EXPECT_NE(error(replaced("-> c1", "")).find("produces 1 coordinates, got 0"), std::string::npos);
+  EXPECT_NE(
+      error(replaced("-> c1", "")).find("produces 1 coordinates, got 0\n  expected: unfold OLD"),
+      std::string::npos);
+  // Messages have the names of the text, not those of the graph.
+  EXPECT_EQ(
+      error("syno operator 1\nout [H]\nin [H]\nreduce H -> sum\ncontract sum:keep sum:keep\n"),
+      "coordinate 'sum' is shared twice by one weight\n  in step 2 (contract)\n  in line 5");
+  EXPECT_EQ(error("syno operator 1\nout [H]\nin [H]\nreduce H -> sum\nmatch sum\n"),
+            "the matching must use each coordinate of the frontier once\n  expected: each of 'o0', "
+            "'sum'      got: 'sum'\n  in line 5: \"match sum\"");
 }
 
 TEST(Operator, TextNeverCrashesOnDamage) {

@@ -39,9 +39,10 @@ Operator::Operator(const Graph& graph, Shape input, std::vector<CoordinateId> ma
   std::sort(sorted.begin(), sorted.end());
   if (sorted != graph.frontier()) {
     std::vector<std::string> names;
-    for (const CoordinateId id : graph.frontier()) names.push_back(graph.name(id));
+    for (const CoordinateId id : graph.frontier()) names.push_back("'" + graph.name(id) + "'");
     std::vector<std::string> got;
-    for (const CoordinateId id : match) got.push_back(id == kNoCoordinate ? "?" : graph.name(id));
+    for (const CoordinateId id : match)
+      got.push_back(id == kNoCoordinate ? "?" : "'" + graph.name(id) + "'");
     throw Complaint("the matching must use each coordinate of the frontier once")
         .expected("each of " + join(names, ", "), join(got, ", "))
         .error();
@@ -85,7 +86,11 @@ std::string Operator::text() const {
 
 Operator Operator::parse(std::string_view text) {
   ParsedText parsed = parse_text(text, kOperatorHeader, true);
-  return Operator(parsed.graph, *std::move(parsed.input), std::move(parsed.match));
+  try {
+    return Operator(parsed.graph, *std::move(parsed.input), parsed.match);
+  } catch (const UserError& error) {
+    throw UserError(parsed.own_names(error.what()) + "\n  in " + parsed.match_line);
+  }
 }
 
 std::vector<std::vector<Size>> Operator::weight_shapes() const {

@@ -39,6 +39,21 @@ std::vector<Line> read_lines(std::string_view text) {
   return lines;
 }
 
+// How a step is written.
+std::string form(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kSplit: return "split MAJOR MINOR -> NEW";
+    case Primitive::kMerge: return "merge OLD BLOCK -> QUOTIENT REMAINDER";
+    case Primitive::kShift: return "shift OLD AMOUNT -> NEW";
+    case Primitive::kExpand: return "expand OLD";
+    case Primitive::kUnfold: return "unfold OLD WINDOW [causal] -> NEW";
+    case Primitive::kStride: return "stride OLD FACTOR -> NEW";
+    case Primitive::kReduce: return "reduce SIZE -> NEW";
+    case Primitive::kShare: return "contract OLD:ROLE ... with role keep, drop or join";
+  }
+  throw InternalError("form: not a primitive");
+}
+
 class TextReader {
  public:
   explicit TextReader(std::string_view text, std::string_view header) : lines_(read_lines(text)) {
@@ -93,6 +108,9 @@ class TextReader {
     if (!has_output) line_->fail("the line 'out' is missing");
     if (complete && !parsed.input) line_->fail("the line 'in' is missing");
     if (complete && !has_match) line_->fail("the line 'match' is missing: the text is cut off");
+    parsed.names = names_;
+    parsed.match_line =
+        "line " + std::to_string(line_->number) + ": \"" + std::string(line_->text) + "\"";
     return parsed;
   }
 
@@ -130,7 +148,10 @@ class TextReader {
     for (const auto& [known, id] : names_) {
       if (known == name) return id;
     }
-    line_->fail("unknown coordinate '" + std::string(name) + "'");
+    std::vector<std::string> known;
+    for (const auto& [other, id] : names_) known.push_back(other);
+    line_->fail("unknown coordinate '" + std::string(name) + "'\n  expected: one of " +
+                join(known, ", "));
   }
 
   Size size(std::size_t word) {
@@ -151,13 +172,15 @@ class TextReader {
     const std::size_t results = arrow == words.size() ? 0 : words.size() - arrow - 1;
     if (results != static_cast<std::size_t>(info.produces)) {
       line_->fail("'" + std::string(info.name) + "' produces " + std::to_string(info.produces) +
-                  " coordinates, got " + std::to_string(results));
+                  " coordinates, got " + std::to_string(results) +
+                  "\n  expected: " + form(*primitive));
     }
     Step step;
     step.primitive = *primitive;
     std::size_t next = 1;
     const auto more = [&](const char* what) {
-      if (next >= arrow) line_->fail(std::string("expected ") + what);
+      if (next >= arrow)
+        line_->fail(std::string("expected ") + what + "\n  expected: " + form(*primitive));
       return next++;
     };
     for (int j = 0; j < info.consumes; ++j)
@@ -206,8 +229,15 @@ class TextReader {
       case Primitive::kSplit:
       case Primitive::kExpand: break;
     }
-    if (next < arrow) line_->fail("unexpected '" + std::string(words[next]) + "'");
-    const Step& applied = guarded([&]() -> const Step& { return graph.apply(std::move(step)); });
+    if (next < arrow)
+      line_->fail("unexpected '" + std::string(words[next]) + "'\n  expected: " + form(*primitive));
+    const Step& applied = guarded([&]() -> const Step& {
+      try {
+        return graph.apply(std::move(step));
+      } catch (const UserError& error) {
+        throw UserError(ParsedText{graph, {}, {}, names_, {}}.own_names(error.what()));
+      }
+    });
     for (std::size_t i = 0; i < results; ++i) {
       const std::string name(words[arrow + 1 + i]);
       for (const auto& [known, id] : names_) {
@@ -224,6 +254,24 @@ class TextReader {
 };
 
 }  // namespace
+
+std::string ParsedText::own_names(const std::string& message) const {
+  std::string result;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t open = message.find('\'', begin);
+    const std::size_t close = open == std::string::npos ? open : message.find('\'', open + 1);
+    if (close == std::string::npos) return result + message.substr(begin);
+    std::string quoted = message.substr(open + 1, close - open - 1);
+    for (const auto& [own, id] : names) {
+      if (graph.name(id) != quoted) continue;
+      quoted = own;
+      break;
+    }
+    result += message.substr(begin, open + 1 - begin) + quoted + "'";
+    begin = close + 1;
+  }
+}
 
 std::string step_text(const Graph& graph, const Step& step) {
   const PrimitiveInfo& info = primitive_info(step.primitive);

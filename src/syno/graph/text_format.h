@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "syno/graph/graph.h"
@@ -23,6 +24,13 @@ struct ParsedText {
   Graph graph;
   std::optional<Shape> input;
   std::vector<CoordinateId> match;
+  /// What the text calls its coordinates.
+  std::vector<std::pair<std::string, CoordinateId>> names;
+  /// The line `match`, as "line 8: ...".
+  std::string match_line;
+
+  /// `message` with the names of the text where it quotes those of the graph.
+  std::string own_names(const std::string& message) const;
 };
 
 /// Reads a text whose first line is `header`; a complete one has the lines `in` and `match`. Throws UserError that names

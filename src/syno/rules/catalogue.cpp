@@ -10,15 +10,20 @@ namespace syno {
 namespace {
 
 constexpr std::array kCatalogue = {
-    &kMergeUndoesSplit,       &kMergeAboveSplit,       &kNestedSplits,
-    &kNestedMerges,           &kSplitUndoesMerge,      &kSplitOfReductions,
-    &kSplitOfReductionPieces, &kMergeOfReduction,      &kMergeOrderOfReduction,
-    &kShiftOfUnordered,       &kMergeOrderOfUnordered, &kSplitOfUnorderedPieces,
-    &kViewAboveShare,         &kDroppedPieces,         &kSplitAboveShare,
-    &kDroppedKinds,           &kWindowOfReduction,     &kShiftOfReduction,
-    &kAbsorbedWeight,         &kWeightsOnlyReduce,     &kPermutedInput, &kJoinedPair, &kRotationOfMajor,
-    &kPrimaryBlock,           &kFixedVariable,         &kPiecesOfReduction, &kUnorderedWithReduction,
-    &kUnorderedWindow,
+    &kMergeUndoesSplit,       &kMergeAboveSplit,
+    &kNestedSplits,           &kNestedMerges,
+    &kSplitUndoesMerge,       &kSplitOfReductions,
+    &kSplitOfReductionPieces, &kMergeOfReduction,
+    &kMergeOrderOfReduction,  &kShiftOfUnordered,
+    &kMergeOrderOfUnordered,  &kSplitOfUnorderedPieces,
+    &kViewAboveShare,         &kDroppedPieces,
+    &kSplitAboveShare,        &kDroppedKinds,
+    &kWindowOfReduction,      &kShiftOfReduction,
+    &kAbsorbedWeight,         &kWeightsOnlyReduce,
+    &kPermutedInput,          &kJoinedPair,
+    &kRotationOfMajor,        &kPrimaryBlock,
+    &kFixedVariable,          &kPiecesOfReduction,
+    &kUnorderedWithReduction, &kUnorderedWindow,
 };
 
 const Rule& find_rule(std::string_view wanted) {
@@ -94,7 +99,8 @@ const Rule* RuleSet::first_refusal(const RuleContext& context) const {
 const Rule* RuleSet::first_refusal(const Specification& spec, const Graph& graph,
                                    const Shape& input, std::span<const CoordinateId> match) const {
   for (const Rule* rule : rules_) {
-    if (rule->refuses_match != nullptr && rule->refuses_match(spec, graph, input, match)) return rule;
+    if (rule->refuses_match != nullptr && rule->refuses_match(spec, graph, input, match))
+      return rule;
   }
   return nullptr;
 }

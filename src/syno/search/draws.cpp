@@ -38,13 +38,17 @@ std::vector<std::int64_t> costs(const Space& space, const Specification& spec, S
   std::mutex failure_mutex;
   const auto work = [&] {
     try {
+      OperatorJudge judge(spec);
       constexpr std::size_t kChunk = 64;
       while (true) {
         const std::size_t from = next.fetch_add(kChunk);
         if (from >= values.size()) return;
         for (std::size_t i = from; i < std::min(from + kChunk, values.size()); ++i) {
           const Operator op = space.op(spec, i);
-          values[i] = by == Stratify::kMacs ? total_macs(op, spec) : total_params(op, spec);
+          // The judge remembers what parts of operators cost; it knows no cost of what it refuses.
+          const bool judged = judge.first_reason(op).empty();
+          values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
+                                            : (judged ? judge.params() : total_params(op, spec));
         }
       }
     } catch (...) {

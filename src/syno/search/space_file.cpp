@@ -193,6 +193,7 @@ Space load_space(std::istream& in, const std::string& name, const Specification&
   std::stringstream rest(std::ios::in | std::ios::out | std::ios::binary);
   rest << in.rdbuf();
   if (!rest) damaged(name, "it ends too early");
+  if (!rest.view().starts_with("syno space ")) damaged(name, "the space itself is not in it");
   try {
     return Space::load(rest, spec, rules.version());
   } catch (const UserError& error) {

@@ -35,7 +35,8 @@ VariablesPtr Variables::make(std::vector<std::string> names) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (names.size() > kMaxVariables) {
     throw UserError("too many variables: at most " + std::to_string(kMaxVariables) +
-                    " are supported, got " + std::to_string(names.size()));
+                    " are supported, got " + std::to_string(names.size()) +
+                    "\n  what to do: leave out those that no size needs");
   }
   auto table = std::make_shared<Variables>();
   table->names_ = std::move(names);
@@ -70,7 +71,8 @@ Binding::Binding(std::map<std::string, std::int64_t> values) : values_(std::move
 Binding Binding::parse(std::string_view text) {
   Cursor cursor(text, "binding");
   std::map<std::string, std::int64_t> values;
-  while (!cursor.at_end()) {
+  bool more = !cursor.at_end();
+  while (more) {
     const std::size_t column = cursor.column();
     const std::string name = cursor.name("of a variable");
     cursor.expect('=', "after the variable's name");
@@ -82,8 +84,8 @@ Binding Binding::parse(std::string_view text) {
           value_column);
     if (!values.emplace(name, value).second)
       cursor.fail_at("variable '" + name + "' is bound twice", column);
-    if (cursor.at_end()) break;
-    cursor.expect(',', "between two variables");
+    more = !cursor.at_end();
+    if (more) cursor.expect(',', "between two variables");
   }
   return Binding(std::move(values));
 }

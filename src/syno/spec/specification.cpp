@@ -34,11 +34,15 @@ void check_pairs(const std::vector<std::pair<int, int>>& pairs, const Shape& out
     const Size& to = output[static_cast<std::size_t>(out)].size;
     if (from != to) {
       throw Complaint("passed_through pair " + pair + " joins dimensions of different sizes")
+          .where(shape_text(input, variables) + " -> " + shape_text(output, variables))
           .expected("one size", to.text(variables) + " and " + from.text(variables))
           .error();
     }
     if (!outs.insert(out).second || !ins.insert(in).second) {
-      throw UserError("passed_through pair " + pair + " names a dimension twice");
+      throw Complaint("passed_through pair " + pair + " names a dimension twice")
+          .where(shape_text(input, variables) + " -> " + shape_text(output, variables))
+          .expected("each dimension in one pair at most", "another pair with it")
+          .error();
     }
   }
 }
@@ -84,7 +88,9 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
   std::vector<std::string> names;
   for (const VariableInfo& info : infos) {
     if (std::find(names.begin(), names.end(), info.name) != names.end()) {
-      throw UserError("variable '" + info.name + "' is declared twice");
+      throw Complaint("variable '" + info.name + "' is declared twice")
+          .expected("each variable once, primary or coefficient", "\"" + variable_text(info) + "\"")
+          .error();
     }
     names.push_back(info.name);
   }

@@ -68,8 +68,10 @@ TEST(Specification, EveryMistakeHasAClearError) {
   EXPECT_EQ(
       error_after([](auto& s) { s.coefficient[0] = "k=3"; }),
       "expected ':' and a budget, as in \"k: 2\", got the end\n  in variable \"k=3\", column 4");
-  EXPECT_EQ(error_after([](auto& s) { s.primary.push_back("k: 1"); }),
-            "variable 'k' is declared twice");
+  EXPECT_EQ(
+      error_after([](auto& s) { s.primary.push_back("k: 1"); }),
+      "variable 'k' is declared twice\n  expected: each variable once, primary or coefficient      "
+      "got: \"k=3: 2\"");
   EXPECT_EQ(error_after([](auto& s) { s.bindings = {Binding({{"C_in", 8}, {"Q", 2}})}; }),
             "unknown variable 'Q' in binding \"C_in=8, Q=2\"\n  known variables: k, s, C_in, "
             "C_out, H, N");

@@ -73,7 +73,10 @@ void Cursor::expect_end() {
 
 std::string Cursor::found() {
   if (at_end()) return "the end";
-  return "'" + std::string(1, text_[position_]) + "'";
+  // A whole character: the bytes that continue it in UTF-8 stand behind the first.
+  std::size_t end = position_ + 1;
+  while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0U) == 0x80U) ++end;
+  return "'" + std::string(text_.substr(position_, end - position_)) + "'";
 }
 
 void Cursor::fail_at(const std::string& message, std::size_t column) const {
