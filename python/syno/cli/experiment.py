@@ -79,7 +79,7 @@ def _depth_option(default: int | None, shown: str) -> Any:
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    default=6452,
+    default=2000,
     show_default=True,
     help="Complete graphs to draw.",
 )

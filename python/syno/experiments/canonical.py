@@ -84,7 +84,7 @@ class CanonicalRate:
 def canonical_rate(
     specification: Specification,
     *,
-    samples: int = PAPER_SAMPLES,
+    samples: int = 2000,
     seed: int = 0,
     depth: int = 10,
     guide: str = "distance",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno.experiments.ablation import GUIDES, PAPER, Ablation, Guided
+from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 
 if TYPE_CHECKING:
@@ -83,8 +85,7 @@ def _distinct_by_time(guided: Guided) -> float:
     return guided.per_core_second(guided.distinct) or 0.0
 
 
-def _bars(axes: Axes, result: Ablation, value: object) -> None:
-    assert callable(value)
+def _bars(axes: Axes, result: Ablation, value: Callable[[Guided], float]) -> None:
     runs = [("paper", _PAPER, guided) for guided in PAPER]
     runs += [("ours", _OURS, guided) for guided in result.guided]
     names = [f"{who}: {_SHORT[guided.guide]}" for who, _, guided in runs]
@@ -94,7 +95,7 @@ def _bars(axes: Axes, result: Ablation, value: object) -> None:
     axes.set_xscale("symlog", linthresh=_threshold(values))
     for place, number in zip(places, values, strict=True):
         axes.annotate(
-            f"{number:,.3g}",
+            f"{number:,.0f}" if number >= 1000 else f"{number:.3g}",
             (number, place),
             xytext=(4, 0),
             textcoords="offset points",
@@ -112,13 +113,10 @@ _SHORT = {
     "distance-once": "shape distance, A.2",
     "bound": "completion bound",
 }
-assert set(_SHORT) == set(GUIDES)
 
 
 def _threshold(values: list[float]) -> float:
     """The least power of ten below all values but 0: the axis is linear below it."""
-    import math
-
     least = min((value for value in values if value > 0), default=1.0)
     return 10.0 ** math.floor(math.log10(least))
 

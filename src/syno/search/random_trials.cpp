@@ -286,7 +286,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
     walker.start();
     int met = 0;
     while (walker.step(random, limit)) {
-      if (!walker.is_complete()) continue;
+      // One step is below the sizes that are counted.
+      if (!walker.is_complete() || walker.graph().depth() < 2) continue;
       const auto matches = walker.matches();
       if (matches.empty()) continue;
       const auto& match = matches[random.below(matches.size())];

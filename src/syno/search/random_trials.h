@@ -78,8 +78,8 @@ struct CanonicalRates {
 };
 
 /// Draws complete graphs without rules and counts those that a search with `options.rules` would keep. Each trial draws
-/// how many steps it may take, from 2 to max_depth, and counts every complete graph with a weight that it meets, with one
-/// of its matchings. `options.trials` is the number of samples.
+/// how many steps it may take, from 2 to max_depth, and counts every complete graph of at least 2 steps with a weight that
+/// it meets, with one of its matchings. `options.trials` is the number of samples.
 CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& options,
                                const TrialProgress& progress = {});
 
