@@ -35,7 +35,8 @@ const std::string& rules() {
 // As Space::save ends.
 std::string with_check_sum(const std::string& content) {
   syno::Hasher hasher("space file");
-  for (const char c : content) hasher.add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+  for (const char c : content)
+    hasher.add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
   const syno::Hash128 sum = hasher.finish();
   std::string file = content;
   for (const std::uint64_t lane : {sum.high, sum.low}) {

@@ -2,13 +2,14 @@
 //
 // A line a string: input, output, then variables ("primary H: 2", "coefficient s=2: 2"), bindings ("binding H=4, W=6"),
 // and limits ("limit max_depth 3").
+#include "syno/spec/specification.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "syno/spec/specification.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 

@@ -75,24 +75,25 @@ void bind_experiments(nb::module_& m) {
       .def_ro("rows", &CanonicalRates::rows, "By the number of primitives.")
       .def_ro("trials", &CanonicalRates::trials)
       .def_ro("seconds", &CanonicalRates::seconds);
-  m.def("random_trials", &run_trials, "spec"_a, "rules"_a, "guide"_a = "none",
-        "trials"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
-        "threads"_a = 1, "progress"_a = nb::none(),
+  m.def("random_trials", &run_trials, "spec"_a, "rules"_a, "guide"_a = "none", "trials"_a = 10'000,
+        "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0, "threads"_a = 1,
+        "progress"_a = nb::none(),
         nb::sig("def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', "
                 "trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
                 "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
                 " -> Trials"),
         "Random walks from the root that never go back, guided by none, distance, distance-once "
         "or bound. progress(trials done) is called now and then; False ends them.");
-  m.def("canonical_rates", &run_rates, "spec"_a, "rules"_a, "guide"_a = "distance",
-        "samples"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
-        "threads"_a = 1, "progress"_a = nb::none(),
-        nb::sig("def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', "
-                "samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
-                "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
-                " -> CanonicalRates"),
-        "Complete graphs drawn without rules, and those that `rules` would keep, by size. "
-        "progress(samples found) is called now and then; False ends them.");
+  m.def(
+      "canonical_rates", &run_rates, "spec"_a, "rules"_a, "guide"_a = "distance",
+      "samples"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0, "threads"_a = 1,
+      "progress"_a = nb::none(),
+      nb::sig("def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', "
+              "samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
+              "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
+              " -> CanonicalRates"),
+      "Complete graphs drawn without rules, and those that `rules` would keep, by size. "
+      "progress(samples found) is called now and then; False ends them.");
 }
 
 }  // namespace syno::bindings

@@ -120,7 +120,8 @@ class Classes {
     for (std::size_t k = 0; k < first.size(); ++k) {
       joined[k] = k;
       std::vector<std::uint64_t> invariants;
-      for (const oracle::TermSet& set : terms(first[k]->op)) invariants.push_back(oracle::invariant(set));
+      for (const oracle::TermSet& set : terms(first[k]->op))
+        invariants.push_back(oracle::invariant(set));
       alike[{fit_of(first[k]->op.in_table(spec_.variables()), spec_), invariants}].push_back(k);
     }
     for (const auto& [invariant, keys] : alike) {
@@ -161,7 +162,8 @@ std::string one_line(const Operator& op) {
   std::string text;
   const std::string lines = op.text();
   for (const std::string_view line : split_lines(lines)) {
-    if (line.starts_with("syno") || line.starts_with("out") || line.starts_with("in ") || line.empty())
+    if (line.starts_with("syno") || line.starts_with("out") || line.starts_with("in ") ||
+        line.empty())
       continue;
     text += (text.empty() ? "" : "; ") + std::string(line);
   }
@@ -176,8 +178,8 @@ std::string family(const Operator& a, const Operator& b) {
     std::string text;
     for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
       for (int n = other[p]; n < mine[p]; ++n) {
-        text += (text.empty() ? "" : " ") +
-                std::string(primitive_info(static_cast<Primitive>(p)).name);
+        text +=
+            (text.empty() ? "" : " ") + std::string(primitive_info(static_cast<Primitive>(p)).name);
       }
     }
     return text.empty() ? std::string("nothing") : text;
@@ -198,7 +200,8 @@ std::string family(const Operator& a, const Operator& b) {
 
 std::string ratio(std::size_t a, std::size_t b) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f", b == 0 ? 1.0 : static_cast<double>(a) / static_cast<double>(b));
+  std::snprintf(text, sizeof text, "%.2f",
+                b == 0 ? 1.0 : static_cast<double>(a) / static_cast<double>(b));
   return text;
 }
 
@@ -305,10 +308,14 @@ TEST(Classes, ExactRulesLoseNoneAndTakeNoMoreSteps) {
 TEST(Classes, TheTablesInGitAreWhatIsListed) {
   const std::string path = std::string(SYNO_SOURCE_DIR) + "/tests/golden/search/small_spaces.txt";
   std::string text =
-      "# Written by syno_search_tests (Classes.TheTablesInGitAreWhatIsListed) with SYNO_UPDATE_GOLDEN=1.\n"
-      "# Operators of small specifications of at most so many steps: structures without rules (restrictions alone),\n"
-      "# with exact rules, with the default rules; classes of equal operators, decided by brute force over all terms;\n"
-      "# semantic keys of what exact rules list. Families of what exact rules list more than once, with an example each.\n\n";
+      "# Written by syno_search_tests (Classes.TheTablesInGitAreWhatIsListed) with "
+      "SYNO_UPDATE_GOLDEN=1.\n"
+      "# Operators of small specifications of at most so many steps: structures without rules "
+      "(restrictions alone),\n"
+      "# with exact rules, with the default rules; classes of equal operators, decided by brute "
+      "force over all terms;\n"
+      "# semantic keys of what exact rules list. Families of what exact rules list more than once, "
+      "with an example each.\n\n";
   for (const auto& [small, classes] : all_classes()) text += table(small, classes);
   if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
     std::ofstream file(path);

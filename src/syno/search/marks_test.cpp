@@ -87,7 +87,8 @@ class MarkTable {
     const Marked& marked = *built;
     const Hash128 structure = structure_hash(marked.graph);
     const auto [place, is_new] = marks_.try_emplace(structure, marked.mark);
-    EXPECT_EQ(place->second, marked.mark) << name << ": two marks for\n" << graph_text(marked.graph);
+    EXPECT_EQ(place->second, marked.mark) << name << ": two marks for\n"
+                                          << graph_text(marked.graph);
     const auto [other, fresh] = structures_.try_emplace(marked.mark, structure);
     EXPECT_EQ(other->second, structure) << name << ": another structure has the mark of\n"
                                         << graph_text(marked.graph);
@@ -141,8 +142,7 @@ TEST(Marks, AreBlindToTheLabelsOfEqualReductions) {
     std::vector<Move> moves;
     for (int tries = 0; tries < 40 && graph.depth() < static_cast<int>(count) + 4; ++tries) {
       space.moves(state, false, moves);
-      std::erase_if(moves,
-                    [](const Move& move) { return move.primitive == Primitive::kReduce; });
+      std::erase_if(moves, [](const Move& move) { return move.primitive == Primitive::kReduce; });
       if (moves.empty()) break;
       const Move move = moves[random.below(moves.size())];
       State child = state;
@@ -168,8 +168,9 @@ TEST(Marks, DoNotDependOnNamesOrTheOrderOfDeclaration) {
       Size result;
       for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
         if (size.power(v) != 0)
-          result = result * Size::variable(other.variables()->index(names.at(spec.variables()->name(v))),
-                                           size.power(v));
+          result =
+              result * Size::variable(other.variables()->index(names.at(spec.variables()->name(v))),
+                                      size.power(v));
       }
       return result;
     };
@@ -195,8 +196,8 @@ TEST(Marks, DoNotDependOnNamesOrTheOrderOfDeclaration) {
       CounterRandom random(seed, 14);
       const auto built = build(other_space, orders, random);
       if (!built) continue;
-      EXPECT_EQ(built->mark, marks.mark(state))
-          << small.name << ", seed " << seed << "\n" << graph_text(graph) << graph_text(mapped);
+      EXPECT_EQ(built->mark, marks.mark(state)) << small.name << ", seed " << seed << "\n"
+                                                << graph_text(graph) << graph_text(mapped);
     }
   }
 }

@@ -21,7 +21,8 @@ class Orders {
 
   const Graph& goal() const { return goal_; }
   Partial start() const {
-    Partial partial{goal_.root(), 0, std::vector<CoordinateId>(goal_.coordinates().size(), kNoCoordinate)};
+    Partial partial{goal_.root(), 0,
+                    std::vector<CoordinateId>(goal_.coordinates().size(), kNoCoordinate)};
     for (std::size_t d = 0; d < goal_.output().size(); ++d)
       partial.now[d] = static_cast<CoordinateId>(d);
     return partial;
@@ -52,7 +53,7 @@ class Orders {
     for (SharedDim& dim : result.dims) {
       const CoordinateId old = dim.coordinate;
       dim.coordinate = partial.now[static_cast<std::size_t>(old)];
-      dim.role = !leaves(old) || held_later(partial, old, s)             ? ShareRole::kKeep
+      dim.role = !leaves(old) || held_later(partial, old, s)     ? ShareRole::kKeep
                  : partial.graph.share_count(dim.coordinate) > 0 ? ShareRole::kJoin
                                                                  : ShareRole::kDrop;
     }

@@ -35,7 +35,9 @@ class RandomSpecification {
   }
 
  private:
-  std::int64_t below(std::uint64_t bound) { return static_cast<std::int64_t>(random_.below(bound)); }
+  std::int64_t below(std::uint64_t bound) {
+    return static_cast<std::int64_t>(random_.below(bound));
+  }
   bool chance(double share) { return random_.uniform() < share; }
   template <class T>
   const T& one_of(const std::vector<T>& from) {

@@ -109,8 +109,7 @@ class Walker {
       return false;
     }
     const Step step = space_.step(state_, move);
-    const RuleContext context{
-        .spec = spec_, .graph = graph_, .step = step, .before = &ledger_};
+    const RuleContext context{.spec = spec_, .graph = graph_, .step = step, .before = &ledger_};
     if (rules_.first_refusal(context) != nullptr) return false;
     if (!admit(spec_, graph_, step, ledger_).empty()) return false;
     graph_.apply(step);
@@ -280,8 +279,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
 
   const auto trial = [&](SampleWorker& worker, std::int64_t number) {
     CounterRandom random(options.seed, kSampleStream + static_cast<std::uint64_t>(number));
-    const std::int64_t limit = 2 + static_cast<std::int64_t>(
-                                       random.below(static_cast<std::uint64_t>(most - 1)));
+    const std::int64_t limit =
+        2 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - 1)));
     Walker& walker = worker.walker;
     walker.start();
     int met = 0;
@@ -346,8 +345,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
       },
       [](std::int64_t) { return true; });
 
-  std::vector<std::pair<std::set<Hash128>, std::set<Hash128>>> seen(
-      static_cast<std::size_t>(most) + 1);
+  std::vector<std::pair<std::set<Hash128>, std::set<Hash128>>> seen(static_cast<std::size_t>(most) +
+                                                                    1);
   result.rows.resize(static_cast<std::size_t>(most) + 1);
   for (std::size_t n = 0; n < samples.size(); ++n) {
     const auto size = static_cast<std::size_t>(samples[n].op.graph().depth());

@@ -20,8 +20,8 @@ TrialOptions small_trials(TrialGuide guide, std::int64_t trials) {
 
 TEST(RandomTrials, AreTheSameForAnyNumberOfThreads) {
   const Specification spec(small_space("conv1d").source);
-  for (const TrialGuide guide : {TrialGuide::kNone, TrialGuide::kDistance,
-                                 TrialGuide::kDistanceOnce, TrialGuide::kBound}) {
+  for (const TrialGuide guide :
+       {TrialGuide::kNone, TrialGuide::kDistance, TrialGuide::kDistanceOnce, TrialGuide::kBound}) {
     TrialOptions options = small_trials(guide, 700);
     const Trials one = random_trials(spec, options);
     EXPECT_EQ(one.trials, 700);
@@ -30,8 +30,9 @@ TEST(RandomTrials, AreTheSameForAnyNumberOfThreads) {
     EXPECT_GE(one.valid, one.distinct);
     options.threads = 3;
     const Trials three = random_trials(spec, options);
-    EXPECT_EQ(std::tuple(one.steps, one.looked_at, one.complete, one.valid, one.distinct),
-              std::tuple(three.steps, three.looked_at, three.complete, three.valid, three.distinct));
+    EXPECT_EQ(
+        std::tuple(one.steps, one.looked_at, one.complete, one.valid, one.distinct),
+        std::tuple(three.steps, three.looked_at, three.complete, three.valid, three.distinct));
     options.seed = 6;
     EXPECT_NE(random_trials(spec, options).steps, one.steps);
   }

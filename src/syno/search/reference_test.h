@@ -39,9 +39,8 @@ inline std::vector<Size> size_universe(const Specification& spec) {
 }
 
 inline bool only_reductions(const Graph& graph) {
-  return std::all_of(graph.steps().begin(), graph.steps().end(), [](const Step& step) {
-    return step.primitive == Primitive::kReduce;
-  });
+  return std::all_of(graph.steps().begin(), graph.steps().end(),
+                     [](const Step& step) { return step.primitive == Primitive::kReduce; });
 }
 
 /// Every step that a search may take on `graph` as far as its order goes: reductions come first, in ascending order of

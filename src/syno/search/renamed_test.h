@@ -12,13 +12,13 @@ namespace syno::samples {
 
 /// The same specification with other names, declared in another order.
 inline SpecificationSource renamed(const SpecificationSource& source,
-                            const std::map<std::string, std::string>& names) {
+                                   const std::map<std::string, std::string>& names) {
   const auto rename = [&](const std::string& text) {
     std::string result;
     for (std::size_t i = 0; i < text.size();) {
       std::size_t end = i;
-      while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||
-                                   text[end] == '_'))
+      while (end < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
       const std::string word = text.substr(i, end - i);
       if (names.contains(word)) {

@@ -101,7 +101,9 @@ inline SmallSpace space_of(const std::vector<SmallSpace>& list, const std::strin
   }
   throw InternalError("no space has this name");
 }
-inline SmallSpace small_space(const std::string& name) { return space_of(small_spaces(), name); }
+inline SmallSpace small_space(const std::string& name) {
+  return space_of(small_spaces(), name);
+}
 
 /// The small ones and those of the paper, with variants that turn on what no preset has.
 inline std::vector<SmallSpace> varied_spaces() {

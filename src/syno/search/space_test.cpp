@@ -144,7 +144,8 @@ TEST(Space, AFileOfAnotherSpecificationOrOtherRulesIsRefusedWithTheDifference) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal(listed.spec, listed.space.rules), "accepted");
-  const std::string shapes = refusal(Specification(small_space("channels").source), listed.space.rules);
+  const std::string shapes =
+      refusal(Specification(small_space("channels").source), listed.space.rules);
   EXPECT_NE(shapes.find(listed.spec.text()), std::string::npos) << shapes;
   EXPECT_NE(shapes.find("[C_in: unordered] -> [C_out: unordered]"), std::string::npos) << shapes;
   SpecificationSource source = small_space("linear").source;

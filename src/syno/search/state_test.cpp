@@ -124,9 +124,11 @@ void walk(const SpecificationSource& source, std::uint64_t seed, std::size_t mos
   Ledger ledger = start_ledger(spec);
   State state = space.root();
   while (graph.depth() < std::min<std::int64_t>(depth, spec.limits().max_depth)) {
-    const std::vector<Step> steps = compare(spec, space, graph, ledger, state, universe, random, most);
-    ASSERT_FALSE(testing::Test::HasFailure())
-        << "seed " << seed << "\n" << describe(source) << "\n" << graph_text(graph);
+    const std::vector<Step> steps =
+        compare(spec, space, graph, ledger, state, universe, random, most);
+    ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "\n"
+                                              << describe(source) << "\n"
+                                              << graph_text(graph);
     // Primitives alike, or contractions would be nearly all.
     std::vector<Primitive> kinds;
     for (const Step& step : steps) {
