@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+from syno import Specification, UserError
 from syno.experiments import SizeRow, canonical_rate, distance_ablation
 from syno.experiments.ablation import GUIDES, PAPER, Guided
 from syno.experiments.canonical import PAPER_CANONICAL, PAPER_RATES, PAPER_SAMPLES
 from syno.experiments.pictures import save_ablation, save_canonical_rate
-
-from syno import Specification, UserError
 
 SMALL = Specification(
     "[H, W]",
@@ -22,7 +22,7 @@ SMALL = Specification(
 
 
 def test_the_papers_figures_are_those_of_the_paper():
-    assert PAPER_CANONICAL / PAPER_SAMPLES == pytest.approx(1 / 75, rel=0.01)
+    assert pytest.approx(1 / 75, rel=0.01) == PAPER_CANONICAL / PAPER_SAMPLES
     assert list(PAPER_RATES.values()) == sorted(PAPER_RATES.values(), reverse=True)
     without, with_distance = PAPER
     assert without.distinct == 0

@@ -113,9 +113,7 @@ def distance_ablation(
     return Ablation(found, seed, rules.version, shapes)
 
 
-def _of(
-    guide: str, progress: Callable[[str, int], bool] | None
-) -> Callable[[int], bool] | None:
+def _of(guide: str, progress: Callable[[str, int], bool] | None) -> Callable[[int], bool] | None:
     return None if progress is None else lambda done: progress(guide, done)
 
 

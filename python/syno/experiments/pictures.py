@@ -30,7 +30,10 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     shown = [row for row in result.rows if row.samples]
     places = [row.primitives for row in shown]
     rates = [max(row.rate or 0.0, _FLOOR) for row in shown]
-    low = [rate - min(rate, max(row.interval[0], _FLOOR)) for rate, row in zip(rates, shown, strict=True)]
+    low = [
+        rate - min(rate, max(row.interval[0], _FLOOR))
+        for rate, row in zip(rates, shown, strict=True)
+    ]
     high = [max(0.0, row.interval[1] - rate) for rate, row in zip(rates, shown, strict=True)]
     axes.errorbar(
         places,
