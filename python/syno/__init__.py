@@ -12,6 +12,7 @@ from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.explanation import explain, why_not
 from syno.operator import Operator
+from syno.rules import PartialGraph, Rule, rule
 from syno.sampler import Sampler
 from syno.space import Space
 from syno.spec import Specification
@@ -33,7 +34,9 @@ __all__ = [
     "InternalError",
     "LayerReport",
     "Operator",
+    "PartialGraph",
     "Placeholder",
+    "Rule",
     "Sampler",
     "Space",
     "Specification",
@@ -45,6 +48,7 @@ __all__ = [
     "linear",
     "replace",
     "resume",
+    "rule",
     "search",
     "slots",
     "substitute",

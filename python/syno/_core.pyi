@@ -85,6 +85,11 @@ class Graph:
     def extent(self, coordinate: int) -> str:
         """The extent of a coordinate as a size string."""
 
+    def copy(self) -> Graph: ...
+
+    def root(self) -> Graph:
+        """The empty graph of the same output and variables."""
+
     @property
     def steps(self) -> list[Step]: ...
 
@@ -253,7 +258,16 @@ class RuleSet:
     def set(self, rule: str, on: bool) -> None:
         """Switches one rule by id or name. UserError that lists the rules."""
 
+    def add(self, id: str, name: str, kind: str, doc: str, version: str, steps: Sequence[str], function: Callable[[Graph, Step], bool | Graph | None]) -> None:
+        """
+        Adds a rule that is asked as function(graph, step): a restriction answers whether the step is left out, another rule with the graph that is kept, or None. Several threads ask it, one at a time.
+        """
+
     def is_on(self, rule: str) -> bool: ...
+
+    @property
+    def on(self) -> list[str]:
+        """The ids of the rules that are on, in order."""
 
     @property
     def version(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import Rule, rule_set
 from syno.spec import Specification
 
 
@@ -17,6 +17,7 @@ def explain(
     specification: Specification | None = None,
     *,
     rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
 ) -> dict[str, Any]:
     """How a search of the specification builds the operator, as plain values.
 
@@ -26,7 +27,7 @@ def explain(
     refused_match, obstacle: what speaks against it. UserError for other shapes or variables.
     """
     wanted = _specification(operator, specification)
-    return _core.explain(operator._core, wanted._core, rule_set(rules_off))
+    return _core.explain(operator._core, wanted._core, rule_set(rules_off, rules))
 
 
 def why_not(
@@ -34,6 +35,7 @@ def why_not(
     specification: Specification | None = None,
     *,
     rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
     max_nodes: int = 20_000,
     max_seconds: float = 10.0,
 ) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def why_not(
             raise UserError(f"'{name}' is a number of at least 0, got {value!r}")
     wanted = _specification(operator, specification)
     found = _core.why_not(
-        operator._core, wanted._core, rule_set(rules_off), int(max_nodes), float(max_seconds)
+        operator._core, wanted._core, rule_set(rules_off, rules), int(max_nodes), float(max_seconds)
     )
     if found["kept"] is not None:
         kept = Operator(found["kept"]["operator"], wanted, key=found["kept"]["key"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import Rule, rule_set
 from syno.spec import Binding, Specification
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Sampler:
     seed: of the draws. The same specification, budget and seed give the same operators.
     max_nodes: how many partial graphs the enumeration visits, over all depths.
     rules_off: rules that are not asked, by id or name (`syno rules list`).
+    rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
     progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
 
     The operators are enumerated at the first use, by iterative deepening: all those of the largest
@@ -48,13 +49,14 @@ class Sampler:
         bindings: Iterable[Binding | str] | None = None,
         max_nodes: int = 30_000,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         progress: Progress | None = None,
         **limits: Any,
     ) -> None:
         if bindings is not None:
             limits["bindings"] = bindings
         specification = Specification(input, output, primary, coefficient, **limits)
-        self._start(specification, net, seed, max_nodes, rules_off, progress)
+        self._start(specification, net, seed, max_nodes, rules_off, rules, progress)
 
     @classmethod
     def from_specification(
@@ -65,6 +67,7 @@ class Sampler:
         seed: int = 0,
         max_nodes: int = 30_000,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         progress: Progress | None = None,
     ) -> Sampler:
         """A sampler of a specification.
@@ -75,7 +78,7 @@ class Sampler:
         if not isinstance(specification, Specification):
             raise UserError(f"expected a Specification, got {type(specification).__name__}")
         sampler = cls.__new__(cls)
-        sampler._start(specification, net, seed, max_nodes, rules_off, progress)
+        sampler._start(specification, net, seed, max_nodes, rules_off, rules, progress)
         return sampler
 
     def _start(
@@ -85,6 +88,7 @@ class Sampler:
         seed: int,
         max_nodes: int,
         rules_off: Iterable[str],
+        rules: Iterable[Rule],
         progress: Progress | None,
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
@@ -112,7 +116,7 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        self._rules = rule_set(rules_off)
+        self._rules = rule_set(rules_off, rules)
         self._enumeration: _core.Enumeration | None = None
         self._operators: list[Operator] | None = None
         self._drawn = 0

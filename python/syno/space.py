@@ -12,7 +12,7 @@ from typing import Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import rule_set
+from syno.rules import Rule, added_rules, rule_set
 from syno.spec import Specification
 
 Progress = Callable[[_core.EnumerateStatus], bool]
@@ -34,11 +34,13 @@ class Space:
         specification: Specification,
         *,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         ended: str = "complete",
     ) -> None:
         self._core = core
         self._specification = specification
         self._rules_off = tuple(rules_off)
+        self._added = tuple(rules)
         self._ended = ended
 
     @classmethod
@@ -52,6 +54,7 @@ class Space:
         max_seconds: float = 0.0,
         threads: int = 0,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
         bound: str = "full",
         progress: Progress | None = None,
         on_limit: Callable[[Space], None] | None = None,
@@ -64,6 +67,7 @@ class Space:
             graphs; 0 for no limit. max_seconds: 0 for no limit.
         threads: 0 for all cores; the result does not depend on it.
         rules_off: rules that are not asked, by id or name.
+        rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
         bound: "full", "loose" or "none": the completion bound; the operators are the same.
         progress: called now and then; False ends the listing like a spent budget.
         on_limit: called with the space of each depth limit that was listed completely.
@@ -72,7 +76,7 @@ class Space:
         Where a budget ends the listing, the last complete depth limit is the result, or what was
         found when there is none.
         """
-        off = tuple(rules_off)
+        off, added = tuple(rules_off), added_rules(rules)
         _check_layers(specification)
         for name, value, least in (
             ("depth", depth, 0),
@@ -88,11 +92,11 @@ class Space:
 
         def listed(core: _core.Space) -> None:
             if on_limit is not None:
-                on_limit(cls(core, specification, rules_off=off))
+                on_limit(cls(core, specification, rules_off=off, rules=added))
 
         core, ended = _core.deepen(
             specification._core,
-            rule_set(off),
+            rule_set(off, added),
             depth,
             max_nodes,
             max_memory,
@@ -103,7 +107,7 @@ class Space:
             listed,
             None if before is None else before._core,
         )
-        return cls(core, specification, rules_off=off, ended=ended)
+        return cls(core, specification, rules_off=off, rules=added, ended=ended)
 
     # As a sequence.
 
@@ -164,6 +168,11 @@ class Space:
     def rules_off(self) -> tuple[str, ...]:
         """Rules that were not asked."""
         return self._rules_off
+
+    @property
+    def rules_added(self) -> tuple[str, ...]:
+        """Rules of one's own that were asked, by id and name."""
+        return tuple(rule.title for rule in self._added)
 
     @property
     def ended(self) -> str:
@@ -234,7 +243,7 @@ class Space:
         check_writable(target)
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            rules = rule_set(self._rules_off)
+            rules = rule_set(self._rules_off, self._added)
             _core.save_space(self._core, str(part), self._specification._core, rules)
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -251,14 +260,16 @@ class Space:
         path: str | os.PathLike[str],
         specification: Specification,
         rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
     ) -> Space:
         """Reads a file of `save`. UserError for a damaged one, and for one that was made for
         another specification or with other rules; the message says what differs.
         """
         _check_readable(Path(path))
-        off = tuple(rules_off)
-        core = _core.load_space(str(path), str(path), specification._core, rule_set(off))
-        return cls(core, specification, rules_off=off, ended="complete" if core.exhausted else "")
+        off, added = tuple(rules_off), added_rules(rules)
+        core = _core.load_space(str(path), str(path), specification._core, rule_set(off, added))
+        ended = "complete" if core.exhausted else ""
+        return cls(core, specification, rules_off=off, rules=added, ended=ended)
 
     def __repr__(self) -> str:
         return (

@@ -14,6 +14,7 @@
 #include "syno/support/error.h"
 
 #include "bindings.h"
+#include "steps.h"
 
 namespace syno::bindings {
 namespace {
@@ -22,16 +23,7 @@ using namespace nb::literals;
 /// Size text, unordered, causal.
 using DimensionData = std::tuple<std::string, bool, bool>;
 
-// A step as plain data: what the JSON form holds.
-struct StepData {
-  std::string op;
-  std::vector<std::string> in;
-  std::vector<std::string> out;
-  std::string size;
-  int amount = 0;
-  bool causal = false;
-  std::vector<std::pair<std::string, std::string>> dims;
-};
+}  // namespace
 
 StepData step_data(const Graph& graph, const Step& step) {
   const PrimitiveInfo& info = primitive_info(step.primitive);
@@ -48,6 +40,8 @@ StepData step_data(const Graph& graph, const Step& step) {
     data.dims.emplace_back(graph.name(dim.coordinate), std::string(role_name(dim.role)));
   return data;
 }
+
+namespace {
 
 std::vector<StepData> steps_data(const Graph& graph) {
   std::vector<StepData> steps;
@@ -145,6 +139,8 @@ void bind_graph(nb::module_& m) {
           "extent",
           [](const Graph& g, CoordinateId id) { return g.extent(id).text(*g.variables()); },
           "coordinate"_a, "The extent of a coordinate as a size string.")
+      .def("copy", [](const Graph& g) { return g; })
+      .def("root", &Graph::root, "The empty graph of the same output and variables.")
       .def_prop_ro("steps", &steps_data)
       .def_prop_ro("depth", &Graph::depth)
       .def_prop_ro("primitives", &counts, "How many steps use each primitive.")

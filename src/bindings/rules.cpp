@@ -1,27 +1,124 @@
-// rules/: the catalogue, and sets of rules that are switched on.
+// rules/: the catalogue, sets of rules that are switched on, and rules of users.
+#include <memory>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+#include <utility>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/docs.h"
+#include "syno/support/error.h"
 
 #include "bindings.h"
+#include "steps.h"
 
 namespace syno::bindings {
 namespace {
 
 using namespace nb::literals;
 
+nb::dict described(const Rule& rule) {
+  nb::dict described;
+  described["id"] = rule.id;
+  described["name"] = rule.name;
+  described["kind"] = rule_kind_name(rule.kind);
+  described["doc"] = rule.doc;
+  return described;
+}
+
 nb::list rule_catalogue() {
   nb::list rules;
-  for (const Rule* rule : catalogue()) {
-    nb::dict described;
-    described["id"] = rule->id;
-    described["name"] = rule->name;
-    described["kind"] = rule_kind_name(rule->kind);
-    described["doc"] = rule->doc;
-    rules.append(described);
-  }
+  for (const Rule* rule : catalogue()) rules.append(described(*rule));
   return rules;
+}
+
+RuleKind find_kind(const std::string& name) {
+  for (const RuleKind kind : {RuleKind::kExact, RuleKind::kApproximate, RuleKind::kRestriction}) {
+    if (rule_kind_name(kind) == name) return kind;
+  }
+  throw Complaint("unknown kind of rule '" + name + "'")
+      .expected("exact, approximate or restriction", "'" + name + "'")
+      .error();
+}
+
+PrimitiveSet find_steps(const std::vector<std::string>& names) {
+  if (names.empty()) return PrimitiveSet::all();
+  PrimitiveSet set({});
+  for (const std::string& name : names) {
+    const auto primitive = find_primitive(name);
+    if (!primitive) throw UserError("unknown primitive '" + name + "'");
+    set.add(*primitive);
+  }
+  return set;
+}
+
+// A function of Python that threads of the library ask. Each call takes the interpreter's lock, which no thread of an
+// enumeration holds while it waits for another: bindings release it before they list anything.
+class PythonRule {
+ public:
+  explicit PythonRule(nb::object function) : function_(std::move(function)) {}
+  PythonRule(const PythonRule&) = delete;
+  PythonRule& operator=(const PythonRule&) = delete;
+  ~PythonRule() {
+    // The last set that holds the rule may go on a thread without the lock, or after the interpreter.
+    if (Py_IsInitialized() == 0) {
+      function_.release();
+      return;
+    }
+    const nb::gil_scoped_acquire acquire;
+    function_.reset();
+  }
+
+  bool matches(const RuleContext& context) const {
+    const nb::gil_scoped_acquire acquire;
+    return nb::cast<bool>(ask(context));
+  }
+  std::optional<Graph> rewrite(const RuleContext& context) const {
+    std::optional<Graph> kept;
+    {
+      const nb::gil_scoped_acquire acquire;
+      const nb::object answer = ask(context);
+      if (!answer.is_none()) kept = nb::cast<Graph>(answer);
+    }
+    if (kept && kept->variables() != context.graph.variables())
+      kept = kept->in_table(context.graph.variables());
+    return kept;
+  }
+
+ private:
+  nb::object ask(const RuleContext& context) const {
+    Graph refused = context.graph;
+    const Step& step = refused.apply(context.step);
+    return function_(context.graph, step_data(refused, step));
+  }
+
+  nb::object function_;
+};
+
+void add_rule(RuleSet& rules, std::string id, std::string name, const std::string& kind,
+              std::string doc, std::string version, const std::vector<std::string>& steps,
+              nb::object function) {
+  AddedRule rule;
+  rule.id = std::move(id);
+  rule.name = std::move(name);
+  rule.kind = find_kind(kind);
+  rule.doc = std::move(doc);
+  rule.version = std::move(version);
+  rule.steps = find_steps(steps);
+  const auto python = std::make_shared<const PythonRule>(std::move(function));
+  if (rule.kind == RuleKind::kRestriction) {
+    rule.matches = [python](const RuleContext& context) { return python->matches(context); };
+  } else {
+    rule.rewrite = [python](const RuleContext& context) { return python->rewrite(context); };
+  }
+  rules.add(std::move(rule));
+}
+
+std::vector<std::string> ids_that_are_on(const RuleSet& rules) {
+  std::vector<std::string> ids;
+  for (const Rule* rule : rules.rules()) ids.emplace_back(rule->id);
+  return ids;
 }
 
 }  // namespace
@@ -33,7 +130,16 @@ void bind_rules(nb::module_& m) {
       .def(nb::init<>())
       .def("set", &RuleSet::set, "rule"_a, "on"_a,
            "Switches one rule by id or name. UserError that lists the rules.")
+      .def("add", &add_rule, "id"_a, "name"_a, "kind"_a, "doc"_a, "version"_a, "steps"_a,
+           "function"_a,
+           nb::sig("def add(self, id: str, name: str, kind: str, doc: str, version: str, steps: "
+                   "collections.abc.Sequence[str], function: "
+                   "collections.abc.Callable[[Graph, Step], bool | Graph | None]) -> None"),
+           "Adds a rule that is asked as function(graph, step): a restriction answers whether the "
+           "step is left out, another rule with the graph that is kept, or None. Several threads "
+           "ask it, one at a time.")
       .def("is_on", &RuleSet::is_on, "rule"_a)
+      .def_prop_ro("on", &ids_that_are_on, "The ids of the rules that are on, in order.")
       .def_prop_ro("version", &RuleSet::version,
                    "Changes when a rule is added, changed or switched.");
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -68,3 +69,77 @@ def test_a_set_of_rules_knows_which_are_on() -> None:
         rule_set("R6a")
     with pytest.raises(UserError, match="named by its id or name, got 3"):
         rule_set([3])  # type: ignore[list-item]
+
+
+RULES = """
+import syno
+
+
+@syno.rule("U1", "no-shift", kind="restriction", steps=["shift"])
+def no_shift(graph, step):
+    \"\"\"no Shift at all\"\"\"
+    return True
+"""
+SMALL = ("--input", "[C_in, H]", "--output", "[C_out, H]", "--primary", "C_in: 2")
+SMALL += ("--primary", "C_out: 2", "--primary", "H: 1", "--coefficient", "s=2: 1")
+SMALL += ("--binding", "C_in=16,C_out=16,H=32")
+
+
+@pytest.fixture
+def rule_file(tmp_path: Path) -> str:
+    file = tmp_path / "my_rules.py"
+    file.write_text(RULES)
+    return str(file)
+
+
+def test_a_file_of_rules_is_asked_wherever_operators_are_listed(
+    rule_file: str, tmp_path: Path
+) -> None:
+    enumerate_ = ("enumerate", *SMALL, "--depth", "4", "--json")
+    plain = json.loads(run(*enumerate_).stdout)
+    ruled = json.loads(run(*enumerate_, "--rule-file", rule_file, "--stats").stdout)
+    assert 0 < ruled["operators"] < plain["operators"]
+    assert ruled["rules_added"] == ["U1 no-shift"]
+    assert "U1 no-shift" in json.dumps(ruled["rejections"])
+    off = json.loads(run(*enumerate_, "--rule-file", rule_file, "--rule", "U1=off").stdout)
+    assert off["signature"] == plain["signature"]
+    drawn = run("sample", *SMALL, "--rule-file", rule_file, "--count", "5", "--json")
+    assert all("shift" not in o["primitives"] for o in json.loads(drawn.stdout)["operators"])
+    operator = tmp_path / "op.txt"
+    texts = (o["text"] for o in json.loads(run("sample", *SMALL, "--json").stdout)["operators"])
+    operator.write_text(next(text for text in texts if "shift" in text))
+    for command in ("explain", "why-not"):
+        found = run(command, str(operator), *SMALL, "--rule-file", rule_file)
+        assert found.exit_code == 1, found.output
+        assert "U1 no-shift" in found.stdout
+
+
+def test_a_kept_enumeration_belongs_to_its_rules(rule_file: str, tmp_path: Path) -> None:
+    space = str(tmp_path / "x.space")
+    listed = ("enumerate", *SMALL, "--depth", "3", "--file", space)
+    assert run(*listed, "--rule-file", rule_file).exit_code == 0
+    refused = run(*listed, "--resume")
+    assert refused.exit_code == 2
+    assert "made with other rules" in refused.output
+    assert "rule U1 no-shift" in refused.output
+    assert run(*listed, "--resume", "--rule-file", rule_file).exit_code == 0
+
+
+def test_a_rule_that_fails_is_named_with_its_line(rule_file: str) -> None:
+    Path(rule_file).write_text(RULES.replace("return True", "return 1 / 0"))
+    failed = run("enumerate", *SMALL, "--depth", "3", "--rule-file", rule_file)
+    assert failed.exit_code == 2
+    assert "rule 'U1 no-shift' failed\n  found: ZeroDivisionError: division by zero (line 8)" in (
+        failed.output
+    )
+
+
+def test_mistakes_about_files_of_rules(rule_file: str, tmp_path: Path) -> None:
+    listed = ("enumerate", *SMALL, "--depth", "2", "--rule-file")
+    assert "no such file" in run(*listed, str(tmp_path / "none.py")).output
+    twice = run(*listed, rule_file, "--rule-file", rule_file)
+    assert twice.exit_code == 2
+    assert "there is a rule 'U1' already" in twice.output
+    unknown = run(*listed, rule_file, "--rule", "U2=off")
+    assert unknown.exit_code == 2
+    assert "unknown rule 'U2'" in unknown.output

@@ -15,7 +15,7 @@ from syno.report import format as fmt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syno import Operator, Specification
+    from syno import Operator, Rule, Specification
     from syno.space import Space
 
 # Partial graphs visited unless --max-nodes says otherwise; as in syno.space.
@@ -52,7 +52,7 @@ _SMALL = (
 @options.bindings_option
 @options.listing_options(_NODES)
 @options.max_seconds_option
-@options.rule_option
+@options.rule_options
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
@@ -80,6 +80,7 @@ def command(
     threads: int | None,
     bound: str,
     rules_off: list[str],
+    rules: list[Rule],
     file: Path | None,
     resume: bool,
     draw: int | None,
@@ -104,12 +105,12 @@ def command(
             "  expected: --draw K, the number of operators to draw      got: --stratify alone"
         )
     specification = options.required_specification(**named)
-    before = _opened(file, resume, specification, rules_off)
+    before = _opened(file, resume, specification, rules_off, rules)
     budget = {"max_nodes": max_nodes, "max_memory": max_memory, "max_seconds": max_seconds or 0.0}
     started = time.monotonic()
     space, interrupted = _list(
         specification,
-        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off},
+        budget | {"threads": threads or 0, "bound": bound, "rules_off": rules_off, "rules": rules},
         options.checked_depth(depth, specification),
         file,
         before,
@@ -131,7 +132,11 @@ def command(
 
 
 def _opened(
-    file: Path | None, resume: bool, specification: Specification, rules_off: list[str]
+    file: Path | None,
+    resume: bool,
+    specification: Specification,
+    rules_off: list[str],
+    rules: list[Rule],
 ) -> Space | None:
     """What a file holds already; None for a new one. UserError where the two do not go together."""
     from syno.space import Space, check_writable
@@ -145,7 +150,7 @@ def _opened(
         return None
     check_writable(file)
     if resume:
-        return Space.load(file, specification, rules_off)
+        return Space.load(file, specification, rules_off, rules)
     if file.exists():
         raise UserError(
             f"the file '{file}' exists already\n"
@@ -202,6 +207,7 @@ def _as_json(
         "specification": {"key": specification.key, "fields": _fields(specification)},
         "rules": space.rules,
         "rules_off": list(space.rules_off),
+        "rules_added": list(space.rules_added),
         **counts,
         "complete_depth": space.complete_depth,
         "depth_limit": space.depth_limit,

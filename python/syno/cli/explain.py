@@ -13,7 +13,7 @@ from syno.report import format as fmt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syno import Operator
+    from syno import Operator, Rule
 
 
 @framework.command(
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @options.specification_options
 @options.bindings_option
 @options.found_options
-@options.rule_option
+@options.rule_options
 @output.json_option
 @options.limit_options
 def command(
@@ -40,6 +40,7 @@ def command(
     store: str | None,
     study: str | None,
     rules_off: list[str],
+    rules: list[Rule],
     as_json: bool,
     **named: Any,
 ) -> int:
@@ -59,7 +60,7 @@ def command(
     wanted = operand.explained_specification(op, store=store, study=study, **named)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     operator = operator.with_specification(wanted)
-    found = explain(operator, wanted, rules_off=rules_off)
+    found = explain(operator, wanted, rules_off=rules_off, rules=rules)
     if as_json:
         from syno.cli.show import described
 

@@ -75,6 +75,47 @@ def rule_option(function: Function) -> Function:
     return cast(Function, option(gathered))
 
 
+def rule_options(function: Function) -> Function:
+    """Add `--rule ID=off` and `--rule-file PATH`.
+
+    The function receives `rules_off`, the rules that are not asked, and `rules`, those of the
+    files. A rule of a file can be switched off as well.
+    """
+
+    @functools.wraps(function)
+    def gathered(
+        *args: Any, rule: Sequence[tuple[str, bool]], rule_file: Sequence[str], **given: Any
+    ) -> Any:
+        from syno.rules import describe_rule, load_rules, reported, rule_set
+
+        rules = [reported(rule) for path in rule_file for rule in load_rules(path)]
+        own = {name: one.id for one in rules for name in (one.id, one.name)}
+        states = {own.get(wanted) or describe_rule(wanted).id: on for wanted, on in rule}
+        off = [id for id, on in states.items() if not on]
+        rule_set(off, rules)  # two rules of one name are a mistake of the command line
+        return function(*args, rules_off=off, rules=rules, **given)
+
+    added = _stacked(
+        click.option(
+            "--rule",
+            multiple=True,
+            type=_Switch(),
+            metavar="ID=off",
+            help="Switches a rule off, by id or name; `syno rules list` names them; repeat.",
+        ),
+        rule_file_option,
+    )
+    return cast(Function, added(gathered))
+
+
+rule_file_option = click.option(
+    "--rule-file",
+    multiple=True,
+    metavar="PATH",
+    help="A Python file with rules of your own (`@syno.rule`), asked after the others; repeat.",
+)
+
+
 class _Bytes(click.ParamType[int]):
     """An amount of memory, as `500M` or `2G`."""
 

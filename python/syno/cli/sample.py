@@ -10,7 +10,7 @@ from syno._errors import UserError
 from syno.cli import framework, listed, options, output, refused
 
 if TYPE_CHECKING:
-    from syno import Operator, Sampler, Specification
+    from syno import Operator, Rule, Sampler, Specification
 
 
 @framework.command(
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @options.seed_option
 @options.nodes_option
-@options.rule_option
+@options.rule_options
 @click.option("--text", is_flag=True, help="Print the text of the first one only.")
 @options.stats_option
 @output.json_option
@@ -47,6 +47,7 @@ def command(
     max_nodes: int,
     text: bool,
     rules_off: list[str],
+    rules: list[Rule],
     stats: bool,
     as_json: bool,
     **named: Any,
@@ -57,7 +58,7 @@ def command(
     code is 1 when there are fewer operators than asked for.
     """
     specification = options.required_specification(**named)
-    sampler, drawn = _draw(specification, count, seed, max_nodes, rules_off)
+    sampler, drawn = _draw(specification, count, seed, max_nodes, rules_off, rules)
     if text:
         click.echo(drawn[0].text, nl=False)
         return framework.OK
@@ -76,7 +77,12 @@ def command(
 
 
 def _draw(
-    specification: Specification, count: int, seed: int, max_nodes: int, rules_off: list[str]
+    specification: Specification,
+    count: int,
+    seed: int,
+    max_nodes: int,
+    rules_off: list[str],
+    rules: list[Rule],
 ) -> tuple[Sampler, list[Operator]]:
     from syno import Sampler
 
@@ -87,7 +93,12 @@ def _draw(
             return True
 
         sampler = Sampler.from_specification(
-            specification, seed=seed, max_nodes=max_nodes, rules_off=rules_off, progress=watch
+            specification,
+            seed=seed,
+            max_nodes=max_nodes,
+            rules_off=rules_off,
+            rules=rules,
+            progress=watch,
         )
         found = len(sampler.operators)
     if found == 0:

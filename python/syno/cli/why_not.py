@@ -12,7 +12,7 @@ from syno.cli import framework, operand, options, output
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from syno import Operator
+    from syno import Operator, Rule
 
 
 @framework.command(
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @options.specification_options
 @options.bindings_option
 @options.found_options
-@options.rule_option
+@options.rule_options
 @click.option(
     "--max-nodes",
     type=click.IntRange(min=0),
@@ -64,6 +64,7 @@ def command(
     store: str | None,
     study: str | None,
     rules_off: list[str],
+    rules: list[Rule],
     max_nodes: int,
     max_seconds: float,
     as_json: bool,
@@ -84,7 +85,12 @@ def command(
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     operator = operator.with_specification(wanted)
     found = why_not(
-        operator, wanted, rules_off=rules_off, max_nodes=max_nodes, max_seconds=max_seconds
+        operator,
+        wanted,
+        rules_off=rules_off,
+        rules=rules,
+        max_nodes=max_nodes,
+        max_seconds=max_seconds,
     )
     if as_json:
         output.print_json(_as_json(operator, found))

@@ -26,16 +26,6 @@ constexpr std::array kCatalogue = {
     &kUnorderedWithReduction, &kUnorderedWindow,
 };
 
-const Rule& find_rule(std::string_view wanted) {
-  std::vector<std::string> names;
-  for (const Rule* rule : kCatalogue) {
-    if (rule->id == wanted || rule->name == wanted) return *rule;
-    names.push_back(std::string(rule->id) + " " + std::string(rule->name));
-  }
-  throw UserError("unknown rule '" + std::string(wanted) +
-                  "'\n  known rules: " + join(names, ", "));
-}
-
 }  // namespace
 
 std::span<const Rule* const> catalogue() {
@@ -58,6 +48,46 @@ void RuleSet::sort() {
   }
 }
 
+std::vector<const Rule*> RuleSet::added() const {
+  std::vector<const Rule*> list;
+  for (const auto& owned : added_) list.push_back(&owned->rule());
+  return list;
+}
+
+std::vector<const Rule*> RuleSet::known() const {
+  std::vector<const Rule*> list(kCatalogue.begin(), kCatalogue.end());
+  for (const Rule* rule : added()) list.push_back(rule);
+  return list;
+}
+
+const Rule& RuleSet::find(std::string_view wanted) const {
+  std::vector<std::string> names;
+  for (const Rule* rule : known()) {
+    if (rule->id == wanted || rule->name == wanted) return *rule;
+    names.push_back(std::string(rule->id) + " " + std::string(rule->name));
+  }
+  throw UserError("unknown rule '" + std::string(wanted) +
+                  "'\n  known rules: " + join(names, ", "));
+}
+
+void RuleSet::add(AddedRule rule) {
+  auto owned = std::make_shared<const OwnedRule>(std::move(rule));
+  const Rule& made = owned->rule();
+  for (const Rule* other : known()) {
+    for (const std::string_view word : {other->id, other->name}) {
+      if (word != made.id && word != made.name) continue;
+      throw Complaint("there is a rule '" + std::string(word) + "' already")
+          .where("the rule '" + std::string(made.id) + "' that is added")
+          .expected("an id and a name that no other rule has",
+                    std::string(other->id) + " " + std::string(other->name))
+          .error();
+    }
+  }
+  rules_.push_back(&made);
+  added_.push_back(std::move(owned));
+  sort();
+}
+
 RuleSet RuleSet::none() {
   RuleSet set;
   set.rules_.clear();
@@ -72,14 +102,21 @@ RuleSet RuleSet::restrictions() {
   return set;
 }
 
+RuleSet RuleSet::exact() {
+  RuleSet set;
+  std::erase_if(set.rules_, [](const Rule* rule) { return rule->kind == RuleKind::kApproximate; });
+  set.sort();
+  return set;
+}
+
 bool RuleSet::is_on(std::string_view rule) const {
-  return std::find(rules_.begin(), rules_.end(), &find_rule(rule)) != rules_.end();
+  return std::find(rules_.begin(), rules_.end(), &find(rule)) != rules_.end();
 }
 
 void RuleSet::set(std::string_view wanted, bool on) {
-  const Rule& rule = find_rule(wanted);
+  const Rule& rule = find(wanted);
   std::vector<const Rule*> kept;
-  for (const Rule* other : kCatalogue) {
+  for (const Rule* other : known()) {
     const bool was_on = std::find(rules_.begin(), rules_.end(), other) != rules_.end();
     if (other == &rule ? on : was_on) kept.push_back(other);
   }
@@ -108,6 +145,10 @@ const Rule* RuleSet::first_refusal(const Specification& spec, const Graph& graph
 std::string RuleSet::version() const {
   Hasher hasher("rules");
   for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(rule->doc);
+  for (const Rule* rule : added()) {
+    if (std::find(rules_.begin(), rules_.end(), rule) != rules_.end())
+      hasher.add(rule_kind_name(rule->kind)).add(rule->version);
+  }
   return hasher.finish().hex().substr(0, 12);
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "syno/rules/added.h"
 #include "syno/rules/rule.h"
 #include "syno/support/hash.h"
 
@@ -23,7 +25,12 @@ class RuleSet {
   static RuleSet none();
   /// Restrictions alone: the space as the specification means it, with all its redundancy.
   static RuleSet restrictions();
+  /// All rules but the approximate ones: nothing is lost.
+  static RuleSet exact();
 
+  /// Adds a rule, which is on and is asked after all others. Copies of the set share it. Throws UserError for a rule
+  /// that has no id or name, one that exists already, or functions that do not go with its kind.
+  void add(AddedRule rule);
   /// Switches one rule by id or name; throws UserError that lists the rules.
   void set(std::string_view rule, bool on);
   bool is_on(std::string_view rule) const;
@@ -36,11 +43,17 @@ class RuleSet {
                             std::span<const CoordinateId> match) const;
   /// Changes when a rule is added, changed or switched.
   std::string version() const;
+  /// The rules that are not of the catalogue, on or off.
+  std::vector<const Rule*> added() const;
 
  private:
+  /// The catalogue and what was added to it.
+  std::vector<const Rule*> known() const;
+  const Rule& find(std::string_view wanted) const;
   /// The rules of `rules_` by the primitive of the step that they are asked about.
   void sort();
 
+  std::vector<std::shared_ptr<const OwnedRule>> added_;
   std::vector<const Rule*> rules_;
   std::array<std::vector<const Rule*>, kPrimitiveCount> by_primitive_;
   std::array<std::vector<const Rule*>, kPrimitiveCount> restrictions_;

@@ -26,6 +26,56 @@ twice. There are three kinds:
 
 Graphs are built from the output to the input, and "below" is nearer the output. `split(i, j)` is `B*i + j` with
 `B = |j|`; `merge(i, B)` is the pair `i div B`, `i mod B`. Each rule can be switched off by its id or its name.
+
+## Rules of one's own
+
+A rule is a function of a partial graph and of the step on top of it. A restriction answers whether the step is left out;
+an exact or approximate rule answers with the graph that is kept instead, or `None`, and is asked under the same guard as
+those of the catalogue. It must look at nothing but the graph and the step.
+
+```python
+import syno
+
+
+@syno.rule("U1", "no-shift-of-piece", kind="restriction", steps=["shift"])
+def no_shift_of_piece(graph, step):
+    """no Shift of what a Merge made"""
+    return graph.maker(step.inputs[0]) == "merge"
+
+
+@syno.rule("U2", "stride-of-stride", kind="exact", steps=["stride"])
+def stride_of_stride(graph, step):
+    """two Strides of one coordinate are one"""
+    below = graph.producer(step.inputs[0])
+    if below is None or below.op != "stride" or graph.weights(step.inputs[0]) > 0:
+        return None
+    kept = graph.start()
+    for other in graph.steps:
+        if other.out == below.out:
+            kept = kept.then("stride", *below.inputs, size=f"{below.size}*{step.size}")
+        else:
+            kept = kept.taking(other)
+    return kept
+
+
+specification = syno.Specification(
+    "[C_in, H]", "[C_out, H]", ["C_in: 2", "C_out: 2", "H: 1"], ["s=2: 1"],
+    bindings=["C_in=16, C_out=16, H=32"],
+)
+space = syno.Space.listed(specification, depth=5, rules=[no_shift_of_piece, stride_of_stride])
+print(space.rules_added, space.rejections()["U1 no-shift-of-piece"] > 0)
+```
+
+```text
+('U1 no-shift-of-piece', 'U2 stride-of-stride') True
+```
+
+`graph` is a `syno.PartialGraph`: `frontier` (coordinates and their sizes), `steps`, `producer(c)`, `maker(c)`,
+`weights(c)`, `text`, and `start`, `then` and `taking` to write down what is kept. `Sampler`, `Space.listed`, `explain` and
+`why_not` take `rules=[...]`; `syno enumerate`, `sample`, `explain` and `why-not` take `--rule-file my_rules.py`. Id, name,
+doc and `version` of a rule belong to the version of the rule set, so a file of another set is refused by name; change
+`version` when the function changes. An exception in a rule ends the listing and says which rule it was. In C++ the same
+door is `RuleSet::add`.
 )";
 
 // Text in a table cell or paragraph: `|` would end a cell, and `*` would set italics.
@@ -66,6 +116,27 @@ std::vector<RuleDocPart> rule_doc_parts(const Rule& rule) {
   }
   if (parts.size() < kRuleHeadings.size()) fail("not the end");
   return parts;
+}
+
+std::string rule_summary(const Rule& rule) {
+  const std::string_view doc = trim(rule.doc);
+  const std::vector<std::string_view> lines = split_lines(doc);
+  std::string summary;
+  for (std::string_view line : lines) {
+    line = trim(line);
+    if (summary.empty()) {
+      // A doc without headings is summed up by its first line.
+      if (!line.starts_with("What:")) return std::string(line.empty() ? rule.name : line);
+      summary = trim(line.substr(line.find(':') + 1));
+      continue;
+    }
+    const bool next = std::any_of(
+        kRuleHeadings.begin(), kRuleHeadings.end(),
+        [&](std::string_view heading) { return line.starts_with(std::string(heading) + ":"); });
+    if (next || line.empty()) break;
+    summary += " " + std::string(line);
+  }
+  return summary.empty() ? std::string(rule.name) : summary;
 }
 
 std::string rules_page() {

@@ -31,6 +31,7 @@ class PrimitiveSet {
     set.bits_ = (1U << kPrimitiveCount) - 1;
     return set;
   }
+  constexpr void add(Primitive primitive) { bits_ |= bit(primitive); }
   constexpr bool holds(Primitive primitive) const { return (bits_ & bit(primitive)) != 0; }
 
  private:
@@ -101,6 +102,8 @@ struct Rule {
   /// complete graph is the same operator. Null for rules about steps.
   bool (*refuses_match)(const Specification& spec, const Graph& graph, const Shape& input,
                         std::span<const CoordinateId> match) = nullptr;
+  /// Of a rule from outside the catalogue: what its user calls this version of it. Its doc needs no headings.
+  std::string_view version = "";
 };
 
 /// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep

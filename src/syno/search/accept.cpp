@@ -65,7 +65,7 @@ void check_steps(std::vector<RefusalReason>& found, const Graph& graph, const Sp
     for (const Rule* rule : rules.rules()) {
       if (rule->kind != RuleKind::kRestriction || !refuses(*rule, context)) continue;
       found.push_back({std::string(rule->id) + " " + std::string(rule->name),
-                       rule_doc_parts(*rule).front().text + " (" + where + ")"});
+                       rule_summary(*rule) + " (" + where + ")"});
     }
     prefix.apply(step);
   }
@@ -130,8 +130,7 @@ std::vector<RefusalReason> refusals(const Operator& op, const Specification& spe
   for (const Rule* rule : rules.rules()) {
     if (rule->kind == RuleKind::kRestriction && rule->refuses_match != nullptr &&
         rule->refuses_match(spec, local.graph(), local.input(), local.match()))
-      found.push_back({std::string(rule->id) + " " + std::string(rule->name),
-                       rule_doc_parts(*rule).front().text});
+      found.push_back({std::string(rule->id) + " " + std::string(rule->name), rule_summary(*rule)});
   }
   if (!spec.fit_suffices(fit_of(local, spec))) return found;
   for (RefusalReason& refusal : quality_and_cost_refusals(local, spec))

@@ -90,6 +90,9 @@ ReasonInfo reason_info(std::string_view reason) {
               rule_doc_parts(*rule).front().text};
     }
   }
+  // Only rules have names of two words.
+  if (id.size() < reason.size() && reason.find(' ', id.size() + 1) == std::string_view::npos)
+    return {std::string(kRules), "added", "a rule that is not of the catalogue"};
   return {std::string(kOther), "", ""};
 }
 

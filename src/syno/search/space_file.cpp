@@ -122,7 +122,8 @@ void refuse_other(const std::string& file, const std::string& what, const Facts&
 }
 
 std::string rule_version(const Rule& rule) {
-  return "on, version " + Hasher("rule").add(rule.doc).finish().hex().substr(0, 8);
+  return "on, version " +
+         Hasher("rule").add(rule.doc).add(rule.version).finish().hex().substr(0, 8);
 }
 
 // Facts of rules are those whose names begin so.
