@@ -5,21 +5,23 @@
 #include <vector>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/free_region.h"
 #include "syno/rules/rebuild.h"
+#include "syno/spec/variable_marks.h"
 #include "syno/support/hash.h"
 
 namespace syno {
 namespace {
 
-// How a coordinate is computed, blind to which of several equal reductions it uses.
-Hash128 blind(const Graph& graph, CoordinateId id) {
+// How a coordinate is computed, blind to names and to which of several equal reductions it uses.
+Hash128 blind(const Specification& spec, const Graph& graph, CoordinateId id) {
   Hasher hasher("blind");
   const Step* step = graph.producer(id);
   if (step == nullptr) return hasher.add(graph.coordinate(id).index).finish();
   hasher.add(static_cast<int>(step->primitive)).add(static_cast<int>(graph.coordinate(id).index));
-  hasher.add(step->size.hash(*graph.variables())).add(step->amount).add(step->causal);
+  hasher.add(size_mark(spec, step->size)).add(step->amount).add(step->causal);
   for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate) hasher.add(blind(graph, in));
+    if (in != kNoCoordinate) hasher.add(blind(spec, graph, in));
   }
   return hasher.finish();
 }
@@ -78,15 +80,16 @@ Hash128 split_form(const Hash128& major, const Hash128& minor) {
 }
 
 // The form of the index as it stands, and its parts.
-Hash128 read_form(const Graph& graph, CoordinateId id, Weights above, std::vector<Part>& parts) {
+Hash128 read_form(const Specification& spec, const Graph& graph, CoordinateId id, Weights above,
+                  std::vector<Part>& parts) {
   const Weights here = holders(graph, id);
   const Step* step = graph.producer(id);
   if (step == nullptr || step->primitive != Primitive::kSplit) {
-    parts.push_back(atom(graph, id, above | here));
+    parts.push_back(atom(spec, graph, id, above | here));
     return with_holders(parts.back().form, here);
   }
-  const Hash128 major = read_form(graph, step->in[0], above | here, parts);
-  const Hash128 minor = read_form(graph, step->in[1], above | here, parts);
+  const Hash128 major = read_form(spec, graph, step->in[0], above | here, parts);
+  const Hash128 minor = read_form(spec, graph, step->in[1], above | here, parts);
   return with_holders(split_form(major, minor), here);
 }
 
@@ -97,6 +100,7 @@ bool legal(const Specification& spec, const Size& size) {
 // Splits of the parts from the left, in the first order whose products are all allowed; their weights are those that
 // hold all of them.
 std::optional<Part> nested(const Specification& spec, std::vector<Part> parts, Weights common) {
+  const PartOrder is_before(spec);
   std::sort(parts.begin(), parts.end(), is_before);
   do {
     Part whole = parts.front();
@@ -207,7 +211,8 @@ std::vector<Weights> shared_holders(const Graph& graph, const std::vector<Part>&
   return found;
 }
 
-std::vector<Part> parts_of(const std::vector<Part>& parts, Weights common) {
+std::vector<Part> parts_of(const PartOrder& is_before, const std::vector<Part>& parts,
+                           Weights common) {
   std::vector<Part> found;
   for (const Part& part : parts) {
     if ((part.held & common) == common) found.push_back(part);
@@ -217,7 +222,7 @@ std::vector<Part> parts_of(const std::vector<Part>& parts, Weights common) {
 }
 
 // Whether it matters which of two parts that `common` hold comes first, and nothing says which does.
-bool is_ambiguous(const std::vector<Part>& together) {
+bool is_ambiguous(const PartOrder& is_before, const std::vector<Part>& together) {
   for (const Part& a : together) {
     for (const Part& b : together) {
       if (!is_before(a, b) && !is_before(b, a) && a.held != b.held) return true;
@@ -229,14 +234,15 @@ bool is_ambiguous(const std::vector<Part>& together) {
 // The plain form of an index with these parts: what the same weights hold is one Split's result, in order, as early as
 // it can be. Nothing where there is no such form, or several.
 std::optional<Part> plain(const Specification& spec, const Graph& graph, std::vector<Part> parts) {
+  const PartOrder is_before(spec);
   while (parts.size() > 1) {
     const std::vector<Weights> sets = shared_holders(graph, parts);
     Weights common = sets.empty() ? 0 : sets.back();
-    std::vector<Part> together = parts_of(parts, common);
+    std::vector<Part> together = parts_of(is_before, parts, common);
     for (const Weights other : sets) {
       if (other == common || std::popcount(other) != std::popcount(common)) continue;
       // Two sets of weights may claim a part. The one whose parts come first has it.
-      std::vector<Part> others = parts_of(parts, other);
+      std::vector<Part> others = parts_of(is_before, parts, other);
       if (std::lexicographical_compare(others.begin(), others.end(), together.begin(),
                                        together.end(), is_before)) {
         common = other;
@@ -246,7 +252,7 @@ std::optional<Part> plain(const Specification& spec, const Graph& graph, std::ve
         return std::nullopt;
       }
     }
-    if (is_ambiguous(together)) return std::nullopt;
+    if (is_ambiguous(is_before, together)) return std::nullopt;
     const std::optional<Part> whole = nested(spec, std::move(together), common);
     if (!whole) return std::nullopt;
     std::erase_if(parts, [&](const Part& part) { return (part.held & common) == common; });
@@ -289,7 +295,7 @@ bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id)
   const Step* step = graph.producer(id);
   if (step == nullptr || step->primitive != Primitive::kSplit) return false;
   std::vector<Part> parts;
-  const Hash128 form = read_form(graph, id, 0, parts);
+  const Hash128 form = read_form(spec, graph, id, 0, parts);
   if (parts.size() > kMostParts) return false;
   if (has_pair_of_reductions(spec, graph, parts)) return true;
   const std::optional<Part> kept = plain(spec, graph, std::move(parts));
