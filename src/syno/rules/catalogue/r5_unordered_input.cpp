@@ -60,15 +60,26 @@ struct Part {
   Hash128 form;
 };
 
-Part atom(const Graph& graph, CoordinateId id, Weights held) {
-  return {graph.extent(id),           held,
-          graph.coordinate(id).chain, is_unshared(graph, id, Primitive::kReduce),
-          blind(graph, id),           Hasher("atom").add(blind(graph, id)).finish()};
+Part atom(const Specification& spec, const Graph& graph, CoordinateId id, Weights held) {
+  const Hash128 how = blind(spec, graph, id);
+  return {graph.extent(id),
+          held,
+          graph.coordinate(id).chain,
+          is_unshared(graph, id, Primitive::kReduce),
+          how,
+          Hasher("atom").add(how).finish()};
 }
 
-bool is_before(const Part& a, const Part& b) {
-  return a.size != b.size ? a.size < b.size : a.order < b.order;
-}
+class PartOrder {
+ public:
+  explicit PartOrder(const Specification& spec) : spec_(spec) {}
+  bool operator()(const Part& a, const Part& b) const {
+    return a.size != b.size ? smaller_block(spec_, a.size, b.size) : a.order < b.order;
+  }
+
+ private:
+  const Specification& spec_;
+};
 
 // The form of a part whose Split result or self exactly the weights `here` hold.
 Hash128 with_holders(const Hash128& form, Weights here) {
