@@ -611,6 +611,81 @@ def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = 
     What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
     """
 
+class Trials:
+    """Random trials, counted."""
+
+    @property
+    def trials(self) -> int: ...
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+
+    @property
+    def looked_at(self) -> int:
+        """Steps looked at."""
+
+    @property
+    def complete(self) -> int:
+        """Trials that met the sizes of the input."""
+
+    @property
+    def valid(self) -> int:
+        """Trials that met an operator that passes all conditions."""
+
+    @property
+    def distinct(self) -> int:
+        """Semantic keys of those operators."""
+
+    @property
+    def seconds(self) -> float: ...
+
+class CanonicalRow:
+    """Samples of one number of primitives."""
+
+    @property
+    def samples(self) -> int:
+        """Complete graphs drawn without rules."""
+
+    @property
+    def canonical(self) -> int:
+        """Those that no rule refuses."""
+
+    @property
+    def listed(self) -> int:
+        """Those that pass all conditions, too."""
+
+    @property
+    def structures(self) -> int:
+        """Different ones among the samples."""
+
+    @property
+    def operators(self) -> int:
+        """Different semantic keys among them."""
+
+class CanonicalRates:
+    """Samples without rules, by size."""
+
+    @property
+    def rows(self) -> list[CanonicalRow]:
+        """By the number of primitives."""
+
+    @property
+    def trials(self) -> int: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
+    """
+    Random walks from the root that never go back, guided by none, distance, distance-once or bound. progress(trials done) is called now and then; False ends them.
+    """
+
+def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
+    """
+    Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
+    """
+
 def formula(op: Operator) -> str:
     """The operator in index notation, one line."""
 
