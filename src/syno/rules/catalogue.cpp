@@ -21,9 +21,13 @@ constexpr std::array kCatalogue = {
     &kWindowOfReduction,      &kShiftOfReduction,
     &kAbsorbedWeight,         &kWeightsOnlyReduce,
     &kPermutedInput,          &kJoinedPair,
-    &kRotationOfMajor,        &kPrimaryBlock,
+    &kRotationOfMajor,        &kNestedStrides,
+    &kAdjacentExpands,        &kPrimaryBlock,
     &kFixedVariable,          &kPiecesOfReduction,
     &kUnorderedWithReduction, &kUnorderedWindow,
+    &kShiftAboveUnfold,       &kSplitAboveUnfold,
+    &kMergeAboveUnfold,       &kNestedUnfolds,
+    &kShiftAboveSplit,        &kMergeAboveShift,
 };
 
 }  // namespace

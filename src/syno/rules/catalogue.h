@@ -88,5 +88,13 @@ extern const Rule kFixedVariable;
 extern const Rule kUnorderedWithReduction;
 extern const Rule kPiecesOfReduction;
 extern const Rule kUnorderedWindow;
+extern const Rule kNestedStrides;
+extern const Rule kAdjacentExpands;
+extern const Rule kShiftAboveUnfold;
+extern const Rule kSplitAboveUnfold;
+extern const Rule kMergeAboveUnfold;
+extern const Rule kNestedUnfolds;
+extern const Rule kShiftAboveSplit;
+extern const Rule kMergeAboveShift;
 
 }  // namespace syno
