@@ -17,6 +17,8 @@ from syno.sampler import Sampler
 from syno.space import Space
 from syno.spec import Specification
 from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.tree import Tree, TreeNode
+from syno.walks import Walks, walk
 
 if TYPE_CHECKING:
     from syno.placeholder import Placeholder, slots
@@ -40,7 +42,10 @@ __all__ = [
     "Sampler",
     "Space",
     "Specification",
+    "Tree",
+    "TreeNode",
     "UserError",
+    "Walks",
     "__version__",
     "conv2d",
     "explain",
@@ -52,6 +57,7 @@ __all__ = [
     "search",
     "slots",
     "substitute",
+    "walk",
     "why_not",
 ]
 

@@ -493,6 +493,114 @@ def rule_doc_parts(rule: str) -> list[tuple[str, str]]:
     (heading, text) of a rule's doc, by id or name. UserError that lists the rules.
     """
 
+class WalkedOperator:
+    """An operator that walks met."""
+
+    @property
+    def op(self) -> Operator: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def depth(self) -> int: ...
+
+    @property
+    def weight(self) -> float:
+        """Estimates how many structures of the space it stands for."""
+
+    @property
+    def met(self) -> int:
+        """How many flocks met it."""
+
+class Walks:
+    """Operators that guided random walks met, and what they tell."""
+
+    @property
+    def operators(self) -> list[WalkedOperator]:
+        """One a semantic key, in the order of finding."""
+
+    @property
+    def walks(self) -> int: ...
+
+    @property
+    def flocks(self) -> int:
+        """Groups of walkers that choose their steps together."""
+
+    @property
+    def accepted(self) -> int:
+        """How often a flock met an operator."""
+
+    @property
+    def singletons(self) -> int:
+        """Operators that one flock met."""
+
+    @property
+    def doubletons(self) -> int:
+        """Operators that two flocks met."""
+
+    @property
+    def structures(self) -> float:
+        """An estimate of the structures of the space."""
+
+    @property
+    def structures_error(self) -> float:
+        """Its standard error."""
+
+    @property
+    def coverage(self) -> float: ...
+
+    @property
+    def at_least(self) -> float: ...
+
+def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = 64, max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
+    """
+    Guided random walks. progress(walks, operators, coverage) is called after every round; False ends them. The same for any number of threads.
+    """
+
+class TreeNode:
+    """A partial graph in a tree search."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def depth(self) -> int: ...
+
+    @property
+    def mark(self) -> str: ...
+
+    @property
+    def step(self) -> str:
+        """The step that led here, as the text format has it."""
+
+    @property
+    def least_steps(self) -> int:
+        """At least so many steps are missing."""
+
+    @property
+    def count(self) -> int:
+        """Operators at or below it, or at least so many."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether count is exact."""
+
+class Tree:
+    """The space as a tree: children of partial graphs."""
+
+    def __init__(self, spec: Specification, rules: RuleSet, max_depth: int = 0, listed: Space | None = None, bound: str = 'full') -> None: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+    def root(self) -> TreeNode: ...
+
+    def children(self, node: TreeNode) -> list[TreeNode]: ...
+
+    def operators(self, node: TreeNode) -> list[FoundOperator]:
+        """Operators that are complete at the node itself."""
+
 def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]:
     """
     How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
@@ -501,6 +609,81 @@ def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]
 def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = 20000, max_seconds: float = 10.0) -> dict[str, Any]:
     """
     What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
+    """
+
+class Trials:
+    """Random trials, counted."""
+
+    @property
+    def trials(self) -> int: ...
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+
+    @property
+    def looked_at(self) -> int:
+        """Steps looked at."""
+
+    @property
+    def complete(self) -> int:
+        """Trials that met the sizes of the input."""
+
+    @property
+    def valid(self) -> int:
+        """Trials that met an operator that passes all conditions."""
+
+    @property
+    def distinct(self) -> int:
+        """Semantic keys of those operators."""
+
+    @property
+    def seconds(self) -> float: ...
+
+class CanonicalRow:
+    """Samples of one number of primitives."""
+
+    @property
+    def samples(self) -> int:
+        """Complete graphs drawn without rules."""
+
+    @property
+    def canonical(self) -> int:
+        """Those that no rule refuses."""
+
+    @property
+    def listed(self) -> int:
+        """Those that pass all conditions, too."""
+
+    @property
+    def structures(self) -> int:
+        """Different ones among the samples."""
+
+    @property
+    def operators(self) -> int:
+        """Different semantic keys among them."""
+
+class CanonicalRates:
+    """Samples without rules, by size."""
+
+    @property
+    def rows(self) -> list[CanonicalRow]:
+        """By the number of primitives."""
+
+    @property
+    def trials(self) -> int: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
+    """
+    Random walks from the root that never go back, guided by none, distance, distance-once or bound. progress(trials done) is called now and then; False ends them.
+    """
+
+def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
+    """
+    Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
     """
 
 def formula(op: Operator) -> str:

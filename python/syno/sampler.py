@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from syno import _core
 from syno._errors import UserError
 from syno.operator import Operator
-from syno.rules import Rule, rule_set
+from syno.rules import Rule, added_rules, rule_set
+from syno.space import Space
 from syno.spec import Binding, Specification
+from syno.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
     from torch import nn
@@ -116,8 +118,10 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        self._rules = rule_set(rules_off, rules)
-        self._enumeration: _core.Enumeration | None = None
+        self._rules_off, self._added = tuple(rules_off), added_rules(rules)
+        self._rules = rule_set(self._rules_off, self._added)
+        self._space: Space | None = None
+        self._tree: Tree | None = None
         self._operators: list[Operator] | None = None
         self._drawn = 0
         self._draws: _core.UniformDraws | None = None
@@ -133,13 +137,29 @@ class Sampler:
         return self._rules.version
 
     @property
+    def space(self) -> Space:
+        """Everything that was enumerated."""
+        if self._space is None:
+            progress = self._progress
+
+            def watch(status: _core.EnumerateStatus) -> bool:
+                if progress is None:
+                    return True
+                return progress(status.depth_limit, status.nodes, status.operators)
+
+            core = _core.list_space(
+                self._specification._core, self._rules, 0, self._max_nodes, progress=watch
+            )
+            self._space = Space(
+                core, self._specification, rules_off=self._rules_off, rules=self._added
+            )
+        return self._space
+
+    @property
     def operators(self) -> list[Operator]:
         """Everything that was enumerated, one operator a semantic key, by depth and key."""
         if self._operators is None:
-            self._operators = [
-                Operator(found.op, self._specification, key=found.key)
-                for found in self._enumerated().operators
-            ]
+            self._operators = list(self.space)
         return self._operators
 
     def sample(self) -> Operator:
@@ -152,18 +172,31 @@ class Sampler:
         self._drawn += 1
         return operators[self._draws.at(self._drawn - 1)]
 
+    @property
+    def root(self) -> TreeNode:
+        """The empty graph that every operator begins with, for a search of one's own."""
+        return self._rooted().root
+
+    def children(self, node: TreeNode) -> list[TreeNode]:
+        """The partial graphs one step further from which an operator may be reached.
+
+        Each knows its step, the operators that are complete there, a bound for the steps that are
+        missing, and how many operators lie below: exactly, where the enumeration was exhausted.
+        """
+        return self._rooted().children(node)
+
     def statistics(self) -> dict[str, Any]:
         """What the enumeration met: operators, nodes, depth, and rejections by reason."""
-        found = self._enumerated()
+        counts = self.space.counts()
         return {
-            "operators": len(found.operators),
-            "structures": found.structures,
-            "graphs": found.graphs,
-            "nodes": found.nodes,
-            "complete_depth": found.complete_depth,
-            "exhausted": found.exhausted,
+            "operators": counts["operators"],
+            "structures": counts["structures"],
+            "graphs": counts["graphs"],
+            "nodes": self._nodes(),
+            "complete_depth": self.space.complete_depth,
+            "exhausted": self.space.exhausted,
             "rules": self.rules,
-            "rejections": dict(sorted(found.rejections.items(), key=lambda item: -item[1])),
+            "rejections": self.space.rejections(),
         }
 
     def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
@@ -176,23 +209,16 @@ class Sampler:
 
         return replace_with_packs(net, kernel_packs, self._specification)
 
-    def _enumerated(self) -> _core.Enumeration:
-        if self._enumeration is None:
-            progress = self._progress
+    def _rooted(self) -> Tree:
+        if self._tree is None:
+            self._tree = Tree(self.specification, self.space)
+        return self._tree
 
-            def watch(status: _core.EnumerateStatus) -> bool:
-                if progress is None:
-                    return True
-                return progress(status.depth_limit, status.nodes, status.operators)
-
-            self._enumeration = _core.enumerate(
-                self._specification._core, self._rules, 0, self._max_nodes, progress=watch
-            )
-        return self._enumeration
+    def _nodes(self) -> int:
+        return min(self.space.counts()["visited"], self._max_nodes)
 
     def _exhausted(self) -> str:
-        found = self._enumerated()
-        reasons: Mapping[str, int] = self.statistics()["rejections"]
+        reasons: Mapping[str, int] = self.space.rejections()
         most = ", ".join(f"{name} {count:,}" for name, count in list(reasons.items())[:5])
         if self._drawn:
             what = f"all {self._drawn} operators have been drawn"
@@ -202,8 +228,8 @@ class Sampler:
             remedy = self._remedy()
         return (
             f"{what}\n"
-            f"  in {self._specification!r}, {found.nodes:,} partial graphs up to depth "
-            f"{found.complete_depth}\n"
+            f"  in {self._specification!r}, {self._nodes():,} partial graphs up to depth "
+            f"{self.space.complete_depth}\n"
             f"  most frequent rejections: {most or 'none'}\n"
             f"  what to do: {remedy}"
         )
@@ -234,7 +260,7 @@ class Sampler:
             trial = wanted.with_changes(**changes)
             if _core.enumerate(trial._core, self._rules, 0, nodes).operators:
                 return f"{words}: there are operators then"
-        if not self._enumerated().exhausted:
+        if not self.space.exhausted:
             return f"more than max_nodes={self._max_nodes}: the search ended before its depth"
         return "change the shapes or the sizes: larger budgets and max_depth do not help either"
 

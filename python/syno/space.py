@@ -77,7 +77,7 @@ class Space:
         found when there is none.
         """
         off, added = tuple(rules_off), added_rules(rules)
-        _check_layers(specification)
+        check_layers(specification)
         for name, value, least in (
             ("depth", depth, 0),
             ("max_nodes", max_nodes, 1),
@@ -124,6 +124,10 @@ class Space:
     def __iter__(self) -> Iterator[Operator]:
         return (self[index] for index in range(len(self)))
 
+    def key_of(self, index: int) -> str:
+        """The semantic key of the operator with this index."""
+        return self._core.key(index)
+
     def depth_of(self, index: int) -> int:
         """Primitives of the operator with this index."""
         return self._core.depth(index)
@@ -168,6 +172,11 @@ class Space:
     def rules_off(self) -> tuple[str, ...]:
         """Rules that were not asked."""
         return self._rules_off
+
+    @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """Rules of one's own that were asked."""
+        return self._added
 
     @property
     def rules_added(self) -> tuple[str, ...]:
@@ -278,7 +287,8 @@ class Space:
         )
 
 
-def _check_layers(specification: Any) -> None:
+def check_layers(specification: Any) -> None:
+    """UserError unless it is a specification with a layer."""
     if not isinstance(specification, Specification):
         raise UserError(f"expected a Specification, got {type(specification).__name__}")
     if specification.full_bindings:

@@ -31,7 +31,9 @@ void bind_rules(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_listing(nb::module_& m);
+void bind_walks(nb::module_& m);
 void bind_explain(nb::module_& m);
+void bind_experiments(nb::module_& m);
 void bind_notation(nb::module_& m);
 void bind_emit(nb::module_& m);
 

@@ -14,7 +14,9 @@ NB_MODULE(_core, m) {
   bindings::bind_plan(m);
   bindings::bind_search(m);
   bindings::bind_listing(m);
+  bindings::bind_walks(m);
   bindings::bind_explain(m);
+  bindings::bind_experiments(m);
   bindings::bind_notation(m);
   bindings::bind_emit(m);
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import Specification
+from syno import Operator, Specification
 from syno.cli.main import cli
 from syno.cli.watch_listing import Estimate
 from syno.space import Space
@@ -199,3 +199,40 @@ def test_the_time_left_follows_from_how_fast_limits_grow() -> None:
     assert estimate.seen(1300) == (200.0, 4.0)
     now = 20.0
     assert estimate.seen(500 + 3000)[1] is None
+
+
+def test_walks_go_on_where_a_budget_ended_the_listing() -> None:
+    arguments = ("--preset", "paper/resnet18", "--max-depth", "8", "--max-nodes", "3000")
+    result = run("enumerate", *arguments, "--walks", "600", "--seed", "2", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    walks = found["walks"]
+    assert found["complete_depth"] < walks["depth"] == 8
+    assert walks["walks"] >= 600
+    assert 0 < walks["new"] == len(walks["operators_found"]) <= walks["operators"]
+    assert walks["operators"] <= walks["accepted"]
+    assert 0 <= walks["coverage"] <= 1
+    assert walks["at_least"] >= walks["operators"]
+    specification = Specification.preset("paper/resnet18", max_depth=8)
+    for one in walks["operators_found"][:10]:
+        operator = Operator.from_text(one["text"], specification)
+        assert operator.key == one["key"]
+        assert sum(operator.primitives().values()) > found["complete_depth"]
+        assert one["weight"] > 0
+    again = run("enumerate", *arguments, "--walks", "600", "--seed", "2", "--threads", "1")
+    assert f"met {walks['operators']:,} operators" in " ".join(again.stdout.split())
+    assert f"coverage {walks['coverage']:.3f}" in again.stdout
+    assert "± " in again.stdout
+
+
+def test_there_are_no_walks_where_everything_is_listed() -> None:
+    assert listed("--depth", "4", "--walks", "10")["walks"] is None
+    assert listed("--depth", "4")["walks"] is None
+
+
+def test_walks_for_a_while_may_find_what_no_budget_was_left_for() -> None:
+    result = run(*SMALL, "--max-nodes", "1", "--walk-seconds", "0.01", "--draw", "2")
+    assert result.exit_code == 0, result.output
+    assert "0 operators (distinct" in " ".join(result.stdout.split())
+    assert "beyond depth 1: " in result.stdout
+    assert result.stdout.count("MACs") == 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno._errors import UserError
-from syno.cli import framework, listed, options, output, refused
+from syno.cli import beyond, framework, listed, options, output, refused
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ _SMALL = (
             "syno enumerate --preset paper/resnet18 --depth 5 --file r18.space --resume \\\n"
             "      --draw 10 --stratify macs",
         ),
+        (
+            "what fits the budget, then random walks to the full depth, and how much they cover",
+            "syno enumerate --preset paper/resnet18 --max-nodes 50000 --walks 2000",
+        ),
     ],
 )
 @options.specification_options
@@ -69,6 +73,18 @@ _SMALL = (
     show_default=True,
     help="Spread --draw over quantiles of cost, or over multisets of primitives.",
 )
+@click.option(
+    "--walks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Where a budget ends the listing, go on with N guided random walks.",
+)
+@click.option(
+    "--walk-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="The same for so long. The result depends on the machine then.",
+)
 @options.stats_option
 @output.json_option
 @options.limit_options
@@ -86,6 +102,8 @@ def command(
     draw: int | None,
     seed: int,
     stratify: str,
+    walks: int | None,
+    walk_seconds: float | None,
     stats: bool,
     as_json: bool,
     **named: Any,
@@ -96,6 +114,9 @@ def command(
     spent; then the last complete limit counts, and so it does after Ctrl-C. A graph is complete
     when it connects the shapes; a structure is such a graph with a matching to the input, and
     passes all conditions; an operator stands for all structures with one semantic key.
+
+    With --walks, guided random walks go on to the full depth where a budget ended the listing. They
+    say which share of what they can find they have found, and estimate the number of structures.
 
     The exit code is 1 when there is no operator, 130 after Ctrl-C.
     """
@@ -116,16 +137,26 @@ def command(
         before,
     )
     seconds = time.monotonic() - started
+    walked = None
+    if (walks or walk_seconds) and not interrupted and not space.exhausted:
+        settings: dict[str, Any] = {"depth": options.checked_depth(depth, specification)}
+        settings |= {"threads": threads or 0, "bound": bound, "seed": seed}
+        settings |= {"rules_off": rules_off, "rules": rules}
+        walked = beyond.walk(space, walks, walk_seconds, settings)
+        interrupted = walked.interrupted
     drawn = space.draw(draw, seed, stratify, threads or 0) if draw else []
     if as_json:
-        output.print_json(_as_json(space, before, seconds, drawn, file, stats=stats))
+        value = _as_json(space, before, seconds, drawn, file, stats=stats)
+        output.print_json(value | {"walks": None if walked is None else walked.as_json()})
     else:
         _print(space, before, seconds, drawn, stats=stats)
+        if walked is not None:
+            walked.print(draw or 0, seed)
     if file is not None:
         output.say(f"kept in {file}")
     if interrupted:
         return framework.INTERRUPTED
-    if not len(space):
+    if not len(space) and (walked is None or not walked.found):
         output.say(_nothing(space))
         return framework.NEGATIVE
     return framework.OK

@@ -49,16 +49,52 @@ class Estimate:
         return rate, (expected - here) / rate if expected > here else None
 
 
-class ListingWatch:
-    """What `Space.listed` calls while it works. Ctrl-C asks it to stop; a second one interrupts."""
+class Interrupts:
+    """Whether Ctrl-C was pressed. It asks for an end; a second one interrupts as usual."""
 
-    def __init__(self, move: output.Move, max_seconds: float | None) -> None:
+    def __init__(self, remark: str) -> None:
         self.interrupted = False
+        self._remark = remark
+
+    def interrupt(self, *_: Any) -> None:
+        """Stop at the next opportunity; from now on Ctrl-C interrupts as usual."""
+        self.interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        output.say(f"{self._remark} (Ctrl-C again to leave)")
+
+
+@contextlib.contextmanager
+def ends_on_interrupt(remark: str) -> Iterator[Interrupts]:
+    """While the block runs, Ctrl-C says `remark` and is noted; it does not end the program."""
+    interrupts = Interrupts(remark)
+    # Only the main thread may say what a signal does.
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupts
+        return
+    before = signal.signal(signal.SIGINT, interrupts.interrupt)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class ListingWatch:
+    """What `Space.listed` calls while it works."""
+
+    def __init__(
+        self, move: output.Move, max_seconds: float | None, interrupts: Interrupts
+    ) -> None:
+        self._interrupts = interrupts
         self._move = move
         self._estimate = Estimate()
         self._done = 0
         self._visited = 0
         self._ends = None if not max_seconds else time.monotonic() + max_seconds
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C asked for the end."""
+        return self._interrupts.interrupted
 
     def progress(self, status: EnumerateStatus) -> bool:
         """Move the bar; False when the listing is to end."""
@@ -83,24 +119,12 @@ class ListingWatch:
         self._estimate.limit_listed(self._visited)
         self._move(self._done)
 
-    def interrupt(self, *_: Any) -> None:
-        """Stop at the next opportunity; from now on Ctrl-C interrupts as usual."""
-        self.interrupted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        output.say("stopping: the last complete depth limit is kept (Ctrl-C again to leave)")
-
 
 @contextlib.contextmanager
 def watched(limits: int, max_seconds: float | None) -> Iterator[ListingWatch]:
     """A bar over depth limits while the block runs; Ctrl-C ends the listing, not the program."""
-    with output.progress("depth", limits, remaining=False) as move:
-        watch = ListingWatch(move, max_seconds)
-        # Only the main thread may say what a signal does.
-        if threading.current_thread() is not threading.main_thread():
-            yield watch
-            return
-        before = signal.signal(signal.SIGINT, watch.interrupt)
-        try:
-            yield watch
-        finally:
-            signal.signal(signal.SIGINT, before)
+    with (
+        output.progress("depth", limits, remaining=False) as move,
+        ends_on_interrupt("stopping: the last complete depth limit is kept") as interrupts,
+    ):
+        yield ListingWatch(move, max_seconds, interrupts)

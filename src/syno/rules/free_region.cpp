@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "syno/spec/size_values.h"
+#include "syno/spec/variable_marks.h"
 
 namespace syno {
 namespace {
@@ -103,7 +104,10 @@ bool smaller_block(const Specification& spec, const Size& a, const Size& b) {
   SizeTable& table = SizeTable::of(spec);
   const double sum_a = table.at(spec, a).sum;
   const double sum_b = table.at(spec, b).sum;
-  return sum_a != sum_b ? sum_a < sum_b : a < b;
+  if (sum_a != sum_b || a == b) return sum_a < sum_b;
+  const Hash128 mark_a = size_mark(spec, a);
+  const Hash128 mark_b = size_mark(spec, b);
+  return mark_a != mark_b ? mark_a < mark_b : a < b;
 }
 
 std::optional<Graph> with_ascending_merges(const Specification& spec, const Graph& graph,

@@ -29,7 +29,7 @@ FreeRegion free_region(const Graph& graph, CoordinateId member);
 Graph with_reduces(const Graph& graph, const FreeRegion& region, Guard* guard);
 
 /// Whether a comes before b among the blocks of Merges: by the sum of its values over the bindings, so that a product
-/// does not come before its factors.
+/// does not come before its factors, and then by what does not depend on names.
 bool smaller_block(const Specification& spec, const Size& a, const Size& b);
 
 /// The graph whose region is one Reduce (or the iterator) and Merges of quotients by ascending blocks, all of them below

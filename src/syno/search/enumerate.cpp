@@ -92,9 +92,10 @@ struct Accepted {
   std::int32_t depth = 0;
   Hash128 key;
   std::int64_t macs = 0;
+  Hash128 mark;
 
-  // Among equal operators the one with the fewest steps is kept, then the cheaper, then the one listed first.
-  auto rank() const { return std::tuple(depth, macs, node, matching); }
+  // Among equal operators the one with the fewest steps is kept, then the cheaper, then one that does not depend on names.
+  auto rank() const { return std::tuple(depth, macs, mark, node, matching); }
 };
 
 // What one thread owns: tables, caches and the way from the root to the graph it looks at.
@@ -231,8 +232,9 @@ class Worker {
       accepted_.push_back(accepted);
     }
     if (good == 0) return;
-    const Hash128 part =
-        Hasher("graph").add(position.marks.mark(position.state)).add(good).finish();
+    const Hash128 mark = position.marks.mark(position.state);
+    for (auto one = accepted_.end() - good; one != accepted_.end(); ++one) one->mark = mark;
+    const Hash128 part = Hasher("graph").add(mark).add(good).finish();
     mark_sum_.high += part.high;
     mark_sum_.low += part.low;
   }
@@ -277,6 +279,7 @@ class Lister {
         exhausted = depth == limit;
       }
       if (!stopped_ || result.operators.empty()) result = std::move(space);
+      has_result_ = !result.operators.empty();
       if (stopped_) break;
     }
     result.rules = options_.rules.version();
@@ -313,7 +316,20 @@ class Lister {
     return space;
   }
 
-  void visit(const Space& space, std::uint32_t begin, std::uint32_t end, int limit, Level& next) {
+  // Whether the budget of nodes ends before this level and the next are listed. Holds for good once it holds, so it does not
+  // matter when it is asked.
+  bool is_spent(std::uint32_t begin, std::uint32_t end, const Level& next) const {
+    return visited_ + (end - begin) + static_cast<std::int64_t>(next.size()) > options_.max_nodes;
+  }
+
+  void visit(const Space& space, std::uint32_t begin, std::uint32_t whole, int limit, Level& next) {
+    // With a result, a limit that cannot be completed is given up at once; without one, as many graphs are visited as the
+    // budget allows. Both are the same for any number of threads.
+    std::uint32_t end = whole;
+    if (!has_result_) {
+      const std::int64_t room = std::max<std::int64_t>(0, options_.max_nodes - visited_);
+      end = begin + static_cast<std::uint32_t>(std::min<std::int64_t>(whole - begin, room));
+    }
     std::atomic<std::uint32_t> place{begin};
     std::atomic<bool> stop{false};
     std::exception_ptr failure;
@@ -325,7 +341,7 @@ class Lister {
           if (from >= end) return;
           const std::uint32_t to = std::min(end, from + kChunk);
           for (std::uint32_t node = from; node < to; ++node) worker.visit(space, node, limit, next);
-          if (reports && must_stop(space, begin, to, end, limit, next)) stop = true;
+          if (reports && must_stop(space, begin, to, whole, limit, next)) stop = true;
         }
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
@@ -341,14 +357,14 @@ class Lister {
     work(*workers_[0], true);
     for (std::thread& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
-    stopped_ = stopped_ || stop;
+    stopped_ = stopped_ || stop || end < whole || (has_result_ && is_spent(begin, whole, next));
     visited_ += end - begin;
   }
 
   bool must_stop(const Space& space, std::uint32_t begin, std::uint32_t now, std::uint32_t end,
                  int limit, const Level& next) {
     const auto listed = static_cast<std::int64_t>(now - begin) + visited_;
-    if (listed + static_cast<std::int64_t>(next.size()) > options_.max_nodes) return true;
+    if (has_result_ && is_spent(begin, end, next)) return true;
     const auto since = std::chrono::duration<double>(Clock::now() - started_).count();
     if (options_.max_seconds > 0 && since > options_.max_seconds) return true;
     if (options_.max_memory > 0) {
@@ -409,6 +425,8 @@ class Lister {
   Clock::time_point started_;
   double reported_ = 0;
   bool stopped_ = false;
+  // Whether a complete limit has operators.
+  bool has_result_ = false;
   std::int64_t visited_ = 0;
 };
 

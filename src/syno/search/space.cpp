@@ -337,6 +337,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
   }
   const Hash128 sum = read.sum();
   if (read.hash() != sum) Reader::damaged("its check sum is wrong");
+  if (in.peek() != std::istream::traits_type::eof()) Reader::damaged("something follows its end");
   return space;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 
+#include "syno/spec/variable_marks.h"
 #include "syno/support/error.h"
 
 namespace syno {
@@ -24,31 +24,10 @@ void append(State& state, Slot slot) {
   state.slots[state.size++] = slot;
 }
 
-// What a variable is to a specification, without its name: two with the same description can be exchanged.
-std::vector<Hash128> describe_variables(const Specification& spec) {
-  std::vector<Hash128> marks;
-  std::map<Hash128, int> met;
-  for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
-    const VariableInfo& info = spec.variable(v);
-    Hasher hasher("variable");
-    hasher.add(info.primary).add(info.budget);
-    for (const Values& values : spec.bindings()) hasher.add(values[v]);
-    for (const Shape* shape : {&spec.input(), &spec.output()}) {
-      for (const Dimension& dim : *shape) hasher.add(dim.size.power(v));
-    }
-    const Hash128 base = hasher.finish();
-    marks.push_back(Hasher("variable").add(base).add(met[base]++).finish());
-  }
-  return marks;
-}
-
 }  // namespace
 
 StateSpace::StateSpace(const Specification& spec)
-    : spec_(spec),
-      sizes_(spec),
-      input_elements_(sizes_.intern(input_elements(spec))),
-      variable_marks_(describe_variables(spec)) {
+    : spec_(spec), sizes_(spec), input_elements_(sizes_.intern(input_elements(spec))) {
   if (spec.bindings().empty()) {
     throw Complaint("the specification \"" + spec.text() + "\" has no binding")
         .hint("give the values of its primary variables (bindings), or a network with slots")
@@ -535,15 +514,7 @@ Hash128 StateSpace::mark(SizeId size) {
   const auto index = static_cast<std::size_t>(size);
   if (size_marks_.size() <= index) size_marks_.resize(index + 1);
   if (size_marks_[index] != Hash128{}) return size_marks_[index];
-  Hash128 sum{1, 1};
-  for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-    const int power = sizes_.size(size).power(v);
-    if (power == 0) continue;
-    const Hash128 part = Hasher("power").add(variable_marks_[v]).add(power).finish();
-    sum.high += part.high;
-    sum.low += part.low;
-  }
-  return size_marks_[index] = Hasher("size").add(sum).finish();
+  return size_marks_[index] = size_mark(spec_, sizes_.size(size));
 }
 
 Hash128 StateSpace::mark_of_output(std::size_t dim) {

@@ -133,7 +133,6 @@ class StateSpace {
   const Specification& spec_;
   SizeSpace sizes_;
   SizeId input_elements_;
-  std::vector<Hash128> variable_marks_;
   std::vector<Hash128> size_marks_;
 };
 

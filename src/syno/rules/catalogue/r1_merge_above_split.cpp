@@ -14,8 +14,22 @@ bool moves_below_split(const RuleContext& c) {
   return above_split(c) && c.graph.coordinate(c.step.in[0]).free == kNotFree;
 }
 
+// Whether the last parts of the nested Splits below `id` have the product `block` together. Divides `block` by the
+// sizes of the parts that it has gone through.
+bool ends_in(const Graph& graph, CoordinateId id, Size& block) {
+  if (graph.extent(id) == block) return true;
+  if (!is_unshared(graph, id, Primitive::kSplit)) {
+    block = block / graph.extent(id);
+    return false;
+  }
+  const auto [major, minor] = graph.producer(id)->in;
+  return ends_in(graph, minor, block) || ends_in(graph, major, block);
+}
+
 bool undoes_split(const RuleContext& c) {
-  return above_split(c) && c.graph.extent(c.graph.producer(c.step.in[0])->in[1]) == c.step.size;
+  if (!above_split(c)) return false;
+  Size block = c.step.size;
+  return ends_in(c.graph, c.step.in[0], block);
 }
 
 bool another_weight(const RuleContext& c) {
@@ -71,11 +85,12 @@ const Rule kMergeUndoesSplit{
     .id = "R1a",
     .name = "merge-undoes-split",
     .kind = RuleKind::kRestriction,
-    .doc = R"(What:      a Merge by B of a Split with minor part B gives the two parts back
-Why:       (B*i + j) div B is i and (B*i + j) mod B is j: two wasted steps
-When:      no weight holds the Split's result
-Soundness: restriction: the same coordinates without the two steps; what only the detour allows, such as dropping a
-           Reduce that no weight holds, is left out on purpose
+    .doc =
+        R"(What:      a Merge by B of nested Splits whose last parts have the product B gives the parts back
+Why:       (B*i + j) div B is i and (B*i + j) mod B is j: wasted steps
+When:      no weight holds what the Splits make
+Soundness: restriction: the same coordinates without the detour; what only the detour allows, such as dropping a
+           Reduce that no weight holds or that is too large to be joined, is left out on purpose
 Status:    stable since 0.1
 Example:   merge(split(i, j), B) with |j| = B is i, j)",
     .steps = {Primitive::kMerge},

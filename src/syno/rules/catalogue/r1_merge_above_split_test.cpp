@@ -11,6 +11,18 @@ TEST(MergeUndoesSplit, IsLeftOut) {
   EXPECT_TRUE(refused(kMergeUndoesSplit, spec, "split o0 o1 -> c\nmerge c H -> q m"));
 }
 
+TEST(MergeUndoesSplit, LooksThroughNestedSplits) {
+  const Specification spec(roomy());
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec,
+                      "reduce s -> r\nsplit o1 r -> c\nsplit o0 c -> d\nmerge d s -> q m"));
+  EXPECT_TRUE(
+      refused(kMergeUndoesSplit, spec,
+              "reduce s -> r\nreduce k -> t\nsplit o1 r -> c\nsplit c t -> d\nmerge d k*s -> q m"));
+  EXPECT_FALSE(
+      refused(kMergeUndoesSplit, spec,
+              "reduce s -> r\nreduce k -> t\nsplit o1 r -> c\nsplit c t -> d\nmerge d s -> q m"));
+}
+
 TEST(MergeUndoesSplit, LeavesOtherBlocksAlone) {
   const Specification spec(roomy());
   EXPECT_FALSE(

@@ -3,21 +3,23 @@
 #include <vector>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/free_region.h"
 #include "syno/rules/rebuild.h"
+#include "syno/spec/variable_marks.h"
 #include "syno/support/hash.h"
 
 namespace syno {
 namespace {
 
-// How a coordinate is computed, blind to which of several equal reductions it uses.
-Hash128 blind(const Graph& graph, CoordinateId id) {
+// How a coordinate is computed, blind to names and to which of several equal reductions it uses.
+Hash128 blind(const Specification& spec, const Graph& graph, CoordinateId id) {
   Hasher hasher("blind");
   const Step* step = graph.producer(id);
   if (step == nullptr) return hasher.add(graph.coordinate(id).index).finish();
   hasher.add(static_cast<int>(step->primitive)).add(static_cast<int>(graph.coordinate(id).index));
-  hasher.add(step->size.hash(*graph.variables())).add(step->amount).add(step->causal);
+  hasher.add(size_mark(spec, step->size)).add(step->amount).add(step->causal);
   for (const CoordinateId in : step->in) {
-    if (in != kNoCoordinate) hasher.add(blind(graph, in));
+    if (in != kNoCoordinate) hasher.add(blind(spec, graph, in));
   }
   return hasher.finish();
 }
@@ -61,28 +63,45 @@ bool may_nest(const Specification& spec, const std::vector<Size>& sizes) {
   return true;
 }
 
-using Order = std::pair<Size, Hash128>;
+// A part, by its size and by how it is computed.
+struct Part {
+  Size size;
+  Hash128 how;
+};
 
-std::vector<Order> orders(const Graph& graph, const Leaves& leaves) {
-  std::vector<Order> result;
-  for (const CoordinateId id : leaves) result.emplace_back(graph.extent(id), blind(graph, id));
+class PartOrder {
+ public:
+  explicit PartOrder(const Specification& spec) : spec_(spec) {}
+  bool operator()(const Part& a, const Part& b) const {
+    return a.size != b.size ? smaller_block(spec_, a.size, b.size) : a.how < b.how;
+  }
+
+ private:
+  const Specification& spec_;
+};
+
+std::vector<Part> parts_of(const Specification& spec, const Graph& graph, const Leaves& leaves) {
+  std::vector<Part> result;
+  for (const CoordinateId id : leaves) result.push_back({graph.extent(id), blind(spec, graph, id)});
   return result;
 }
 
-std::vector<Size> sizes_of(const std::vector<Order>& parts) {
+std::vector<Size> sizes_of(const std::vector<Part>& parts) {
   std::vector<Size> sizes;
-  for (const Order& part : parts) sizes.push_back(part.first);
+  for (const Part& part : parts) sizes.push_back(part.size);
   return sizes;
 }
 
 // Whether an order before this one is allowed.
-bool has_earlier_order(const Specification& spec, const std::vector<Order>& parts) {
-  std::vector<Order> order = parts;
-  std::sort(order.begin(), order.end());
+bool has_earlier_order(const Specification& spec, const std::vector<Part>& parts) {
+  const PartOrder before(spec);
+  std::vector<Part> order = parts;
+  std::sort(order.begin(), order.end(), before);
   // A few parts: Splits are capped.
-  while (order < parts) {
+  while (std::lexicographical_compare(order.begin(), order.end(), parts.begin(), parts.end(),
+                                      before)) {
     if (may_nest(spec, sizes_of(order))) return true;
-    std::next_permutation(order.begin(), order.end());
+    std::next_permutation(order.begin(), order.end(), before);
   }
   return false;
 }
@@ -126,7 +145,7 @@ bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id)
   }
   if (leaves.size() > kMostParts) return false;
   if (has_pair_of_reductions(spec, graph, leaves)) return true;
-  return nests_left(graph, id, true) && has_earlier_order(spec, orders(graph, leaves));
+  return nests_left(graph, id, true) && has_earlier_order(spec, parts_of(spec, graph, leaves));
 }
 
 bool refuses_match(const Specification& spec, const Graph& graph, const Shape& input,

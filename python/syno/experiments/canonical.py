@@ -1,0 +1,145 @@
+"""How few of the graphs drawn without rules a search with rules keeps: the paper's Table 2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from syno import _core
+from syno._errors import UserError
+from syno.rules import rule_set
+
+if TYPE_CHECKING:
+    from syno.spec import Specification
+
+# Table 2 of the paper, by the number of primitives. The last one stands for 8 and more.
+PAPER_RATES = {2: 1.0, 3: 0.1818, 4: 0.1397, 5: 0.0440, 6: 0.0122, 7: 0.0008, 8: 0.0}
+PAPER_SAMPLES = 6452
+PAPER_CANONICAL = 86
+_SMALLEST, _LARGEST = 2, 8
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """The samples of one number of primitives.
+
+    canonical: samples that no rule refuses. listed: those of them that pass all conditions of
+    quality and cost. structures, operators: how many of the samples are different, by structure and
+    by semantic key. paper: the paper's share of canonical samples.
+    """
+
+    primitives: int
+    label: str
+    samples: int
+    canonical: int
+    listed: int
+    structures: int
+    operators: int
+    paper: float
+
+    @property
+    def rate(self) -> float | None:
+        """The share of canonical samples; None without samples."""
+        return self.canonical / self.samples if self.samples else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the rate lies with 95 % confidence, by Wilson's score interval."""
+        if not self.samples:
+            return 0.0, 1.0
+        n, z = self.samples, 1.959964
+        share = self.canonical / n
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        low = 0.0 if self.canonical == 0 else max(0.0, middle - half)
+        high = 1.0 if self.canonical == n else min(1.0, middle + half)
+        return low, high
+
+
+@dataclass(frozen=True)
+class CanonicalRate:
+    """The outcome of `canonical_rate`."""
+
+    rows: list[SizeRow]
+    trials: int
+    seconds: float
+    guide: str
+    seed: int
+    rules: str
+    shapes: str
+
+    @property
+    def samples(self) -> int:
+        """All samples."""
+        return sum(row.samples for row in self.rows)
+
+    @property
+    def canonical(self) -> int:
+        """All canonical samples."""
+        return sum(row.canonical for row in self.rows)
+
+
+def canonical_rate(
+    specification: Specification,
+    *,
+    samples: int = 2000,
+    seed: int = 0,
+    depth: int = 10,
+    guide: str = "distance",
+    rules_off: Iterable[str] = (),
+    threads: int = 0,
+    max_seconds: float = 0.0,
+    progress: Callable[[int], bool] | None = None,
+) -> CanonicalRate:
+    """Draws complete graphs without rules and counts those that the rules let through, by size.
+
+    depth: primitives in a sample. guide: what keeps a walk near the input: distance (the paper's),
+    distance-once, bound, or none. rules_off: rules by id or name that do not count.
+    """
+    if samples < 1:
+        raise UserError(f"'samples' must be at least 1, got {samples}")
+    if depth < _SMALLEST:
+        raise UserError(f"'depth' must be at least {_SMALLEST}, got {depth}")
+    rules = rule_set(rules_off)
+    found = _core.canonical_rates(
+        specification._core,
+        rules,
+        guide,
+        samples,
+        max_seconds,
+        depth,
+        seed,
+        threads,
+        progress,
+    )
+    return CanonicalRate(
+        rows=_rows(found.rows),
+        trials=found.trials,
+        seconds=found.seconds,
+        guide=guide,
+        seed=seed,
+        rules=rules.version,
+        shapes=f"{specification.input} -> {specification.output}",
+    )
+
+
+def _rows(by_size: list[_core.CanonicalRow]) -> list[SizeRow]:
+    rows = []
+    for size in range(_SMALLEST, _LARGEST + 1):
+        last = size == _LARGEST
+        counted = by_size[size:] if last else by_size[size : size + 1]
+        rows.append(
+            SizeRow(
+                primitives=size,
+                label=f"{size} or more" if last else str(size),
+                samples=sum(row.samples for row in counted),
+                canonical=sum(row.canonical for row in counted),
+                listed=sum(row.listed for row in counted),
+                structures=sum(row.structures for row in counted),
+                operators=sum(row.operators for row in counted),
+                paper=PAPER_RATES[size],
+            )
+        )
+    return rows

@@ -1,0 +1,98 @@
+// search/: random walks, and children of partial graphs for tree searches.
+#include "syno/search/walks.h"
+
+#include <memory>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "syno/search/tree.h"
+
+#include "enumerating.h"
+
+namespace syno::bindings {
+namespace {
+
+using namespace nb::literals;
+
+Walks run_walks(const Specification& spec, const RuleSet& rules, std::int64_t walks,
+                std::int64_t width, double max_seconds, std::uint64_t seed, std::int64_t max_depth,
+                std::int64_t max_operators, int threads, const std::string& bound,
+                const nb::object& progress) {
+  WalkOptions options;
+  options.walks = walks;
+  options.width = width;
+  options.max_seconds = max_seconds;
+  options.seed = seed;
+  options.max_depth = max_depth;
+  options.max_operators = max_operators;
+  options.threads = threads;
+  options.rules = rules;
+  options.bound = bound_mode(bound);
+  const auto reports = [&progress](const Walks& walked) {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return progress.is_none() ||
+           nb::cast<bool>(progress(walked.walks, walked.operators.size(), walked.coverage()));
+  };
+  const nb::gil_scoped_release release;
+  return random_walks(spec, options, reports);
+}
+
+}  // namespace
+
+void bind_walks(nb::module_& m) {
+  nb::class_<WalkedOperator>(m, "WalkedOperator", "An operator that walks met.")
+      .def_ro("op", &WalkedOperator::op)
+      .def_prop_ro("key", [](const WalkedOperator& found) { return found.key.hex(); })
+      .def_ro("depth", &WalkedOperator::depth)
+      .def_ro("weight", &WalkedOperator::weight,
+              "Estimates how many structures of the space it stands for.")
+      .def_ro("met", &WalkedOperator::met, "How many flocks met it.");
+  nb::class_<Walks>(m, "Walks", "Operators that guided random walks met, and what they tell.")
+      .def_ro("operators", &Walks::operators, "One a semantic key, in the order of finding.")
+      .def_ro("walks", &Walks::walks)
+      .def_ro("flocks", &Walks::flocks, "Groups of walkers that choose their steps together.")
+      .def_ro("accepted", &Walks::accepted, "How often a flock met an operator.")
+      .def_ro("singletons", &Walks::singletons, "Operators that one flock met.")
+      .def_ro("doubletons", &Walks::doubletons, "Operators that two flocks met.")
+      .def_ro("structures", &Walks::structures, "An estimate of the structures of the space.")
+      .def_ro("structures_error", &Walks::structures_error, "Its standard error.")
+      .def_prop_ro("coverage", &Walks::coverage)
+      .def_prop_ro("at_least", &Walks::at_least);
+  m.def("random_walks", &run_walks, "spec"_a, "rules"_a, "walks"_a, "width"_a = 64,
+        "max_seconds"_a = 0.0, "seed"_a = 0, "max_depth"_a = 0, "max_operators"_a = 0,
+        "threads"_a = 0, "bound"_a = "full", "progress"_a = nb::none(),
+        nb::sig("def random_walks(spec: Specification, rules: RuleSet, walks: int, "
+                "width: int = 64, max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, "
+                "max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: "
+                "collections.abc.Callable[[int, int, float], bool] | None = None) -> Walks"),
+        "Guided random walks. progress(walks, operators, coverage) is called after every round; "
+        "False ends them. The same for any number of threads.");
+
+  nb::class_<TreeNode>(m, "TreeNode", "A partial graph in a tree search.")
+      .def_ro("graph", &TreeNode::graph)
+      .def_prop_ro("depth", [](const TreeNode& node) { return node.graph.depth(); })
+      .def_prop_ro("mark", [](const TreeNode& node) { return node.mark.hex(); })
+      .def_ro("step", &TreeNode::step, "The step that led here, as the text format has it.")
+      .def_ro("least_steps", &TreeNode::least_steps, "At least so many steps are missing.")
+      .def_ro("count", &TreeNode::count, "Operators at or below it, or at least so many.")
+      .def_ro("exact", &TreeNode::exact, "Whether count is exact.");
+  nb::class_<Tree>(m, "Tree", "The space as a tree: children of partial graphs.")
+      .def(
+          "__init__",
+          [](Tree* self, const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
+             const Space* listed, const std::string& bound) {
+            new (self) Tree(spec, rules, max_depth, listed, bound_mode(bound));
+          },
+          "spec"_a, "rules"_a, "max_depth"_a = 0, "listed"_a = nb::none(), "bound"_a = "full",
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>())
+      .def_prop_ro("exact", &Tree::exact)
+      .def("root", &Tree::root)
+      .def("children", &Tree::children, "node"_a)
+      .def("operators", &Tree::operators, "node"_a,
+           "Operators that are complete at the node itself.");
+}
+
+}  // namespace syno::bindings
