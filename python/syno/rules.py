@@ -379,8 +379,8 @@ def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleS
     for rule in off:
         if not isinstance(rule, str):
             raise UserError(f"a rule is named by its id or name, got {rule!r}")
-        for one in of_kind(rule) if rule in KINDS else [rule]:
-            rules.set(one, False)
+        for id in of_kind(rule) if rule in KINDS else [rule]:
+            rules.set(id, False)
     return rules
 
 

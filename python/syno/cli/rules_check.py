@@ -11,7 +11,7 @@ from syno._errors import UserError
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno import Specification
+    from syno import Rule, Specification
     from syno.rule_check import RuleCheck
 
 
@@ -62,6 +62,7 @@ def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, *
     from syno.rules import describe_rule, load_rules, reported
 
     specification = options.named_specification(**named) or _small(named["limits"])
+    rules: list[Rule | str]
     if rule.endswith(".py") or Path(rule).exists():
         rules = [reported(one) for one in load_rules(rule)]
     else:
