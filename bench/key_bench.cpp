@@ -5,17 +5,15 @@
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
 #include "syno/search/enumerate.h"
-#include "syno/spec/presets.h"
-#include "syno/spec/specification.h"
+
+#include "population.h"
 
 namespace {
 
+using syno::bench::resnet18;
+
 // The population is fixed: all operators of paper/resnet18 with up to 6 primitives, quality aside, one
 // of each key.
-const syno::Specification& resnet18() {
-  static const syno::Specification spec(syno::preset("paper/resnet18"));
-  return spec;
-}
 const std::vector<syno::Operator>& resnet18_operators() {
   static const std::vector<syno::Operator> operators = [] {
     std::vector<syno::Operator> all;
@@ -63,6 +61,30 @@ void keys_of_a_search(benchmark::State& state) {
   report(state, count, counts);
 }
 BENCHMARK(keys_of_a_search)->Unit(benchmark::kMillisecond);
+
+void keys_of_all(benchmark::State& state, const std::vector<syno::Operator>& operators) {
+  std::int64_t count = 0;
+  syno::KeyCounts counts;
+  for (auto _ : state) {
+    syno::Keyer keyer(resnet18().variables(), resnet18().bindings());
+    for (const syno::Operator& op : operators)
+      benchmark::DoNotOptimize(keyer.key(op.graph(), op.input(), op.match()));
+    count += static_cast<std::int64_t>(operators.size());
+    counts = keyer.counts();
+  }
+  report(state, count, counts);
+  state.counters["operators"] = static_cast<double>(operators.size());
+}
+
+/// Items are operators of 8 primitives, of 11 or 12 primitives; one Keyer from cold, all bindings.
+void keys_at_8(benchmark::State& state) {
+  keys_of_all(state, syno::bench::operators_of_8());
+}
+void keys_at_12(benchmark::State& state) {
+  keys_of_all(state, syno::bench::operators_of_12());
+}
+BENCHMARK(keys_at_8)->Unit(benchmark::kMillisecond);
+BENCHMARK(keys_at_12)->Unit(benchmark::kMillisecond);
 
 /// Items are operators; the Keyer knows all their sections.
 void keys_once_more(benchmark::State& state) {

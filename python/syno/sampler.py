@@ -118,8 +118,10 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        self._rules_off, self._added = tuple(rules_off), added_rules(rules)
-        self._rules = rule_set(self._rules_off, self._added)
+        off = rules_off if isinstance(rules_off, str) else tuple(rules_off)
+        self._added = added_rules(rules)
+        self._rules = rule_set(off, self._added)
+        self._rules_off = tuple(off)
         self._space: Space | None = None
         self._tree: Tree | None = None
         self._operators: list[Operator] | None = None

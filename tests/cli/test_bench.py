@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from syno.cli.bench import FIGURES
+from syno.cli.bench import FIGURES, WALK_FIGURES
 from syno.cli.main import cli
 
 from .test_enumerate import SHAPES
@@ -28,7 +28,9 @@ def test_every_figure_is_measured_and_described() -> None:
     assert found["distinct_per_s"] == pytest.approx(found["keys"] / found["seconds"], rel=0.01)
     assert found["duplicate_rate"] == 0
     assert found["leak_rate"] == pytest.approx(1 - found["keys"] / found["operators"], abs=1e-5)
-    assert 0 < found["yield"] <= 1
+    assert found["yield"] == 1
+    assert 0 < found["accepted_share"] <= 1
+    assert not set(WALK_FIGURES) & set(found)
     assert found["rss_mb"] >= found["rss_before_mb"] > 1
     assert found["machine"]["cores"] >= 1
     assert found["versions"]["syno"]
@@ -48,3 +50,16 @@ def test_nothing_found_is_a_negative_result() -> None:
     assert result.exit_code == 1
     assert json.loads(result.stdout)["keys"] == 0
     assert "no operator was found" in result.stderr
+
+
+def test_walks_go_on_to_the_full_depth() -> None:
+    arguments = ("--preset", "paper/resnet18", "--seconds", "5", "--max-nodes", "3000")
+    result = run(*arguments, "--walk-seconds", "0.5", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert set(WALK_FIGURES) <= set(found)
+    assert 0 < found["walk_new"] <= found["walk_operators"] <= found["walk_at_least"]
+    assert found["walk_distinct_per_s"] > 0
+    result = run(*SHAPES, "--depth", "4", "--walk-seconds", "0.5")
+    assert result.exit_code == 0, result.output
+    assert "walk_coverage" in result.stdout

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from syno.cli import framework, options, output
 from syno.report import format as fmt
 
@@ -23,7 +25,8 @@ FIGURES = {
     "exhausted": "whether that is the depth asked for",
     "seconds": "from cold start to the end of that limit",
     "distinct_per_s": "keys in these seconds",
-    "yield": "structures over structures and those refused for quality or cost",
+    "yield": "admitted operators over draws, once listed; each is judged anew from its text",
+    "accepted_share": "structures over structures and those refused for quality or cost",
     "duplicate_rate": "repeats among the operators that are offered, counted one by one",
     "leak_rate": "structures that only their key showed to be repeats, over structures",
     "rss_mb": "the most memory that the process held, the interpreter with it",
@@ -32,6 +35,18 @@ FIGURES = {
     "nodes_per_s": "partial graphs over the whole time",
     "time_to_first_s": "from cold start to the end of the first depth limit with an operator",
 }
+# The same for walks, which --walk-seconds asks for.
+WALK_FIGURES = {
+    "walk_operators": "distinct semantic keys that walks met, after the listing, to the full depth",
+    "walk_new": "those of them that are not in the listing",
+    "walk_distinct_per_s": "walk_operators a second",
+    "walk_coverage": "the share of what such walks find that has been found",
+    "walk_at_least": "a lower bound for the number of operators, by how often they repeat",
+    "walk_structures": "an estimate of the number of structures",
+    "walk_structures_error": "its standard error",
+}
+# Draws that are judged for the yield.
+_DRAWS = 300
 
 
 @framework.group(
@@ -60,6 +75,10 @@ def command() -> None:
             "syno bench synthesis --preset paper/resnet18 --seconds 10 --threads 1",
         ),
         (
+            "what walks find beyond that",
+            "syno bench synthesis --preset paper/gpt2 --seconds 10 --walk-seconds 10",
+        ),
+        (
             "what the completion bound is worth",
             "syno bench synthesis --preset paper/resnet18 --seconds 10 --bound none",
         ),
@@ -68,12 +87,19 @@ def command() -> None:
 @options.specification_options
 @options.bindings_option
 @options.seconds_option
+@click.option(
+    "--walk-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Then walk for so long to the full depth, where that was not listed.",
+)
 @options.listing_options(20_000_000)
 @options.rule_option
 @output.json_option
 @options.limit_options
 def synthesis(
     seconds: float,
+    walk_seconds: float | None,
     depth: int | None,
     max_nodes: int,
     max_memory: int,
@@ -99,11 +125,16 @@ def synthesis(
     }
     timed = _run(specification, seconds, settings)
     figures = _figures(timed)
-    found = _described(timed.space, threads) | {"settings": settings | {"max_seconds": seconds}}
+    words = dict(FIGURES)
+    if walk_seconds is not None:
+        words |= WALK_FIGURES
+        figures |= _walk_figures(timed.space, walk_seconds, settings)
+    described = settings | {"max_seconds": seconds, "walk_seconds": walk_seconds}
+    found = _described(timed.space, threads) | {"settings": described}
     if as_json:
         output.print_json(figures | found)
     else:
-        _print(figures, found)
+        _print(figures, words, found)
     if not len(timed.space):
         output.say(f"no operator was found within {fmt.duration(timed.total)}")
         return framework.NEGATIVE
@@ -170,7 +201,8 @@ def _figures(timed: _Timed) -> dict[str, Any]:
         "exhausted": space.exhausted,
         "seconds": round(timed.complete, 6),
         "distinct_per_s": round(keys / timed.complete, 1),
-        "yield": _share(structures, structures + refused["complete"]),
+        "yield": _yield(space),
+        "accepted_share": _share(structures, structures + refused["complete"]),
         "duplicate_rate": _share(keys - distinct, keys),
         "leak_rate": _share(refused["repeated"], structures),
         "rss_mb": round(timed.peak_mb, 1),
@@ -178,6 +210,34 @@ def _figures(timed: _Timed) -> dict[str, Any]:
         "visited": counts["visited"],
         "nodes_per_s": round(counts["visited"] / timed.total, 1),
         "time_to_first_s": None if timed.first is None else round(timed.first, 6),
+    }
+
+
+def _yield(space: Space) -> float | None:
+    from syno import Operator
+
+    drawn = space.draw(_DRAWS)
+    again = [Operator.from_text(one.text, space.specification) for one in drawn]
+    return _share(sum(not one.refusals() for one in again), len(again))
+
+
+def _walk_figures(space: Space, seconds: float, settings: dict[str, Any]) -> dict[str, Any]:
+    """Figures of walks to the full depth; without any where that is listed already."""
+    from syno.cli import beyond
+
+    if space.exhausted:
+        return dict.fromkeys(WALK_FIGURES)
+    names = ("depth", "threads", "bound", "rules_off")
+    walked = beyond.walk(space, None, seconds, {name: settings[name] for name in names})
+    found = walked.walks.statistics()
+    return {
+        "walk_operators": found["operators"],
+        "walk_new": len(walked.new),
+        "walk_distinct_per_s": round(found["operators"] / walked.seconds, 1),
+        "walk_coverage": round(found["coverage"], 4),
+        "walk_at_least": found["at_least"],
+        "walk_structures": round(found["structures"]),
+        "walk_structures_error": round(found["structures_error"]),
     }
 
 
@@ -222,9 +282,9 @@ def _described(space: Space, threads: int | None) -> dict[str, Any]:
     }
 
 
-def _print(figures: dict[str, Any], found: dict[str, Any]) -> None:
+def _print(figures: dict[str, Any], words: dict[str, str], found: dict[str, Any]) -> None:
     screen = output.console()
-    rows = [[name, _shown(figures[name]), words] for name, words in FIGURES.items()]
+    rows = [[name, _shown(figures[name]), what] for name, what in words.items()]
     screen.print(output.table([("figure", "left"), ("value", "right"), ("meaning", "fold")], rows))
     machine = found["machine"]
     screen.print(

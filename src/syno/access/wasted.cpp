@@ -159,8 +159,8 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
 namespace {
 
 // From the coordinates that weights hold back to what follows from them: both parts of a Split from its result, what was
-// rotated or scaled, and what was merged from both results. `node(id)` has kind, a and b; what a node uses stands before
-// it.
+// rotated or scaled, what was merged from both results, and the minor part of a Split, however rotated, from the
+// remainder by its size. `node(id)` has kind, extent, a and b; what a node uses stands before it.
 template <class Node, class Known, class Learn>
 void follow_back(int count, Node node, Known known, Learn learn) {
   std::vector<bool> quotient_known(static_cast<std::size_t>(count), false);
@@ -180,6 +180,12 @@ void follow_back(int count, Node node, Known known, Learn learn) {
         const auto of = static_cast<std::size_t>(now.a);
         (now.kind == ExpressionKind::kQuotient ? quotient_known : remainder_known)[of] = true;
         if (quotient_known[of] && remainder_known[of]) learn(now.a);
+        if (now.kind == ExpressionKind::kRemainder) {
+          CoordinateId from = now.a;
+          while (node(from).kind == ExpressionKind::kRotated) from = node(from).a;
+          if (node(from).kind == ExpressionKind::kMixed && node(node(from).b).extent == now.extent)
+            learn(node(from).b);
+        }
         break;
       }
       case ExpressionKind::kWindow:

@@ -38,8 +38,8 @@ std::vector<Refusal> wasted_steps(const Operator& op);
 Reason first_wasted_step(const Graph& graph, const CompactMap& map);
 
 /// The product of the reductions that the indices of the weights do not tell: so many data elements are summed with one
-/// and the same weight. A weight tells a Reduce when it holds it, what Splits, Shifts and Strides made of it, or both
-/// results of a Merge of that.
+/// and the same weight. A weight tells a Reduce when it holds it, what Splits, Shifts and Strides made of it, both
+/// results of a Merge of that, or a remainder by its size after a Split whose minor part it is.
 Size pooling_size(const Operator& op);
 /// Those reductions.
 CoordinateMask pooled_reductions(const CompactMap& map);

@@ -128,9 +128,15 @@ TEST(Wasted, PoolingCountsTheReductionsThatNoWeightTells) {
   };
   EXPECT_EQ(size(kConv2d.text), "1");
   EXPECT_EQ(size(kPooledConv.text), "s^2");
-  // A weight sees q in 07795 through p, which does not tell it.
-  EXPECT_EQ(size(kOperator07795.text), "s");
+  // A weight of 07795 holds p = (s*h + q + 1) mod s, which is q, rotated.
+  EXPECT_EQ(size(kOperator07795.text), "1");
   EXPECT_EQ(size(kOperator1.text), "1");
+  // The remainder is the Reduce, rotated.
+  EXPECT_EQ(
+      size("syno operator 1\nout [C_out, H]\nin [C_in, H]\nreduce C_in -> r0\nreduce k -> r1\n"
+           "split o1 r1 -> c0\nshift c0 1 -> c1\nmerge c1 k -> c2 c3\n"
+           "contract o0:drop r0:keep c3:drop\nmatch r0 c2\n"),
+      "1");
 }
 
 }  // namespace

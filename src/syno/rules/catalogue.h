@@ -62,6 +62,9 @@ class RuleSet {
 // One per file in catalogue/.
 extern const Rule kMergeUndoesSplit;
 extern const Rule kMergeAboveSplit;
+extern const Rule kMergeAroundReduction;
+extern const Rule kHeldRemainder;
+extern const Rule kRotationPastReduction;
 extern const Rule kNestedSplits;
 extern const Rule kNestedMerges;
 extern const Rule kSplitUndoesMerge;

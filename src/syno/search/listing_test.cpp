@@ -1,4 +1,5 @@
 // Listings by depth limit, their files, draws from them, and the groups of reasons.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
@@ -6,6 +7,7 @@
 #include <sstream>
 
 #include "syno/access/quality.h"
+#include "syno/search/accept.h"
 #include "syno/search/deepen.h"
 #include "syno/search/draws.h"
 #include "syno/search/reasons.h"
@@ -199,6 +201,77 @@ TEST(Draws, AreUniformInsideAStratum) {
       chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
     const auto freedom = static_cast<double>(all - 1);
     EXPECT_LT(chi_square, freedom + 6 * std::sqrt(2 * freedom));
+  }
+}
+
+// Not the first draw alone: all orders are alike. Seeds are fixed, so this is the same on every run.
+TEST(Draws, OfAFewComeInEveryOrderAlike) {
+  constexpr int kSeeds = 24'000;
+  constexpr int kOrders = 120;
+  std::map<std::vector<std::uint64_t>, int> counts;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const UniformDraws draws(5, seed);
+    std::vector<std::uint64_t> order;
+    for (std::uint64_t n = 0; n < draws.count(); ++n) order.push_back(draws.at(n));
+    ++counts[order];
+  }
+  EXPECT_EQ(counts.size(), kOrders);
+  double chi_square = 0;
+  for (const auto& [order, count] : counts) {
+    const double off = count - double{kSeeds} / kOrders;
+    chi_square += off * off / (double{kSeeds} / kOrders);
+  }
+  // 99.9 of 100 uniform draws have less, by the chi-square distribution with 119 degrees of freedom.
+  EXPECT_LT(chi_square, 172.7);
+}
+
+// Every place in the order of draws, for each operator of a space.
+TEST(Draws, PutEveryOperatorAnywhereAlike) {
+  const Specification spec(small());
+  const Space space = deepen(spec, options()).space;
+  const std::size_t all = space.operator_count();
+  ASSERT_GT(all, 20U);
+  constexpr int kSeeds = 4000;
+  std::vector<int> counts(all * all);
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const std::vector<std::size_t> drawn = draw_operators(space, spec, all, seed);
+    for (std::size_t place = 0; place < all; ++place) ++counts[place * all + drawn[place]];
+  }
+  const double expected = double{kSeeds} / static_cast<double>(all);
+  double chi_square = 0;
+  for (const int count : counts) chi_square += (count - expected) * (count - expected) / expected;
+  const auto freedom = static_cast<double>((all - 1) * (all - 1));
+  EXPECT_NEAR(chi_square, freedom, 4 * std::sqrt(2 * freedom));
+}
+
+// Each group of operators by cost gives one draw, each multiset of primitives its turn.
+TEST(Draws, AreSpreadOverTheirStrata) {
+  const Specification spec(small());
+  const Space space = deepen(spec, options()).space;
+  const std::size_t all = space.operator_count();
+  constexpr std::size_t kGroups = 6;
+  for (const Stratify by : {Stratify::kMacs, Stratify::kParams}) {
+    const auto cost = [&](std::size_t index) {
+      return by == Stratify::kMacs ? total_macs(space.op(spec, index), spec)
+                                   : total_params(space.op(spec, index), spec);
+    };
+    std::vector<std::int64_t> sorted;
+    for (std::size_t i = 0; i < all; ++i) sorted.push_back(cost(i));
+    std::sort(sorted.begin(), sorted.end());
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const std::vector<std::size_t> drawn = draw_operators(space, spec, kGroups, seed, by);
+      for (std::size_t group = 0; group < kGroups; ++group) {
+        EXPECT_GE(cost(drawn[group]), sorted[all * group / kGroups]);
+        EXPECT_LE(cost(drawn[group]), sorted[all * (group + 1) / kGroups - 1]);
+      }
+    }
+  }
+  const std::size_t kinds = space.operators_by_primitives().size();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::set<std::array<int, kPrimitiveCount>> met;
+    for (const std::size_t i : draw_operators(space, spec, kinds, seed, Stratify::kPrimitives))
+      met.insert(space.op(spec, i).graph().primitive_counts());
+    EXPECT_EQ(met.size(), kinds);
   }
 }
 

@@ -43,6 +43,11 @@ void close(const Graph& graph, Set& known) {
         case Primitive::kMerge:
           if (known.holds(step.out[0]) && known.holds(step.out[1]))
             grown = known.add(step.in[0]) || grown;
+          // The remainder is the minor part, rotated.
+          if (const Step* split = split_cut_again(graph, step.in[0], step.size)) {
+            if (known.holds(step.out[1])) grown = known.add(split->in[1]) || grown;
+            if (known.holds(split->in[1])) grown = known.add(step.out[1]) || grown;
+          }
           break;
         case Primitive::kReduce:
         case Primitive::kShare: continue;

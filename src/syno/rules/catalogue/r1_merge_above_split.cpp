@@ -32,6 +32,15 @@ bool undoes_split(const RuleContext& c) {
   return ends_in(c.graph, c.step.in[0], block);
 }
 
+bool goes_around(const RuleContext& c) {
+  if (!above_split(c)) return false;
+  CoordinateId minor = c.step.in[0];
+  while (is_unshared(c.graph, minor, Primitive::kSplit)) minor = c.graph.producer(minor)->in[1];
+  if (!c.graph.reductions_only(minor) || c.graph.reductions_only(c.step.in[0])) return false;
+  const Size rest = c.step.size / c.graph.extent(minor);
+  return c.spec.legal(rest) && c.spec.fit_suffices(c.spec.fit(rest));
+}
+
 bool another_weight(const RuleContext& c) {
   return c.graph.count(Primitive::kShare) < c.spec.limits().max_weights;
 }
@@ -95,6 +104,23 @@ Status:    stable since 0.1
 Example:   merge(split(i, j), B) with |j| = B is i, j)",
     .steps = {Primitive::kMerge},
     .matches = undoes_split,
+    .rewrite = nullptr,
+};
+
+const Rule kMergeAroundReduction{
+    .id = "R1c",
+    .name = "merge-around-reduction",
+    .kind = RuleKind::kRestriction,
+    .doc =
+        R"(What:      a Merge by b*B of nested Splits whose last part, of size B, is made of Reduces goes below that Split
+Why:       (B*i + r) div b*B is i div b, and the rest is B*(i mod b) + r: a Merge by b and a Split say the same
+When:      no weight holds what the Splits make; b is a size of its own
+Soundness: restriction: the same coordinates in as many steps; what only the detour allows, such as dropping a Reduce that
+           is too large to be joined inside a Merge's result, is left out on purpose
+Status:    stable since 0.2
+Example:   split(h, r:[k]) -> c; merge(c, s*k) is left out; merge(h, s) -> q, m; split(m, r) is not)",
+    .steps = {Primitive::kMerge},
+    .matches = goes_around,
     .rewrite = nullptr,
 };
 

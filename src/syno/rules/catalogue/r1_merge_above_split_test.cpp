@@ -38,6 +38,33 @@ TEST(MergeUndoesSplit, LeavesASplitAloneThatAWeightHolds) {
               "reduce s -> r\nsplit o1 r -> c\ncontract o0:drop c:keep\nmerge c s -> q m"));
 }
 
+TEST(MergeUndoesSplit, SeveralPartsAtOnce) {
+  const Specification spec(roomy());
+  const char* nested = "reduce s -> r\nreduce k -> t\nsplit o1 r -> c\nsplit c t -> d\n";
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec, std::string(nested) + "merge d k*s -> q m"));
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec, std::string(nested) + "merge d k -> q m"));
+  EXPECT_FALSE(refused(kMergeUndoesSplit, spec, std::string(nested) + "merge d s -> q m"));
+  EXPECT_TRUE(refused(kMergeUndoesSplit, spec,
+                      "reduce s -> r\nreduce k -> t\nsplit r t -> c\nsplit o1 c -> d\n"
+                      "merge d k -> q m"));
+}
+
+TEST(MergeAroundReduction, IsLeftOut) {
+  const Specification spec(roomy());
+  EXPECT_TRUE(
+      refused(kMergeAroundReduction, spec, "reduce k -> r\nsplit o1 r -> c\nmerge c k*s -> q m"));
+  EXPECT_FALSE(
+      refused(kMergeAroundReduction, spec, "reduce k -> r\nsplit o1 r -> c\nmerge c s -> q m"));
+}
+
+TEST(MergeAroundReduction, LeavesOtherMinorPartsAlone) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kMergeAroundReduction, spec,
+                       "merge o2 k -> a b\nsplit o1 b -> c\nmerge c k*s -> q m"));
+  EXPECT_FALSE(refused(kMergeAroundReduction, spec,
+                       "reduce k -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d k*s -> q m"));
+}
+
 // No contraction can follow: then no piece of a Merge is kept for one.
 SpecificationSource without_weights() {
   SpecificationSource source = roomy();

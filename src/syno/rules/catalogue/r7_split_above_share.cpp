@@ -2,6 +2,7 @@
 
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
+#include "syno/rules/reorder.h"
 
 namespace syno {
 namespace {
@@ -15,66 +16,13 @@ bool matches(const RuleContext& c) {
   return false;
 }
 
-bool holds(const Step& step, CoordinateId id) {
-  for (const SharedDim& dim : step.dims) {
-    if (dim.coordinate == id) return true;
-  }
-  return false;
-}
-
-// The steps that come after the Split in the rewritten graph: the weights that hold both of its parts, and whatever
-// needs one of them to stand before it.
-std::vector<bool> moved_steps(const Graph& graph, CoordinateId i, CoordinateId j) {
-  std::vector<bool> moved(graph.steps().size(), false);
-  const auto needs_moved = [&](const Step& step) {
-    const auto made_by_moved = [&](CoordinateId id) {
-      return graph.coordinate(id).step >= 0 &&
-             moved[static_cast<std::size_t>(graph.coordinate(id).step)];
-    };
-    for (const SharedDim& dim : step.dims) {
-      if (made_by_moved(dim.coordinate)) return true;
-    }
-    for (const CoordinateId in : step.in) {
-      if (in == kNoCoordinate) continue;
-      if (made_by_moved(in)) return true;
-      for (std::size_t s = 0; s < moved.size(); ++s) {
-        if (moved[s] && holds(graph.steps()[s], in)) return true;
-      }
-    }
-    return false;
-  };
-  for (std::size_t s = 0; s < moved.size(); ++s) {
-    const Step& step = graph.steps()[s];
-    moved[s] = (holds(step, i) && holds(step, j)) || needs_moved(step);
-  }
-  return moved;
-}
-
-// The step with roles that fit the new order: the last weight that holds a coordinate which leaves takes it out.
-Step with_roles(const Graph& original, std::size_t index, const std::vector<bool>& taken,
-                const Graph& now, Step renamed) {
-  const Step& step = original.steps()[index];
-  for (std::size_t d = 0; d < step.dims.size(); ++d) {
-    const CoordinateId id = step.dims[d].coordinate;
-    bool leaves = false;
-    bool held_later = false;
-    for (std::size_t s = 0; s < original.steps().size(); ++s) {
-      for (const SharedDim& dim : original.steps()[s].dims) {
-        if (dim.coordinate != id) continue;
-        leaves = leaves || dim.role != ShareRole::kKeep;
-        held_later = held_later || (s != index && !taken[s]);
-      }
-    }
-    renamed.dims[d].role = !leaves || held_later                             ? ShareRole::kKeep
-                           : now.share_count(renamed.dims[d].coordinate) > 0 ? ShareRole::kJoin
-                                                                             : ShareRole::kDrop;
-  }
-  return renamed;
-}
-
 std::optional<Graph> rewrite(const RuleContext& c) {
   const auto [i, j] = c.step.in;
-  const std::vector<bool> moved = moved_steps(c.graph, i, j);
+  // The steps that come after the Split in the rewritten graph.
+  std::vector<bool> moved(c.graph.steps().size(), false);
+  for (std::size_t s = 0; s < moved.size(); ++s)
+    moved[s] = holds(c.graph.steps()[s], i) && holds(c.graph.steps()[s], j);
+  move_what_follows(c.graph, moved);
   // Weights that hold one part only stand below the Split.
   for (std::size_t s = 0; s < moved.size(); ++s) {
     const Step& step = c.graph.steps()[s];

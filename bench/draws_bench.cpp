@@ -1,0 +1,78 @@
+// Draws from a listed space, and the space itself as a file.
+#include <benchmark/benchmark.h>
+#include <sstream>
+
+#include "syno/search/draws.h"
+#include "syno/search/space_file.h"
+
+#include "population.h"
+
+namespace {
+
+using syno::bench::listed_to_8;
+using syno::bench::resnet18;
+
+/// Items are draws without replacement, until all are drawn, each time with another seed.
+void draw_uniformly(benchmark::State& state) {
+  const syno::Space& space = listed_to_8();
+  std::uint64_t seed = 0;
+  std::int64_t drawn = 0;
+  for (auto _ : state) {
+    const syno::UniformDraws draws(space.operator_count(), seed++);
+    for (std::uint64_t n = 0; n < draws.count(); ++n) benchmark::DoNotOptimize(draws.at(n));
+    drawn += static_cast<std::int64_t>(draws.count());
+  }
+  state.SetItemsProcessed(drawn);
+}
+BENCHMARK(draw_uniformly)->Unit(benchmark::kMillisecond);
+
+/// Items are operators that were drawn and built.
+void draw_and_build(benchmark::State& state) {
+  const syno::Space& space = listed_to_8();
+  const syno::UniformDraws draws(space.operator_count(), 1);
+  std::uint64_t n = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(space.op(resnet18(), draws.at(n++ % draws.count())));
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(draw_and_build);
+
+/// Items are draws, 100 at once, by what is given: none, macs, params, primitives.
+void draw_strata(benchmark::State& state) {
+  const auto by = static_cast<syno::Stratify>(state.range(0));
+  std::uint64_t seed = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(syno::draw_operators(listed_to_8(), resnet18(), 100, seed++, by));
+  state.SetItemsProcessed(state.iterations() * 100);
+}
+BENCHMARK(draw_strata)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+
+/// Items are partial graphs.
+void save_space(benchmark::State& state) {
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    std::ostringstream out;
+    syno::save_space(out, listed_to_8(), resnet18(), syno::RuleSet());
+    bytes = out.str().size();
+  }
+  const auto nodes = static_cast<std::int64_t>(listed_to_8().node_count());
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * nodes);
+  state.counters["bytes_a_node"] = static_cast<double>(bytes) / static_cast<double>(nodes);
+}
+BENCHMARK(save_space)->Unit(benchmark::kMillisecond);
+
+/// Items are partial graphs.
+void load_space(benchmark::State& state) {
+  std::ostringstream out;
+  syno::save_space(out, listed_to_8(), resnet18(), syno::RuleSet());
+  const std::string file = out.str();
+  for (auto _ : state) {
+    std::istringstream in(file);
+    benchmark::DoNotOptimize(syno::load_space(in, "bench", resnet18(), syno::RuleSet()));
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) *
+                          static_cast<std::int64_t>(listed_to_8().node_count()));
+}
+BENCHMARK(load_space)->Unit(benchmark::kMillisecond);
+
+}  // namespace

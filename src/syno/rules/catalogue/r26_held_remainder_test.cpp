@@ -1,0 +1,49 @@
+#include "syno/rules/rule_test.h"
+
+namespace syno {
+namespace {
+
+using namespace rule_test;
+
+TEST(HeldRemainder, TheWeightHoldsTheRemainder) {
+  const Specification spec(roomy());
+  const char* lines =
+      "reduce s -> r\ncontract o0:drop r:keep\nsplit o1 r -> c\nshift c 1 -> d\nmerge d s -> q m";
+  EXPECT_TRUE(refused(kHeldRemainder, spec, lines));
+  EXPECT_TRUE(keeps(kHeldRemainder, spec, lines,
+                    "reduce s -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d s -> q m\n"
+                    "contract o0:drop m:keep"));
+}
+
+TEST(HeldRemainder, AllWeightsThatHoldThePartDo) {
+  const Specification spec(roomy());
+  const char* lines =
+      "reduce s -> r\ncontract o0:keep r:keep\ncontract o0:join r:keep o2:keep\nsplit o1 r -> c\n"
+      "shift c 1 -> d\nmerge d s -> q m";
+  EXPECT_TRUE(refused(kHeldRemainder, spec, lines));
+  EXPECT_TRUE(keeps(kHeldRemainder, spec, lines,
+                    "reduce s -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d s -> q m\n"
+                    "contract o0:keep m:keep\ncontract o0:join m:keep o2:keep"));
+}
+
+TEST(HeldRemainder, NeedsAShiftAndTheBlockOfTheSplit) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(
+      refused(kHeldRemainder, spec,
+              "reduce s -> r\ncontract o0:drop r:keep\nsplit o1 r -> c\nmerge c s -> q m"));
+  EXPECT_FALSE(refused(kHeldRemainder, spec,
+                       "reduce s -> r\ncontract o0:drop r:keep\nsplit o1 r -> c\nshift c 1 -> d\n"
+                       "merge d k -> q m"));
+  EXPECT_FALSE(refused(kHeldRemainder, spec,
+                       "reduce s -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d s -> q m"));
+}
+
+TEST(HeldRemainder, TheMajorPartMustNotNeedTheWeight) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(refused(kHeldRemainder, spec,
+                       "reduce s -> r\ncontract o0:drop o1:keep r:keep\nsplit o1 r -> c\n"
+                       "shift c 1 -> d\nmerge d s -> q m"));
+}
+
+}  // namespace
+}  // namespace syno
