@@ -36,11 +36,19 @@ constexpr std::array kCatalogue = {
     &kPermutedInput,
     &kJoinedPair,
     &kRotationOfMajor,
+    &kNestedStrides,
+    &kAdjacentExpands,
     &kPrimaryBlock,
     &kFixedVariable,
     &kPiecesOfReduction,
     &kUnorderedWithReduction,
     &kUnorderedWindow,
+    &kShiftAboveUnfold,
+    &kSplitAboveUnfold,
+    &kMergeAboveUnfold,
+    &kNestedUnfolds,
+    &kShiftAboveSplit,
+    &kMergeAboveShift,
 };
 
 }  // namespace
