@@ -12,6 +12,7 @@ from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.explanation import explain, why_not
 from syno.operator import Operator
+from syno.rule_check import check_rule
 from syno.rules import PartialGraph, Rule, rule
 from syno.sampler import Sampler
 from syno.space import Space
@@ -47,6 +48,7 @@ __all__ = [
     "UserError",
     "Walks",
     "__version__",
+    "check_rule",
     "conv2d",
     "explain",
     "layer_report",

@@ -250,6 +250,11 @@ def rule_catalogue() -> list[dict[str, str]]:
     id, name, kind (exact, approximate, restriction) and doc of every rule.
     """
 
+def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> dict[str, Any]:
+    """
+    Compares what a rule refuses on random graphs with what it keeps. progress(compared, graphs) is called now and then; False ends the check.
+    """
+
 class RuleSet:
     """Which rules are on; all of them at first."""
 

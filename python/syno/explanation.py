@@ -43,7 +43,8 @@ def why_not(
 
     admitted: whether nothing does, or an equal operator is in it. explanation: as in `explain`.
     kept: that equal operator (`operator`, `key`, and the `rules` that lead to it; none when a
-    listing of at most `max_nodes` graphs had it), or None. relaxations: the smallest change that
+    listing of at most `max_nodes` graphs had it), a near-equal one by an approximate rule (`near`),
+    or None. relaxations: the smallest change that
     admits the operator as it is, each (`kind`, `name`, `from`, `to`); without any, `no_relaxation`
     says what no budget, limit or rule can change.
     """

@@ -367,6 +367,8 @@ def added_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleSet:
     """All rules but those of `off`, by id or name, and those that are added.
 
+    A kind, such as "approximate", stands for all its rules.
+
     UserError that lists the rules, and for an added rule whose id or name is taken.
     """
     if isinstance(off, str):
@@ -377,5 +379,11 @@ def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleS
     for rule in off:
         if not isinstance(rule, str):
             raise UserError(f"a rule is named by its id or name, got {rule!r}")
-        rules.set(rule, False)
+        for id in of_kind(rule) if rule in KINDS else [rule]:
+            rules.set(id, False)
     return rules
+
+
+def of_kind(kind: str) -> list[str]:
+    """The ids of the catalogue's rules of a kind."""
+    return [rule["id"] for rule in _core.rule_catalogue() if rule["kind"] == kind]

@@ -131,6 +131,7 @@ nb::dict why_not_operator(const Operator& op, const Specification& spec, const R
     kept["operator"] = nb::cast(found.kept->op);
     kept["key"] = found.kept->key.hex();
     kept["rules"] = found.kept->rules;
+    kept["near"] = found.kept->near;
     result["kept"] = kept;
   }
   result["relaxations"] = relaxations;

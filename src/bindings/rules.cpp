@@ -1,4 +1,4 @@
-// rules/: the catalogue, sets of rules that are switched on, and rules of users.
+// rules/: the catalogue, sets of rules that are switched on, rules of users, and trying rules out.
 #include <memory>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "syno/rules/catalogue.h"
-#include "syno/rules/docs.h"
+#include "syno/search/rule_check.h"
 #include "syno/support/error.h"
 
 #include "bindings.h"
@@ -115,6 +115,45 @@ void add_rule(RuleSet& rules, std::string id, std::string name, const std::strin
   rules.add(std::move(rule));
 }
 
+nb::dict checked(const Specification& spec, const RuleSet& rules, const std::string& rule,
+                 std::int64_t trials, std::int64_t max_graphs, std::uint64_t seed,
+                 const nb::object& progress) {
+  const auto watch = [&progress](const RuleCheck& check) {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return progress.is_none() || nb::cast<bool>(progress(check.compared, check.graphs));
+  };
+  RuleCheckOptions options;
+  options.trials = trials;
+  options.max_graphs = max_graphs;
+  options.seed = seed;
+  RuleCheck found;
+  {
+    const nb::gil_scoped_release release;
+    found = check_rule(spec, rules, rule, options, watch);
+  }
+  nb::dict result;
+  result["graphs"] = found.graphs;
+  result["asked"] = found.asked;
+  result["refused"] = found.refused;
+  result["compared"] = found.compared;
+  result["equal_keys"] = found.equal_keys;
+  result["equal_values"] = found.equal_values;
+  result["different"] = found.different;
+  result["undecided"] = found.undecided;
+  result["mean_share"] = found.mean_share;
+  result["most_share"] = found.most_share;
+  result["example"] = nb::none();
+  if (found.example) {
+    nb::dict example;
+    example["refused"] = found.example->refused;
+    example["kept"] = found.example->kept;
+    example["share"] = found.example->share;
+    result["example"] = example;
+  }
+  return result;
+}
+
 std::vector<std::string> ids_that_are_on(const RuleSet& rules) {
   std::vector<std::string> ids;
   for (const Rule* rule : rules.rules()) ids.emplace_back(rule->id);
@@ -126,6 +165,14 @@ std::vector<std::string> ids_that_are_on(const RuleSet& rules) {
 void bind_rules(nb::module_& m) {
   m.def("rule_catalogue", &rule_catalogue, nb::sig("def rule_catalogue() -> list[dict[str, str]]"),
         "id, name, kind (exact, approximate, restriction) and doc of every rule.");
+  m.def("check_rule", &checked, "spec"_a, "rules"_a, "rule"_a, "trials"_a = 100,
+        "max_graphs"_a = 2'000, "seed"_a = 0, "progress"_a = nb::none(),
+        nb::sig("def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, "
+                "max_graphs: int = 2000, seed: int = 0, progress: "
+                "collections.abc.Callable[[int, int], bool] | None = None) -> "
+                "dict[str, typing.Any]"),
+        "Compares what a rule refuses on random graphs with what it keeps. progress(compared, "
+        "graphs) is called now and then; False ends the check.");
   nb::class_<RuleSet>(m, "RuleSet", "Which rules are on; all of them at first.")
       .def(nb::init<>())
       .def("set", &RuleSet::set, "rule"_a, "on"_a,

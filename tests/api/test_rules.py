@@ -56,13 +56,16 @@ def test_a_function_becomes_a_rule():
     assert no_shift_of_piece(graph, graph.then("shift", "r0", amount=1).steps[-1]) is False
 
 
-def test_a_restriction_leaves_operators_out_and_is_counted(plain):
+def test_a_restriction_leaves_operators_out_and_is_counted():
     def has_it(operator):
         made = {name: step.op for step in operator._core.steps for name in step.out}
         shifts = [step for step in operator._core.steps if step.op == "shift"]
         return any(made.get(step.inputs[0]) == "merge" for step in shifts)
 
-    space = Space.listed(SPECIFICATION, depth=5, rules=[no_shift_of_piece])
+    # Approximate rules keep Shifts of pieces, and do not fire where those are left out.
+    off = ["approximate"]
+    plain = Space.listed(SPECIFICATION, depth=5, rules_off=off)
+    space = Space.listed(SPECIFICATION, depth=5, rules_off=off, rules=[no_shift_of_piece])
     assert space.rejections()["U1 no-shift-of-piece"] > 0
     assert not any(has_it(operator) for operator in space)
     assert {o.key for o in space} == {o.key for o in plain if not has_it(o)}
@@ -174,6 +177,26 @@ def test_an_exception_comes_out_of_every_door():
         with pytest.raises(ZeroDivisionError) as caught:
             call()
         assert "in rule U9 of-a-test" in caught.value.__notes__[0]
+
+
+def test_a_kind_names_all_its_rules(plain):
+    kinds = {rule["id"]: rule["kind"] for rule in syno._core.rule_catalogue()}
+    rules = rule_set(["approximate"])
+    assert {kinds[id] for id in rules.on} == {"exact", "restriction"}
+    assert len(Space.listed(SPECIFICATION, depth=5, rules_off=["approximate"])) > len(plain)
+
+
+def test_a_near_equal_operator_is_named(plain):
+    kept = {o.key for o in plain}
+    exact = Space.listed(SPECIFICATION, depth=5, rules_off=["approximate"])
+    lost = next(o for o in exact if o.key not in kept)
+    found = syno.why_not(lost)
+    assert not found["admitted"]
+    assert found["kept"]["near"]
+    assert found["kept"]["key"] in kept
+    by = {rule["id"]: rule["kind"] for rule in syno._core.rule_catalogue()}
+    assert "approximate" in {by[name.split()[0]] for name in found["kept"]["rules"]}
+    assert {r["kind"] for r in found["relaxations"]} == {"rule"}
 
 
 def test_why_not_names_a_rule_of_ones_own(plain):

@@ -143,3 +143,107 @@ def test_mistakes_about_files_of_rules(rule_file: str, tmp_path: Path) -> None:
     unknown = run(*listed, rule_file, "--rule", "U2=off")
     assert unknown.exit_code == 2
     assert "unknown rule 'U2'" in unknown.output
+
+
+def test_effect_counts_what_each_rule_saves() -> None:
+    effect = ("rules", "effect", *SMALL, "--depth", "5")
+    result = run(*effect, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["depth"] == 5
+    everything, exact, *rows = found["effects"]
+    assert (everything["rule"], exact["rule"]) == (None, None)
+    assert (everything["without"], exact["without"]) == ("", "approximate")
+    assert [row["rule"] for row in rows] == [rule["id"] for rule in _core.rule_catalogue()]
+    listed = ("enumerate", *SMALL, "--depth", "5", "--json")
+    for row, options in (
+        (everything, []),
+        (exact, ["--rule", "approximate=off"]),
+        (rows[0], ["--rule", f"{rows[0]['rule']}=off"]),
+    ):
+        space = json.loads(run(*listed, *options).stdout)
+        for name in ("graphs", "structures", "operators"):
+            assert row[name] == space[name], (row, name)
+    for row in rows:
+        if row["kind"] == "exact":
+            assert (row["more"], row["fewer"]) == (0, 0), row
+            assert row["graphs"] >= exact["graphs"]
+            assert row["structures"] >= exact["structures"]
+        assert row["exhausted"]
+    by_id = {row["rule"]: row for row in rows}
+    assert by_id["R6a"]["graphs"] > exact["graphs"]
+    assert by_id["R18"]["more"] > 0
+
+
+def test_effect_prints_tables_and_says_what_a_budget_left() -> None:
+    effect = ("rules", "effect", *SMALL, "--depth", "4", "--only", "R6a", "--only", "dropped-kinds")
+    table = run(*effect).stdout
+    assert "R6a view-above-share off" in table
+    assert "R8 dropped-kinds off" in table
+    assert "R7" not in table
+    lines = run(*effect, "--markdown").stdout.strip().split("\n")
+    assert lines[0] == "| | kind | graphs | structures | operators | more | fewer |"
+    assert len(lines) == 6
+    assert lines[2].startswith("| all rules | | ")
+    assert lines[4].startswith("| R6a view-above-share off | exact | ")
+    assert "(budget spent)" in run(*effect, "--max-nodes", "20").stdout
+    assert "unknown rule 'R0'" in run("rules", "effect", *SMALL, "--only", "R0").output
+
+
+WRONG = """
+import syno
+
+
+@syno.rule("U1", "parts-exchanged", kind="exact", steps=["split"])
+def parts_exchanged(graph, step):
+    \"\"\"the parts of a Split in one order (which is wrong)\"\"\"
+    major, minor = step.inputs
+    return graph.then("split", minor, major) if major > minor else None
+
+
+@syno.rule("U2", "shift-of-reduce", kind="exact", steps=["shift"])
+def shift_of_reduce(graph, step):
+    return graph if graph.maker(step.inputs[0]) == "reduce" else None
+
+
+@syno.rule("U3", "shift-is-nothing", kind="approximate", steps=["shift"])
+def shift_is_nothing(graph, step):
+    return graph
+
+
+@syno.rule("U4", "no-stride", kind="restriction", steps=["stride"])
+def no_stride(graph, step):
+    return True
+"""
+
+
+def test_check_finds_out_what_is_wrong_with_a_rule(tmp_path: Path) -> None:
+    file = tmp_path / "my_rules.py"
+    file.write_text(WRONG)
+    result = run("rules", "check", str(file), "--trials", "40", "--json")
+    assert result.exit_code == 1
+    wrong, good, near, left_out = json.loads(result.stdout)
+    assert not wrong["sound"]
+    assert wrong["different"] > 20
+    assert "split" in wrong["refused_graph"]
+    assert "split" in wrong["kept_graph"]
+    assert (good["sound"], good["compared"], good["different"]) == (True, 40, 0)
+    assert near["sound"]
+    assert 0.1 < near["mean_share"] <= near["most_share"] <= 1
+    assert (left_out["compared"], left_out["kept_graph"]) == (40, "")
+    text = run("rules", "check", str(file), "--trials", "40").stdout
+    assert "U1 parts-exchanged, exact: is not exact: " in text
+    assert "U2 shift-of-reduce, exact: no difference in 40 operators" in text
+    assert "U3 shift-is-nothing, approximate: keeps operators that differ on " in text
+    assert "U4 no-stride, restriction: leaves out what it refuses" in text
+
+
+def test_check_takes_rules_of_the_catalogue() -> None:
+    checked = run("rules", "check", "view-above-share", "--trials", "20", "--json")
+    assert checked.exit_code == 0
+    assert json.loads(checked.stdout)[0]["rule"] == "R6a view-above-share"
+    assert run("rules", "check", "R0").exit_code == 2
+    assert "no such file" in run("rules", "check", "none.py").output
+    nothing = run("rules", "check", "R23", "--trials", "1", "--max-graphs", "3")
+    assert nothing.exit_code == 1
+    assert "refused nothing" in nothing.stdout

@@ -54,23 +54,32 @@ class _Switch(click.ParamType[tuple[str, bool]]):
         return rule, state == "on"
 
 
+def _switched_off(switches: Sequence[tuple[str, bool]], own: dict[str, str]) -> list[str]:
+    """The ids of the rules that are off after all switches; `own` are those of files."""
+    from syno.rules import KINDS, describe_rule, of_kind
+
+    states: dict[str, bool] = {}
+    for wanted, on in switches:
+        if wanted in KINDS:
+            states |= dict.fromkeys(of_kind(wanted), on)
+        else:
+            states[own.get(wanted) or describe_rule(wanted).id] = on
+    return [id for id, on in states.items() if not on]
+
+
 def rule_option(function: Function) -> Function:
     """Add `--rule ID=off`; the function receives `rules_off`, the rules that are not asked."""
 
     @functools.wraps(function)
     def gathered(*args: Any, rule: Sequence[tuple[str, bool]], **given: Any) -> Any:
-        from syno.rules import describe_rule
-
-        states = {describe_rule(wanted).id: on for wanted, on in rule}
-        off = [id for id, on in states.items() if not on]
-        return function(*args, rules_off=off, **given)
+        return function(*args, rules_off=_switched_off(rule, {}), **given)
 
     option = click.option(
         "--rule",
         multiple=True,
         type=_Switch(),
         metavar="ID=off",
-        help="Switches a rule off, by id or name; `syno rules list` names them; repeat.",
+        help="Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
     )
     return cast(Function, option(gathered))
 
@@ -86,12 +95,10 @@ def rule_options(function: Function) -> Function:
     def gathered(
         *args: Any, rule: Sequence[tuple[str, bool]], rule_file: Sequence[str], **given: Any
     ) -> Any:
-        from syno.rules import describe_rule, load_rules, reported, rule_set
+        from syno.rules import load_rules, reported, rule_set
 
         rules = [reported(rule) for path in rule_file for rule in load_rules(path)]
-        own = {name: one.id for one in rules for name in (one.id, one.name)}
-        states = {own.get(wanted) or describe_rule(wanted).id: on for wanted, on in rule}
-        off = [id for id, on in states.items() if not on]
+        off = _switched_off(rule, {name: r.id for r in rules for name in (r.id, r.name)})
         rule_set(off, rules)  # two rules of one name are a mistake of the command line
         return function(*args, rules_off=off, rules=rules, **given)
 
@@ -101,7 +108,7 @@ def rule_options(function: Function) -> Function:
             multiple=True,
             type=_Switch(),
             metavar="ID=off",
-            help="Switches a rule off, by id or name; `syno rules list` names them; repeat.",
+            help="Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
         ),
         rule_file_option,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from syno.cli import framework, output
+from syno.cli import framework, output, rules_check, rules_effect
 
 
 @framework.group(
@@ -15,6 +15,11 @@ from syno.cli import framework, output
         ("all rules, in the order in which they are asked", "syno rules list"),
         ("what one refuses, why, and when", "syno rules show R6a"),
         ("for programs", "syno rules list --json"),
+        ("rules of one's own, tried out on random graphs", "syno rules check my_rules.py"),
+        (
+            "what each saves",
+            "syno rules effect --preset paper/resnet18 --depth 5",
+        ),
         ("a search without one", "syno enumerate --preset paper/resnet18 --depth 4 --rule R6a=off"),
     ],
 )
@@ -92,3 +97,5 @@ def _as_json(rule: Any) -> dict[str, Any]:
 
 command.add_command(list_command)
 command.add_command(show_command)
+command.add_command(rules_check.command)
+command.add_command(rules_effect.command)

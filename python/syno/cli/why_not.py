@@ -105,7 +105,10 @@ def _as_json(operator: Operator, found: dict[str, Any]) -> dict[str, Any]:
     value = described(operator) | found
     if found["kept"] is not None:
         kept = found["kept"]
-        value["kept"] = described(kept["operator"]) | {"rules": kept["rules"]}
+        value["kept"] = described(kept["operator"]) | {
+            "rules": kept["rules"],
+            "near": kept["near"],
+        }
     value["relaxations"] = [r | {"option": _option(r)} for r in found["relaxations"]]
     return value
 
@@ -141,7 +144,9 @@ def _exceeded(screen: Console, usage: dict[str, Any]) -> None:
 
 def _kept(screen: Console, kept: dict[str, Any]) -> None:
     by = ", then ".join(kept["rules"]) if kept["rules"] else "found in a listing"
-    screen.print(f"[bold]Kept instead[/bold], the same operator ({by})", markup=True)
+    # A near-equal operator differs on some outputs: `syno rules show` says on which.
+    what = "a near-equal operator" if kept["near"] else "the same operator"
+    screen.print(f"[bold]Kept instead[/bold], {what} ({by})", markup=True)
     screen.print(output.indented(kept["operator"].formula(), 2), soft_wrap=True)
     screen.print(output.indented(kept["operator"].text, 4), soft_wrap=True)
     screen.print()

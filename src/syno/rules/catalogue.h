@@ -43,13 +43,14 @@ class RuleSet {
                             std::span<const CoordinateId> match) const;
   /// Changes when a rule is added, changed or switched.
   std::string version() const;
+  /// A rule by id or name, on or off; throws UserError that lists the rules.
+  const Rule& find(std::string_view rule) const;
   /// The rules that are not of the catalogue, on or off.
   std::vector<const Rule*> added() const;
 
  private:
   /// The catalogue and what was added to it.
   std::vector<const Rule*> known() const;
-  const Rule& find(std::string_view wanted) const;
   /// The rules of `rules_` by the primitive of the step that they are asked about.
   void sort();
 
@@ -92,5 +93,13 @@ extern const Rule kFixedVariable;
 extern const Rule kUnorderedWithReduction;
 extern const Rule kPiecesOfReduction;
 extern const Rule kUnorderedWindow;
+extern const Rule kNestedStrides;
+extern const Rule kAdjacentExpands;
+extern const Rule kShiftAboveUnfold;
+extern const Rule kSplitAboveUnfold;
+extern const Rule kMergeAboveUnfold;
+extern const Rule kNestedUnfolds;
+extern const Rule kShiftAboveSplit;
+extern const Rule kMergeAboveShift;
 
 }  // namespace syno

@@ -1,6 +1,7 @@
 // Random partial graphs of small specifications, for tests that take every rule.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,12 +15,16 @@
 namespace syno::growth {
 
 inline constexpr std::int64_t kMaxTerms = 700;
+// Spaces that allow as many are about repeats.
+inline constexpr std::int64_t kManyRepeats = 64;
 
 struct Space {
   std::string name;
   SpecificationSource source;
   /// Sizes that Reduce, Merge and Stride are drawn from.
   std::vector<std::string> sizes;
+  /// Random graphs that a test takes.
+  std::uint64_t graphs = 160;
 };
 
 inline std::vector<Space> spaces() {
@@ -64,16 +69,24 @@ inline std::vector<Space> spaces() {
   sequence.limits.max_chain_length = 4;
   sequence.limits.negative_shifts = true;
   list.push_back({"sequence", sequence, {"s", "k", "s^2", "C", "T", "s^-1*T", "s^-1*C"}});
+
+  // Strides above Strides, and repeats of what Merges cut.
+  SpecificationSource repeats = channels;
+  repeats.coefficient = {"s=2: 4", "k=2: 2"};
+  repeats.bindings = {Binding({{"C", 4}, {"H", 8}})};
+  repeats.limits.max_strides = 3;
+  repeats.limits.max_repeat = kManyRepeats;
+  list.push_back({"repeats", repeats, {"s", "k", "s^2", "s^-1*H"}, 260});
   return list;
 }
 
-inline std::int64_t terms(const Graph& graph, const Values& values) {
+inline std::int64_t terms(const Graph& graph, const Values& values, std::int64_t most = kMaxTerms) {
   std::int64_t product = 1;
   for (std::size_t id = 0; id < graph.coordinates().size(); ++id) {
     const auto coordinate = static_cast<CoordinateId>(id);
     if (graph.is_iterator(coordinate) || graph.is_reduction(coordinate))
-      product *= graph.extent(coordinate).extent(values).value_or(kMaxTerms + 1);
-    if (product > kMaxTerms) return product;
+      product *= graph.extent(coordinate).extent(values).value_or(most + 1);
+    if (product > most) return product;
   }
   return product;
 }
@@ -167,9 +180,10 @@ inline std::string text_of(const Graph& graph) {
   return text;
 }
 
-inline bool small_enough(const Specification& spec, const Graph& graph, FitMask fit) {
+inline bool small_enough(const Specification& spec, const Graph& graph, FitMask fit,
+                         std::int64_t most) {
   for (std::size_t b = 0; b < spec.bindings().size(); ++b) {
-    if ((fit >> b & 1) && terms(graph, spec.bindings()[b]) <= kMaxTerms) return true;
+    if ((fit >> b & 1) && terms(graph, spec.bindings()[b], most) <= most) return true;
   }
   return false;
 }
@@ -177,7 +191,7 @@ inline bool small_enough(const Specification& spec, const Graph& graph, FitMask 
 // Grows one random graph. visit(graph, ledger, step) is called for every step that may be taken on the way.
 using Visit = std::function<void(const Graph&, const Ledger&, const Step&)>;
 inline void grow(const Specification& spec, const Steps& steps, const Restrictions& restrictions,
-                 std::uint64_t seed, const Visit& visit) {
+                 std::uint64_t seed, const Visit& visit, std::int64_t most = kMaxTerms) {
   CounterRandom random(seed, 0);
   Graph graph(spec.variables(), spec.output());
   Ledger ledger = start_ledger(spec);
@@ -192,7 +206,7 @@ inline void grow(const Specification& spec, const Steps& steps, const Restrictio
       if (!admit(spec, graph, step, next).empty()) return true;
       Graph longer = graph;
       longer.apply(step);
-      return !small_enough(spec, longer, next.fit);
+      return !small_enough(spec, longer, next.fit, most);
     });
     if (candidates.empty()) return;
     for (const Step& step : candidates) visit(graph, ledger, step);
@@ -202,6 +216,22 @@ inline void grow(const Specification& spec, const Steps& steps, const Restrictio
           std::partition(candidates.begin(), candidates.end(),
                          [](const Step& step) { return step.primitive == Primitive::kReduce; });
       if (reductions != candidates.begin()) candidates.erase(reductions, candidates.end());
+    }
+    // Repeats of a piece alone are rare otherwise.
+    if (spec.limits().max_repeat >= kManyRepeats && random.below(4) > 0) {
+      const auto pieces =
+          std::partition(candidates.begin(), candidates.end(), [&](const Step& candidate) {
+            if (candidate.primitive != Primitive::kExpand) return false;
+            const Step* maker = graph.producer(candidate.in[0]);
+            return maker != nullptr && maker->primitive == Primitive::kMerge;
+          });
+      if (pieces != candidates.begin()) {
+        const Step step =
+            candidates[random.below(static_cast<std::uint64_t>(pieces - candidates.begin()))];
+        admit(spec, graph, step, ledger);
+        graph.apply(step);
+        continue;
+      }
     }
     const Step step = candidates[random.below(candidates.size())];
     // What cannot be followed by much is drawn less often.

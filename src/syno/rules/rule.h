@@ -102,6 +102,8 @@ struct Rule {
   /// complete graph is the same operator. Null for rules about steps.
   bool (*refuses_match)(const Specification& spec, const Graph& graph, const Shape& input,
                         std::span<const CoordinateId> match) = nullptr;
+  /// For approximate rules: at most this share of the outputs differs where sizes have these values.
+  double (*share)(const RuleContext& context, const Values& values) = nullptr;
   /// Of a rule from outside the catalogue: what its user calls this version of it. Its doc needs no headings.
   std::string_view version = "";
 };

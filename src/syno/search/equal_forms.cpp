@@ -177,22 +177,41 @@ std::string refusal_of(const Operator& op, const Specification& spec, const Rule
   return rule == nullptr ? "equal keys" : std::string(rule->id) + " " + std::string(rule->name);
 }
 
+// The rules whose rewrites lead from one form to another.
+std::vector<const Rule*> leading(const RuleSet& rules, FormsOf which) {
+  std::vector<const Rule*> list;
+  for (const Rule* rule : catalogue()) {
+    if (rule->kind == RuleKind::kExact && rule->rewrite != nullptr) list.push_back(rule);
+  }
+  for (const Rule* rule : rules.added()) {
+    if (rule->kind == RuleKind::kExact) list.push_back(rule);
+  }
+  for (const Rule* rule : rules.rules()) {
+    if (which == FormsOf::kApproximateRules && rule->kind == RuleKind::kApproximate)
+      list.push_back(rule);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::optional<EqualForm> find_equal_form(const Operator& op, const Specification& spec,
+                                         const RuleSet& rules, FormsOf which,
                                          const std::function<bool(const Operator&)>& wanted,
                                          int most) {
   const Operator first = op.in_table(spec.variables());
-  const Hash128 key = semantic_key(first, spec.bindings());
-  std::deque<EqualForm> waiting{{first, {}}};
+  const std::vector<const Rule*> all = leading(rules, which);
+  std::deque<EqualForm> waiting{{first, semantic_key(first, spec.bindings()), {}}};
   std::set<Hash128> known{first.structure()};
   std::optional<EqualForm> found;
-  // Whether the form is equal; a new one waits for its turn.
-  const auto consider = [&](const Operator& candidate, const EqualForm& from, std::string why) {
+  // Whether the form is equal, or near-equal by the rule; a new one waits for its turn.
+  const auto consider = [&](const Operator& candidate, const EqualForm& from, std::string why,
+                            bool near) {
     const Operator form = candidate.in_table(spec.variables());
-    if (semantic_key(form, spec.bindings()) != key) return false;
+    const Hash128 key = semantic_key(form, spec.bindings());
+    if (!near && key != from.key) return false;
     if (!known.insert(form.structure()).second) return true;
-    EqualForm next{form, from.rules};
+    EqualForm next{form, key, from.rules, from.near || near};
     next.rules.push_back(std::move(why));
     if (wanted(form)) found = next;
     waiting.push_back(std::move(next));
@@ -203,10 +222,8 @@ std::optional<EqualForm> find_equal_form(const Operator& op, const Specification
     waiting.pop_front();
     for (const Situation& situation : situations(from.op)) {
       const RuleContext context{spec, situation.graph, situation.step};
-      for (const Rule* rule : catalogue()) {
-        if (rule->rewrite == nullptr || !rule->steps.holds(situation.step.primitive) ||
-            !rule->matches(context))
-          continue;
+      for (const Rule* rule : all) {
+        if (!rule->steps.holds(situation.step.primitive) || !rule->matches(context)) continue;
         std::optional<Graph> kept;
         try {
           kept = rule->rewrite(context);
@@ -214,15 +231,19 @@ std::optional<EqualForm> find_equal_form(const Operator& op, const Specification
           continue;  // Without the guard, a rewrite may take a step that makes no sense.
         }
         if (!kept) continue;
+        // No key tells the right placing of a near-equal form: it is the first, because rewrites of approximate rules
+        // leave the order of coordinates as it is.
+        const bool near = rule->kind == RuleKind::kApproximate;
         Placing placing(from.op, situation, *kept);
         placing.visit([&](const Operator& candidate) {
-          return consider(candidate, from, std::string(rule->id) + " " + std::string(rule->name));
+          return consider(candidate, from, std::string(rule->id) + " " + std::string(rule->name),
+                          near);
         });
         if (found) return found;
       }
     }
     for (const Operator& candidate : neighbours(from.op, spec)) {
-      consider(candidate, from, refusal_of(from.op, spec, RuleSet()));
+      consider(candidate, from, refusal_of(from.op, spec, RuleSet()), false);
       if (found) return found;
     }
   }

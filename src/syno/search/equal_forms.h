@@ -1,6 +1,7 @@
 // Other forms of an operator: what the rewrites of the rules make of it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,14 +17,25 @@ namespace syno {
 /// no rule stands for.
 struct EqualForm {
   Operator op;
+  Hash128 key;
   std::vector<std::string> rules;
+  /// Whether one of the rules is approximate: the operator is nearly the same.
+  bool near = false;
+};
+
+enum class FormsOf : std::uint8_t {
+  kExactRules,        ///< equal operators
+  kApproximateRules,  ///< near-equal ones too, by the approximate rules of a set
 };
 
 /// Looks for a form of `op` that `wanted` accepts, nearest first, among at most `most` forms; null when none is met. A
 /// rule is applied wherever its pattern stands in the operator, whether or not it would refuse the step there, and the
 /// operator's other steps are taken after it. Splits with their operands exchanged, left out Shifts and other matchings
-/// are tried as well, for rules about complete graphs. Each form has the semantic key of `op` under `spec`.
+/// are tried as well, for rules about complete graphs. But for approximate rules, each form has the semantic key under
+/// `spec` of the form that it is made of. The exact rules are those of the catalogue and those that were added to `rules`,
+/// the approximate ones those that are on.
 std::optional<EqualForm> find_equal_form(const Operator& op, const Specification& spec,
+                                         const RuleSet& rules, FormsOf which,
                                          const std::function<bool(const Operator&)>& wanted,
                                          int most = 60);
 

@@ -154,7 +154,7 @@ std::optional<KeptOperator> listed_with_key(const Hash128& key, int depth,
   listing.rules = rules;
   const Space space = list_space(spec, listing);
   for (std::size_t i = 0; i < space.operators.size(); ++i) {
-    if (space.operators[i].key == key) return KeptOperator{space.op(spec, i), key, {}};
+    if (space.operators[i].key == key) return KeptOperator{space.op(spec, i), key, {}, false};
   }
   return std::nullopt;
 }
@@ -171,9 +171,14 @@ std::optional<KeptOperator> kept_form(const Operator& op, const Hash128& key,
       return false;
     return find_path(generator, form, spec.limits().max_depth).reached;
   };
-  if (std::optional<EqualForm> form = find_equal_form(op, spec, is_listed))
-    return KeptOperator{std::move(form->op), key, std::move(form->rules)};
-  return listed_with_key(key, op.graph().depth(), spec, rules, options);
+  const auto formed = [&](FormsOf which) -> std::optional<KeptOperator> {
+    std::optional<EqualForm> form = find_equal_form(op, spec, rules, which, is_listed);
+    if (!form) return std::nullopt;
+    return KeptOperator{std::move(form->op), form->key, std::move(form->rules), form->near};
+  };
+  if (auto kept = formed(FormsOf::kExactRules)) return kept;
+  if (auto kept = listed_with_key(key, op.graph().depth(), spec, rules, options)) return kept;
+  return formed(FormsOf::kApproximateRules);
 }
 
 }  // namespace
@@ -219,7 +224,7 @@ WhyNot why_not(const Operator& op, const Specification& spec, const RuleSet& rul
     return result;
   }
   result.kept = kept_form(local, found.key, spec, rules, options);
-  result.admitted = result.kept.has_value();
+  result.admitted = result.kept.has_value() && !result.kept->near;
   Relaxer relaxer(local, spec, rules, options.max_seconds);
   result.relaxations = relaxer.find(found.usage);
   if (result.relaxations.empty()) result.no_relaxation = relaxer.left(found.usage);

@@ -20,12 +20,14 @@ struct WhyNotOptions {
   double max_seconds = 10;
 };
 
-/// An equal operator that the specification admits.
+/// An equal operator that the specification admits, or a near-equal one.
 struct KeptOperator {
   Operator op;
   Hash128 key;
   /// The rules that lead to it, one after the other; empty when it was found in a listing.
   std::vector<std::string> rules;
+  /// Whether one of them is approximate: the operator differs on some outputs.
+  bool near = false;
 };
 
 /// One change of a specification.

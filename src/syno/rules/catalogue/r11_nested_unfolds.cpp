@@ -1,0 +1,67 @@
+#include <algorithm>
+
+#include "syno/rules/catalogue.h"
+#include "syno/rules/free_region.h"
+#include "syno/rules/near.h"
+#include "syno/rules/rebuild.h"
+#include "syno/spec/size_values.h"
+
+namespace syno {
+namespace {
+
+// The Unfold below an Unfold with a smaller window, if no weight holds what is between; null otherwise.
+const Step* larger_below(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kUnfold ||
+      !is_unshared(c.graph, c.step.in[0], Primitive::kUnfold))
+    return nullptr;
+  const Step& below = *c.graph.producer(c.step.in[0]);
+  SizeTable& table = SizeTable::of(c.spec);
+  const double large = table.at(c.spec, c.graph.extent(below.in[1])).sum;
+  return table.at(c.spec, c.graph.extent(c.step.in[1])).sum < large ? &below : nullptr;
+}
+
+// Positions from which some place of the larger window is outside; the smaller one leaves at no other.
+double share(const RuleContext& c, const Values& values) {
+  const Step& below = *larger_below(c);
+  const std::int64_t large = std::max(value_of(c.graph.extent(below.in[1]), values),
+                                      value_of(c.graph.extent(c.step.in[1]), values));
+  return hit_share(c.graph, below.in[0], large - 1, value_of(c.graph.extent(below.in[0]), values),
+                   values);
+}
+
+bool matches(const RuleContext& c) {
+  return larger_below(c) != nullptr && is_near(c, share);
+}
+
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const Step& below = *larger_below(c);
+  Rebuild rebuild(c);
+  rebuild.copy_all_but({step_of(c.graph, below.out[0])});
+  const Step small =
+      rebuild.add(Step::unfold(rebuild.now(below.in[0]), rebuild.now(c.step.in[1]), c.step.causal));
+  rebuild.add(Step::unfold(small.out[0], rebuild.now(below.in[1]), below.causal));
+  return rebuild.graph();
+}
+
+}  // namespace
+
+const Rule kNestedUnfolds{
+    .id = "R11",
+    .name = "nested-unfolds",
+    .kind = RuleKind::kApproximate,
+    .doc =
+        R"(What:      of two Unfolds of one coordinate, the one with the smaller window stands below
+Why:       i + j - J/2 + k - K/2 does not depend on the order; only near the ends do they read zeros at different places
+When:      no weight holds what is between them; the windows differ in size; at most half of the outputs of a layer come from the ends,
+           and 1 in 8 once primary sizes are large
+Soundness: approximate: of the positions along a dimension, at most K - 1 differ for the larger window K; lost is the order
+           in which two windows are cut off at the ends
+Status:    stable since 0.2
+Example:   unfold(h, r:[5]) -> c; unfold(c, q:[3]) is refused; unfold(h, q) -> d; unfold(d, r) is kept)",
+    .steps = {Primitive::kUnfold},
+    .matches = matches,
+    .rewrite = rewrite,
+    .share = share,
+};
+
+}  // namespace syno
