@@ -22,6 +22,8 @@ struct Row {
   std::string_view primitives;
   /// Dimensions of a weight by commas, weights by semicolons.
   std::string_view weights;
+
+  friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.id; }
 };
 
 constexpr std::array kRows{
@@ -110,6 +112,7 @@ TEST_P(PublishedRows, HasItsLikeInTheSpace) {
   const Specification spec(narrowed(row));
   EnumerateOptions options;
   options.max_depth = options.first_depth = static_cast<int>(spec.limits().max_depth);
+  options.max_nodes = 1'000'000;
   const Space space = list_space(spec, options);
   ASSERT_EQ(space.complete_depth, spec.limits().max_depth);
   const Shapes wanted = shapes(row.weights, *spec.variables());
