@@ -128,6 +128,10 @@ class Space:
         """The semantic key of the operator with this index."""
         return self._core.key(index)
 
+    def key(self, index: int) -> str:
+        """The semantic key of the operator with this index, without building it."""
+        return self._core.key(index)
+
     def keys(self) -> set[str]:
         """The semantic keys of all operators."""
         return {self._core.key(index) for index in range(len(self))}

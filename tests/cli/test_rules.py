@@ -182,7 +182,7 @@ def test_effect_prints_tables_and_says_what_a_budget_left() -> None:
     assert "R8 dropped-kinds off" in table
     assert "R7" not in table
     lines = run(*effect, "--markdown").stdout.strip().split("\n")
-    assert lines[0] == "| | kind | graphs | structures | operators | more | fewer |"
+    assert lines[0] == "| | kind | graphs | structures | operators | more | fewer | repeats |"
     assert len(lines) == 6
     assert lines[2].startswith("| all rules | | ")
     assert lines[4].startswith("| R6a view-above-share off | exact | ")

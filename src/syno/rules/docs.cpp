@@ -79,6 +79,26 @@ print(space.rules_added, space.rejections()["U1 no-shift-of-piece"] > 0)
 doc and `version` of a rule belong to the version of the rule set, so a file of another set is refused by name; change
 `version` when the function changes. An exception in a rule ends the listing and says which rule it was. In C++ the same
 door is `RuleSet::add`.
+
+`syno rules check my_rules.py` and `syno.check_rule` try a rule out: random graphs are grown, and what the rule refuses is
+compared with what it keeps, by semantic keys and by random values in the interpreter.
+
+```python
+@syno.rule("U3", "parts-exchanged", kind="exact", steps=["split"])
+def parts_exchanged(graph, step):
+    """the parts of a Split in one order, which is wrong"""
+    major, minor = step.inputs
+    return graph.then("split", minor, major) if major > minor else None
+
+
+small = specification.with_changes(bindings=["C_in=4, C_out=4, H=8"])
+found = syno.check_rule(parts_exchanged, small, trials=20)
+print(found.compared, found.different > 0, found.sound)
+```
+
+```text
+20 True False
+```
 )";
 
 // Text in a table cell or paragraph: `|` would end a cell, and `*` would set italics.
