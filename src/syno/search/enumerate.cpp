@@ -304,7 +304,10 @@ class Lister {
       Level next;
       visit(space, begin, end, limit, next);
       for (auto& worker : workers_) worker->settle(next);
-      for (const Candidate& child : next.take()) {
+      const auto children = next.take();
+      // No more than is needed: these are most of a listing's bytes.
+      space.nodes.reserve(space.nodes.size() + children.size());
+      for (const Candidate& child : children) {
         const auto [place, is_new] =
             moves.try_emplace(child.move, static_cast<std::uint32_t>(space.moves.size()));
         if (is_new) space.moves.push_back(child.move);
