@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything: the quick checks, clang-tidy, the sanitizers, the fuzzers, the slow tests and the installed packages.
+# Everything: the quick checks, clang-tidy, the sanitizers, thorough random tests, the fuzzers, the slow tests and the
+# installed packages.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 use_venv
 tools/check.sh
@@ -10,6 +11,12 @@ tools/clang_tidy.sh
 say "address and undefined-behaviour checks: build and C++ tests (some minutes)"
 tools/build.sh asan-ubsan
 ctest --preset asan-ubsan --parallel "$JOBS" --progress
+say "data races: build and the C++ tests with threads (some minutes)"
+tools/build.sh tsan syno_search_tests
+build/tsan/syno_search_tests --gtest_brief=1 \
+  --gtest_filter='*Thread*:RandomTrials.*:CanonicalRates.*:Walks.*:WhyNot.*:Enumerate.EndsWith*:Enumerate.ListsRandom*'
+say "searches against their definition on thousands of random specifications (some minutes)"
+SYNO_THOROUGH=1 build/release/syno_search_tests --gtest_brief=1 --gtest_filter='*RandomSpecifications*'
 if command -v clang++ >/dev/null; then
   tools/fuzz.sh
 else

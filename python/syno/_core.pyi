@@ -640,7 +640,7 @@ class Trials:
 
     @property
     def distinct(self) -> int:
-        """Semantic keys of those operators."""
+        """Semantic keys of all such operators that trials met."""
 
     @property
     def seconds(self) -> float: ...

@@ -63,7 +63,7 @@ void bind_experiments(nb::module_& m) {
       .def_ro("looked_at", &Trials::looked_at, "Steps looked at.")
       .def_ro("complete", &Trials::complete, "Trials that met the sizes of the input.")
       .def_ro("valid", &Trials::valid, "Trials that met an operator that passes all conditions.")
-      .def_ro("distinct", &Trials::distinct, "Semantic keys of those operators.")
+      .def_ro("distinct", &Trials::distinct, "Semantic keys of all such operators that trials met.")
       .def_ro("seconds", &Trials::seconds);
   nb::class_<CanonicalRow>(m, "CanonicalRow", "Samples of one number of primitives.")
       .def_ro("samples", &CanonicalRow::samples, "Complete graphs drawn without rules.")

@@ -87,3 +87,22 @@ def test_mistakes_are_named():
         syno.walk(Specification("[H]", "[H]", ["H: 1"]))
     with pytest.raises(UserError, match="expected a Specification, got str"):
         syno.walk("[H] -> [H]")
+
+
+def test_rules_of_ones_own_are_asked():
+    @syno.rule("U1", "no-window", kind="restriction", steps=["unfold"])
+    def no_window(graph, step):
+        """no Unfold"""
+        return True
+
+    walks = syno.walk(SQUARE, count=200, width=10, rules=[no_window], threads=2)
+    assert len(walks) > 10
+    assert all("unfold" not in o.primitives() for o in walks)
+    tree = syno.Tree(SQUARE, rules=[no_window], depth=4)
+    assert not any(child.step.startswith("unfold") for child in _below(tree.root))
+
+
+def _below(node):
+    yield node
+    for child in node.children:
+        yield from _below(child)

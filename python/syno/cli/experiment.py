@@ -184,9 +184,9 @@ def distance_ablation_command(
 ) -> int:
     """Run random trials with and without a distance, and count the operators they find.
 
-    A trial takes random steps that the specification and the rules allow, never goes back, and ends
-    at the first operator that passes all conditions. The exit code is 1 when none was found under
-    any guide.
+    A trial takes random steps that the specification and the rules allow, and never goes back.
+    Every operator on its way that passes all conditions counts. The exit code is 1 when none was
+    found under any guide.
     """
     from syno.experiments import distance_ablation
     from syno.experiments.ablation import GUIDES

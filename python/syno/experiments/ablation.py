@@ -27,8 +27,8 @@ class Guided:
     """Trials under one guide.
 
     complete: trials that met the sizes of the input. valid: trials that met an operator which
-    passes all conditions; None where the paper does not say. distinct: different operators among
-    them.
+    passes all conditions; None where the paper does not say. distinct: different operators that
+    they met, several in a trial perhaps.
     """
 
     guide: str

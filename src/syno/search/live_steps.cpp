@@ -105,10 +105,28 @@ int LiveSteps::least_steps(const Position& position, int most) {
   return most + 1;
 }
 
-std::optional<Position> Parents::without(const Graph& graph, std::size_t last, Step& step) {
-  StepOrder order(graph);
+const Position& Parents::reduced(const Graph& graph, std::size_t count) {
+  std::vector<Size> sizes;
+  for (std::size_t s = 0; s < count; ++s) sizes.push_back(graph.steps()[s].size);
+  const auto place = reduced_.find(sizes);
+  if (place != reduced_.end()) return place->second;
   Position position = steps_.root();
-  for (std::size_t s = 0; s < graph.steps().size(); ++s) {
+  for (const Size& size : sizes) steps_.take(position, Step::reduce(size));
+  return reduced_.emplace(std::move(sizes), std::move(position)).first->second;
+}
+
+std::optional<Position> Parents::without(const Graph& graph, std::size_t last, Step& step) {
+  // Reductions come first, and only the last of them can be the last step.
+  std::size_t reductions = 0;
+  while (reductions < graph.steps().size() &&
+         graph.steps()[reductions].primitive == Primitive::kReduce)
+    ++reductions;
+  if (last < reductions && last + 1 < graph.steps().size()) return std::nullopt;
+  StepOrder order(graph);
+  const std::size_t first = std::min(reductions, last);
+  Position position = reduced(graph, first);
+  for (std::size_t s = 0; s < first; ++s) order.take(s, position.graph.steps()[s]);
+  for (std::size_t s = first; s < graph.steps().size(); ++s) {
     if (s == last) continue;
     const std::vector<std::size_t> ready = order.ready();
     if (std::find(ready.begin(), ready.end(), s) == ready.end()) return std::nullopt;

@@ -2,6 +2,7 @@
 // enumeration, rules are asked of every step, and a step of a graph's own making can be asked about.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -68,8 +69,12 @@ class Parents {
   /// The graph without its step `last`; nothing when other steps need that one, or the specification refuses it.
   std::optional<Position> without(const Graph& graph, std::size_t last, Step& step);
 
+  /// The first `count` steps of the graph, which are reductions. Most graphs share them with others.
+  const Position& reduced(const Graph& graph, std::size_t count);
+
   LiveSteps& steps_;
   int limit_;
+  std::map<std::vector<Size>, Position> reduced_;
   std::unordered_map<Hash128, int> counts_;
   std::unordered_map<Hash128, bool> reached_;
 };

@@ -157,6 +157,8 @@ inline std::string describe(const SpecificationSource& source) {
     for (const std::string& variable : *list) text += " " + variable + ";";
   }
   for (const Binding& binding : source.bindings) text += " {" + binding.text() + "}";
+  for (const auto& [out, in] : source.passed_through)
+    text += " passed " + std::to_string(out) + ":" + std::to_string(in);
   for (const Option<Limits>& option : limit_options()) {
     if (option.get(source.limits) != option.get(Limits()))
       text += " " + std::string(option.name) + "=" + std::to_string(option.get(source.limits));

@@ -222,6 +222,7 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
     ++worker.counts.trials;
     walker.start();
     bool complete = false;
+    bool valid = false;
     while (walker.step(random, limit)) {
       ++worker.counts.steps;
       if (!walker.is_complete()) continue;
@@ -232,13 +233,12 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
         const Operator op =
             Operator(walker.graph(), spec.input(), match).in_table(spec.variables());
         if (!worker.judge.first_reason(op).empty()) continue;
+        valid = true;
         worker.keys.insert(semantic_key(op, spec.bindings()));
-        ++worker.counts.complete;
-        ++worker.counts.valid;
-        return;
       }
     }
     worker.counts.complete += complete;
+    worker.counts.valid += valid;
   };
   in_chunks(
       workers, options.trials,

@@ -43,11 +43,10 @@ struct Trials {
   /// Steps taken, and steps looked at.
   std::int64_t steps = 0;
   std::int64_t looked_at = 0;
-  /// Trials that met a graph whose frontier is the input, and those that met an operator which passes all conditions,
-  /// where they end.
+  /// Trials that met a graph whose frontier is the input, and those that met an operator which passes all conditions.
   std::int64_t complete = 0;
   std::int64_t valid = 0;
-  /// Semantic keys of those operators.
+  /// Semantic keys of all such operators on the way of a trial.
   std::int64_t distinct = 0;
   double seconds = 0;
 };

@@ -27,7 +27,7 @@ TEST(RandomTrials, AreTheSameForAnyNumberOfThreads) {
     EXPECT_EQ(one.trials, 700);
     EXPECT_GE(one.looked_at, one.steps);
     EXPECT_GE(one.complete, one.valid);
-    EXPECT_GE(one.valid, one.distinct);
+    EXPECT_EQ(one.valid > 0, one.distinct > 0);
     options.threads = 3;
     const Trials three = random_trials(spec, options);
     EXPECT_EQ(

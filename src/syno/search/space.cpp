@@ -107,6 +107,24 @@ class Reader {
       .error();
 }
 
+// Graphs stand level by level, each behind its parent on the level before.
+void check_levels(const Space& space) {
+  const auto& levels = space.levels;
+  const std::size_t count = space.nodes.size();
+  const bool whole = count == 0 ? levels.empty()
+                                : levels.size() >= 2 && levels[0] == 0 && levels[1] == 1 &&
+                                      levels.back() == count &&
+                                      std::is_sorted(levels.begin(), levels.end());
+  if (!whole) Reader::damaged("its levels do not hold its graphs");
+  for (std::size_t level = 1; level + 1 < levels.size(); ++level) {
+    for (std::uint32_t node = levels[level]; node < levels[level + 1]; ++node) {
+      const std::uint32_t parent = space.nodes[node].parent;
+      if (parent < levels[level - 1] || parent >= levels[level])
+        Reader::damaged("a graph does not stand behind its parent");
+    }
+  }
+}
+
 }  // namespace
 
 Step step_of_move(const Graph& graph, const SpaceMove& move) {
@@ -315,6 +333,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
     space.nodes.push_back({static_cast<std::uint32_t>(parent), static_cast<std::uint32_t>(move)});
   }
   std::uint64_t before = 0;
+  check_levels(space);
   const std::size_t graph_count = read.count("graphs");
   for (std::size_t i = 0; i < graph_count; ++i) {
     before += read.number();

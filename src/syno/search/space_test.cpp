@@ -1,6 +1,7 @@
 // Listed spaces as values: counts that add up, operators by index, and their file.
 #include "syno/search/space.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <set>
 #include <sstream>
@@ -121,6 +122,32 @@ TEST(Space, AFileReadsBackAsTheSpaceItWasWrittenFrom) {
     expect_equal(read, listed.space, listed.spec);
     EXPECT_EQ(saved(read), file) << small.name;
   }
+}
+
+// With a right check sum, too: what was written by another program, or by a fault of this one.
+TEST(Space, AFileWhoseGraphsHangTogetherWronglyIsRefused) {
+  const Listed listed(small_space("conv1d"));
+  const auto refusal = [&](const auto& change) {
+    Space space = listed.space;
+    change(space);
+    try {
+      loaded(saved(space), listed.spec, space.rules);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  ASSERT_GT(listed.space.levels.size(), 3U);
+  EXPECT_EQ(refusal([](Space&) {}), "accepted");
+  for (const auto& change : std::vector<std::function<void(Space&)>>{
+           [](Space& space) { space.levels.clear(); }, [](Space& space) { space.levels.resize(2); },
+           [](Space& space) { std::swap(space.levels[1], space.levels[2]); },
+           [](Space& space) { space.levels[0] = 1; },
+           [](Space& space) { space.levels.back() += 1; },
+           [](Space& space) { space.nodes.clear(); }})
+    EXPECT_NE(refusal(change).find("levels"), std::string::npos) << refusal(change);
+  EXPECT_NE(refusal([](Space& space) { space.nodes.back().parent = 0; }).find("behind its parent"),
+            std::string::npos);
 }
 
 TEST(Space, AnEmptySpaceHasAFileToo) {

@@ -68,7 +68,8 @@ bool pieces_match(const RuleContext& c) {
 std::optional<Graph> pieces_rewrite(const RuleContext& c) {
   const std::optional<std::size_t> merge = merge_of_pieces(c);
   if (!merge) return std::nullopt;
-  const auto [quotient, remainder] = c.graph.steps()[*merge].out;
+  const CoordinateId quotient = c.graph.steps()[*merge].out[0];
+  const CoordinateId remainder = c.graph.steps()[*merge].out[1];
   CoordinateId taken = c.graph.steps()[*merge].in[0];
   InlineVector<std::size_t, 4> rotations;
   while (const Step* step = c.graph.producer(taken)) {
