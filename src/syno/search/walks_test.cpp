@@ -163,7 +163,7 @@ TEST(Walks, EndWhereTheyAreTold) {
 TEST(Walks, ReachTheDepthOfThePaper) {
   const Specification spec(preset("paper/resnet18"));
   WalkOptions options;
-  options.walks = 256;
+  options.walks = 1024;
   const Walks walks = random_walks(spec, options);
   EXPECT_GE(walks.operators.size(), 5U);
   int deepest = 0;
