@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "syno/graph/cut.h"
 namespace syno {
 
 bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
@@ -29,6 +30,10 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
         case Primitive::kSplit: node.kind = ExpressionKind::kMixed; break;
         case Primitive::kMerge:
           node.kind = id == step->out[0] ? ExpressionKind::kQuotient : ExpressionKind::kRemainder;
+          if (node.kind == ExpressionKind::kRemainder) {
+            for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
+              node.told |= coordinate_bit(part);
+          }
           break;
         case Primitive::kShift:
           if (step->amount > std::numeric_limits<std::int16_t>::max() ||

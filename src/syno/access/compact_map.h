@@ -26,6 +26,8 @@ struct CompactMap {
     /// kRotated: the amount.
     std::int16_t amount = 0;
     ExtentTable::Number extent = 0;
+    /// kRemainder: the coordinates that it tells, as a set (parts_cut_again).
+    CoordinateMask told = 0;
   };
 
   std::size_t count = 0;

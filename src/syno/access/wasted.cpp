@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "syno/access/components.h"
+#include "syno/graph/cut.h"
 
 namespace syno {
 namespace {
@@ -159,10 +160,10 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
 namespace {
 
 // From the coordinates that weights hold back to what follows from them: both parts of a Split from its result, what was
-// rotated or scaled, what was merged from both results, and the minor part of a Split, however rotated, from the
-// remainder by its size. `node(id)` has kind, extent, a and b; what a node uses stands before it.
-template <class Node, class Known, class Learn>
-void follow_back(int count, Node node, Known known, Learn learn) {
+// rotated or scaled, what was merged from both results, and from a remainder what `learn_parts` says. `node(id)` has
+// kind, a and b; what a node uses stands before it.
+template <class Node, class Known, class Learn, class LearnParts>
+void follow_back(int count, Node node, Known known, Learn learn, LearnParts learn_parts) {
   std::vector<bool> quotient_known(static_cast<std::size_t>(count), false);
   std::vector<bool> remainder_known(static_cast<std::size_t>(count), false);
   for (int id = count; id-- > 0;) {
@@ -180,12 +181,7 @@ void follow_back(int count, Node node, Known known, Learn learn) {
         const auto of = static_cast<std::size_t>(now.a);
         (now.kind == ExpressionKind::kQuotient ? quotient_known : remainder_known)[of] = true;
         if (quotient_known[of] && remainder_known[of]) learn(now.a);
-        if (now.kind == ExpressionKind::kRemainder) {
-          CoordinateId from = now.a;
-          while (node(from).kind == ExpressionKind::kRotated) from = node(from).a;
-          if (node(from).kind == ExpressionKind::kMixed && node(node(from).b).extent == now.extent)
-            learn(node(from).b);
-        }
+        if (now.kind == ExpressionKind::kRemainder) learn_parts(id);
         break;
       }
       case ExpressionKind::kWindow:
@@ -202,7 +198,8 @@ CoordinateMask pooled_reductions(const CompactMap& map) {
   follow_back(
       static_cast<int>(map.count),
       [&](int id) -> const CompactMap::Node& { return map.nodes[static_cast<std::size_t>(id)]; },
-      [&](int id) { return (known >> id & 1) != 0; }, [&](int id) { known |= coordinate_bit(id); });
+      [&](int id) { return (known >> id & 1) != 0; }, [&](int id) { known |= coordinate_bit(id); },
+      [&](int id) { known |= map.nodes[static_cast<std::size_t>(id)].told; });
   return map.reductions & ~known;
 }
 
@@ -216,7 +213,12 @@ Size pooling_size(const Operator& op) {
       static_cast<int>(known.size()),
       [&](int id) -> const Expression& { return map.expressions[static_cast<std::size_t>(id)]; },
       [&](int id) { return known[static_cast<std::size_t>(id)]; },
-      [&](int id) { known[static_cast<std::size_t>(id)] = true; });
+      [&](int id) { known[static_cast<std::size_t>(id)] = true; },
+      [&](int id) {
+        const Step& merge = *op.graph().producer(static_cast<CoordinateId>(id));
+        for (const CoordinateId part : parts_cut_again(op.graph(), merge.in[0], merge.size))
+          known[static_cast<std::size_t>(part)] = true;
+      });
   Size product;
   for (const CoordinateId reduction : map.reductions) {
     if (!known[static_cast<std::size_t>(reduction)]) product = product * map.at(reduction).extent;

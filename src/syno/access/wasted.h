@@ -39,7 +39,7 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map);
 
 /// The product of the reductions that the indices of the weights do not tell: so many data elements are summed with one
 /// and the same weight. A weight tells a Reduce when it holds it, what Splits, Shifts and Strides made of it, both
-/// results of a Merge of that, or a remainder by its size after a Split whose minor part it is.
+/// results of a Merge of that, or the remainder of a Merge that cuts it off again (parts_cut_again).
 Size pooling_size(const Operator& op);
 /// Those reductions.
 CoordinateMask pooled_reductions(const CompactMap& map);

@@ -20,6 +20,7 @@ constexpr std::array kCatalogue = {
     &kSplitUndoesMerge,
     &kSplitOfReductions,
     &kSplitOfReductionPieces,
+    &kNestedReductions,
     &kMergeOfReduction,
     &kMergeOrderOfReduction,
     &kShiftOfUnordered,

@@ -71,6 +71,7 @@ extern const Rule kNestedMerges;
 extern const Rule kSplitUndoesMerge;
 extern const Rule kSplitOfReductions;
 extern const Rule kSplitOfReductionPieces;
+extern const Rule kNestedReductions;
 extern const Rule kMergeOfReduction;
 extern const Rule kMergeOrderOfReduction;
 extern const Rule kShiftOfUnordered;

@@ -84,18 +84,6 @@ inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive
   return step != nullptr && step->primitive == primitive && graph.share_count(id) == 0;
 }
 
-/// The Split that a Merge of `id` by `block` cuts again at the same place, with any Shifts between: its minor part has
-/// that size. Null where there is none.
-inline const Step* split_cut_again(const Graph& graph, CoordinateId id, const Size& block) {
-  const Step* step = graph.producer(id);
-  while (step != nullptr && step->primitive == Primitive::kShift)
-    step = graph.producer(step->in[0]);
-  return step != nullptr && step->primitive == Primitive::kSplit &&
-                 graph.extent(step->in[1]) == block
-             ? step
-             : nullptr;
-}
-
 /// Whether a weight holds the coordinate or anything it is made of.
 inline bool seen_by_weight(const Graph& graph, CoordinateId id) {
   return graph.coordinate(id).weights != 0;

@@ -11,9 +11,7 @@ std::size_t lowest(std::uint32_t subset) {
 }
 
 int count(std::uint32_t subset) {
-  int bits = 0;
-  for (; subset != 0; subset &= subset - 1) ++bits;
-  return bits;
+  return std::popcount(subset);
 }
 
 }  // namespace
@@ -36,6 +34,12 @@ Reshape::Powers Reshape::powers_of(const Size& size) {
   return powers;
 }
 
+const Reshape::Powers& Reshape::powers_of(SizeId size) {
+  for (std::size_t next = powers_.size(); next <= static_cast<std::size_t>(size); ++next)
+    powers_.push_back(powers_of(sizes_.size(static_cast<SizeId>(next))));
+  return powers_[static_cast<std::size_t>(size)];
+}
+
 Reshape::Reshape(const SizeSpace& sizes, const Specification& spec,
                  const std::vector<SizeId>& target)
     : sizes_(sizes) {
@@ -56,7 +60,7 @@ bool Reshape::possible(std::span<const ReshapeInput> inputs, const ReshapeLimits
   products_[0] = Powers();
   for (Subset subset = 1; subset <= all; ++subset) {
     Powers product = products_[subset & (subset - 1)];
-    product.add(powers_of(sizes_.size(inputs[lowest(subset)].size)));
+    product.add(powers_of(inputs[lowest(subset)].size));
     products_[subset] = product;
   }
   return choose(0, all, 0, 0, 0);
@@ -81,6 +85,7 @@ bool Reshape::choose(std::size_t target, Subset free, int splits, int merges, in
   for (Subset subset = free; subset != 0; subset = (subset - 1) & free) {
     const bool whole = products_[subset] == wanted;
     if (!whole && (merges >= limits_.merges || !has_more(subset, wanted))) continue;
+    if (splits + count(subset) - 1 > limits_.splits) continue;
     if (choose(target + 1, free & ~subset, splits + count(subset) - 1, merges + !whole,
                pieces + !whole))
       return true;

@@ -62,9 +62,16 @@ class Reshape {
     }
     /// Adds byte by byte: powers wrap in their own byte.
     void add(const Powers& other);
-    friend bool operator==(const Powers&, const Powers&) = default;
+    /// Word by word: the compiler's own comparison of arrays is a call of memcmp, and this is asked most of all.
+    friend bool operator==(const Powers& a, const Powers& b) {
+      for (std::size_t w = 0; w < a.words.size(); ++w) {
+        if (a.words[w] != b.words[w]) return false;
+      }
+      return true;
+    }
   };
   static Powers powers_of(const Size& size);
+  const Powers& powers_of(SizeId size);
   using Subset = std::uint32_t;
 
   bool choose(std::size_t target, Subset free, int splits, int merges, int pieces);
@@ -75,6 +82,8 @@ class Reshape {
   /// The variables that never stand in a denominator.
   std::vector<std::size_t> primaries_;
   std::vector<Powers> target_;
+  /// By the numbers of sizes, as far as they were asked for.
+  std::vector<Powers> powers_;
   /// The powers of the product of each subset of the inputs.
   std::vector<Powers> products_;
   std::span<const ReshapeInput> inputs_;

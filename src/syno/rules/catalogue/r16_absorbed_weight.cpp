@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "syno/graph/cut.h"
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
 
@@ -43,10 +44,14 @@ void close(const Graph& graph, Set& known) {
         case Primitive::kMerge:
           if (known.holds(step.out[0]) && known.holds(step.out[1]))
             grown = known.add(step.in[0]) || grown;
-          // The remainder is the minor part, rotated.
-          if (const Step* split = split_cut_again(graph, step.in[0], step.size)) {
-            if (known.holds(step.out[1])) grown = known.add(split->in[1]) || grown;
-            if (known.holds(split->in[1])) grown = known.add(step.out[1]) || grown;
+          // The remainder is an index of what it cuts off, rotated.
+          if (const Parts parts = parts_cut_again(graph, step.in[0], step.size); !parts.empty()) {
+            if (std::all_of(parts.begin(), parts.end(),
+                            [&](CoordinateId part) { return known.holds(part); }))
+              grown = known.add(step.out[1]) || grown;
+            if (known.holds(step.out[1])) {
+              for (const CoordinateId part : parts) grown = known.add(part) || grown;
+            }
           }
           break;
         case Primitive::kReduce:

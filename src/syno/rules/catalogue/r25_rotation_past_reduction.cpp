@@ -1,24 +1,50 @@
+#include <vector>
+
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
 
 namespace syno {
 namespace {
 
+// The first part of nested Splits, the most major one.
+CoordinateId first_part(const Graph& graph, CoordinateId id) {
+  while (is_unshared(graph, id, Primitive::kSplit)) id = graph.producer(id)->in[0];
+  return id;
+}
+
 bool matches(const RuleContext& c) {
   if (c.step.primitive != Primitive::kShift ||
       !is_unshared(c.graph, c.step.in[0], Primitive::kSplit))
     return false;
   const auto [major, minor] = c.graph.producer(c.step.in[0])->in;
-  return is_unshared(c.graph, major, Primitive::kReduce) && c.graph.share_count(minor) == 0 &&
-         !c.graph.reductions_only(minor);
+  const CoordinateId first = first_part(c.graph, major);
+  if (!is_unshared(c.graph, first, Primitive::kReduce) || c.graph.reductions_only(c.step.in[0]))
+    return false;
+  // With one part left, the Shift moves to a coordinate that no weight may hold.
+  return major != first || c.graph.share_count(minor) == 0;
+}
+
+// The Splits without the first part; the others come in the order that the guard has to judge.
+CoordinateId without(Rebuild& rebuild, const Graph& graph, CoordinateId id, CoordinateId first) {
+  const Step& split = *graph.producer(id);
+  const CoordinateId minor = rebuild.now(split.in[1]);
+  if (split.in[0] == first) return minor;
+  return rebuild.add(Step::split(without(rebuild, graph, split.in[0], first), minor)).out[0];
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const Step& split = *c.graph.producer(c.step.in[0]);
+  const CoordinateId whole = c.step.in[0];
+  const CoordinateId first = first_part(c.graph, whole);
+  std::vector<bool> skipped(c.graph.steps().size(), false);
+  for (CoordinateId id = whole; id != first; id = c.graph.producer(id)->in[0])
+    skipped[step_of(c.graph, id)] = true;
   Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
-  const Step rotated = rebuild.add(Step::shift(rebuild.now(split.in[1]), c.step.amount));
-  rebuild.add(Step::split(rebuild.now(split.in[0]), rotated.out[0]));
+  for (std::size_t s = 0; s < skipped.size(); ++s) {
+    if (!skipped[s]) rebuild.copy(s);
+  }
+  const CoordinateId rest = without(rebuild, c.graph, whole, first);
+  const Step rotated = rebuild.add(Step::shift(rest, c.step.amount));
+  rebuild.add(Step::split(rebuild.now(first), rotated.out[0]));
   return rebuild.graph();
 }
 
@@ -29,10 +55,10 @@ const Rule kRotationPastReduction{
     .name = "rotation-past-reduction",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Shift of a Split with a Reduce as its major part is a Shift of the minor part
+        R"(What:      a Shift of nested Splits with a Reduce as their first part is a Shift of the other parts
 Why:       |i|*r + i + d is |i|*r' + sh(i), where r' is r, or the next one where i + d passes the end of i: for each i the
            sum over r' is the sum over r
-When:      no weight holds the Split's result, the Reduce, or the minor part
+When:      no weight holds the Reduce, what the Splits make, or the only other part
 Soundness: exact (E4)
 Status:    stable since 0.2
 Example:   split(r:[s], h) -> c; shift(c, 1) is refused; shift(h, 1) -> u; split(r, u) is kept)",

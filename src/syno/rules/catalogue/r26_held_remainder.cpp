@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "syno/graph/cut.h"
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
 #include "syno/rules/reorder.h"
@@ -8,25 +10,49 @@
 namespace syno {
 namespace {
 
-// The Split that the Merge cuts again after Shifts, where weights hold its minor part and nothing above it; else null.
-const Step* split_below(const RuleContext& c) {
+bool same_holders(const Graph& graph, CoordinateId a, CoordinateId b) {
+  for (const Weight& weight : graph.weights()) {
+    if (weight.holds(a) != weight.holds(b)) return false;
+  }
+  return true;
+}
+
+// Whether Splits and Shifts make `id` of one of the parts. Notes in `held` whether a weight holds what they make.
+bool is_made_of(const Graph& graph, CoordinateId id, const Parts& parts, bool& held) {
+  if (std::find(parts.begin(), parts.end(), id) != parts.end()) return true;
+  const Step* step = graph.producer(id);
+  if (step == nullptr ||
+      (step->primitive != Primitive::kSplit && step->primitive != Primitive::kShift))
+    return false;
+  bool made = false;
+  for (const CoordinateId in : step->in)
+    made = (in != kNoCoordinate && is_made_of(graph, in, parts, held)) || made;
+  held = held || (made && graph.share_count(id) > 0);
+  return made;
+}
+
+// The parts that the Merge cuts off again after Shifts, where the same weights hold all of them and none holds what was
+// made of them; else none.
+Parts held_parts(const RuleContext& c) {
   if (c.step.primitive != Primitive::kMerge ||
       !is_unshared(c.graph, c.step.in[0], Primitive::kShift))
-    return nullptr;
-  const Step* split = split_cut_again(c.graph, c.step.in[0], c.step.size);
-  if (split == nullptr || c.graph.share_count(split->in[1]) == 0) return nullptr;
-  for (CoordinateId id = c.step.in[0]; id != split->out[0]; id = c.graph.producer(id)->in[0]) {
-    if (c.graph.share_count(id) > 0) return nullptr;
+    return {};
+  const Parts parts = parts_cut_again(c.graph, c.step.in[0], c.step.size);
+  if (parts.empty() || c.graph.share_count(parts[0]) == 0) return {};
+  for (const CoordinateId part : parts) {
+    if (!same_holders(c.graph, part, parts[0])) return {};
   }
-  return c.graph.share_count(split->out[0]) == 0 ? split : nullptr;
+  bool held = false;
+  is_made_of(c.graph, c.step.in[0], parts, held);
+  return held ? Parts() : parts;
 }
 
 bool matches(const RuleContext& c) {
-  return split_below(c) != nullptr;
+  return !held_parts(c).empty();
 }
 
-// The steps that have to stand before the Merge, or nothing when a weight that holds the minor part is one of them.
-std::optional<std::vector<bool>> steps_before(const RuleContext& c, CoordinateId minor) {
+// The steps that have to stand before the Merge, or nothing when a weight that holds the parts is one of them.
+std::optional<std::vector<bool>> steps_before(const RuleContext& c, const Parts& parts) {
   const auto& steps = c.graph.steps();
   std::vector<bool> before(steps.size(), false);
   const auto need = [&](CoordinateId id) {
@@ -35,12 +61,12 @@ std::optional<std::vector<bool>> steps_before(const RuleContext& c, CoordinateId
   need(c.step.in[0]);
   for (std::size_t s = steps.size(); s-- > 0;) {
     if (!before[s]) continue;
-    if (holds(steps[s], minor)) return std::nullopt;
+    if (holds(steps[s], parts[0])) return std::nullopt;
     for (const SharedDim& dim : steps[s].dims) need(dim.coordinate);
     for (const CoordinateId in : steps[s].in) {
       if (in == kNoCoordinate) continue;
       need(in);
-      if (in == minor) continue;
+      if (std::find(parts.begin(), parts.end(), in) != parts.end()) continue;
       // Weights hold a coordinate before a view takes it.
       for (std::size_t w = 0; w < s; ++w) before[w] = before[w] || holds(steps[w], in);
     }
@@ -48,10 +74,10 @@ std::optional<std::vector<bool>> steps_before(const RuleContext& c, CoordinateId
   return before;
 }
 
-// The weights take the remainder instead of the minor part. They stand after the Merge.
+// The weights take the remainder instead of the parts. They stand after the Merge.
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const CoordinateId minor = split_below(c)->in[1];
-  const std::optional<std::vector<bool>> before = steps_before(c, minor);
+  const Parts parts = held_parts(c);
+  const std::optional<std::vector<bool>> before = steps_before(c, parts);
   if (!before) return std::nullopt;
   Rebuild rebuild(c);
   std::vector<bool> taken(before->size(), false);
@@ -64,9 +90,14 @@ std::optional<Graph> rewrite(const RuleContext& c) {
         rebuild.copy(s);
       } else {
         Step weight = with_roles(c.graph, s, taken, rebuild.graph(), rebuild.renamed(step));
+        SharedDims dims;
         for (std::size_t d = 0; d < step.dims.size(); ++d) {
-          if (step.dims[d].coordinate == minor) weight.dims[d].coordinate = remainder;
+          const CoordinateId held = step.dims[d].coordinate;
+          if (held == parts[0]) dims.push_back({remainder, weight.dims[d].role});
+          if (std::find(parts.begin(), parts.end(), held) == parts.end())
+            dims.push_back(weight.dims[d]);
         }
+        weight.dims = std::move(dims);
         rebuild.add(std::move(weight));
       }
       taken[s] = true;
@@ -83,9 +114,10 @@ const Rule kHeldRemainder{
     .name = "held-remainder",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      with |j| = B, weights hold the remainder of (sh(split(i, j))) mod B instead of j
+        R"(What:      with |j| = B, weights hold the remainder of (sh(split(i, j))) mod B instead of j; j may be several parts of
+           nested Splits that the same weights hold
 Why:       the remainder is j, rotated: the weights' elements are relabelled
-When:      the weights that hold j can stand above the Merge; no weight holds the Split's result or what Shifts make of it
+When:      the weights that hold j can stand above the Merge; no weight holds what the Splits and Shifts make
 Soundness: exact (E3)
 Status:    stable since 0.2
 Example:   contract(r keep, ..); split(h, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) -> q, m is refused; contract(m keep, ..)

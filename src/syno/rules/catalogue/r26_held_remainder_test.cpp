@@ -1,3 +1,5 @@
+#include <string>
+
 #include "syno/rules/rule_test.h"
 
 namespace syno {
@@ -24,6 +26,20 @@ TEST(HeldRemainder, AllWeightsThatHoldThePartDo) {
   EXPECT_TRUE(keeps(kHeldRemainder, spec, lines,
                     "reduce s -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d s -> q m\n"
                     "contract o0:keep m:keep\ncontract o0:join m:keep o2:keep"));
+}
+
+TEST(HeldRemainder, StandsForSeveralParts) {
+  const Specification spec(roomy());
+  const std::string views = "split o1 r -> c\nsplit c t -> d\nshift d 1 -> e\n";
+  const std::string reduces = "reduce s -> r\nreduce k -> t\n";
+  const std::string lines =
+      reduces + "contract o0:drop r:keep t:keep\n" + views + "merge e k*s -> q m";
+  EXPECT_TRUE(refused(kHeldRemainder, spec, lines));
+  EXPECT_TRUE(keeps(kHeldRemainder, spec, lines,
+                    reduces + views + "merge e k*s -> q m\ncontract o0:drop m:keep"));
+  EXPECT_FALSE(refused(kHeldRemainder, spec,
+                       reduces + "contract o0:drop r:keep\n" + views + "merge e k*s -> q m"))
+      << "a weight holds one of them only";
 }
 
 TEST(HeldRemainder, NeedsAShiftAndTheBlockOfTheSplit) {

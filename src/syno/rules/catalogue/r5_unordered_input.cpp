@@ -47,6 +47,9 @@ bool leaves(const Graph& graph, CoordinateId id) {
   return false;
 }
 
+// A set of steps: bit s is the step number s of the graph.
+using Steps = std::uint64_t;
+
 // A part of the index: what no Split made, or Splits of such.
 struct Part {
   Size size;
@@ -90,17 +93,18 @@ Hash128 split_form(const Hash128& major, const Hash128& minor) {
   return Hasher("split").add(major).add(minor).finish();
 }
 
-// The form of the index as it stands, and its parts.
+// The form of the index as it stands, its Splits, and its parts.
 Hash128 read_form(const Specification& spec, const Graph& graph, CoordinateId id, Weights above,
-                  std::vector<Part>& parts) {
+                  Steps& tree, std::vector<Part>& parts) {
   const Weights here = holders(graph, id);
   const Step* step = graph.producer(id);
   if (step == nullptr || step->primitive != Primitive::kSplit) {
     parts.push_back(atom(spec, graph, id, above | here));
     return with_holders(parts.back().form, here);
   }
-  const Hash128 major = read_form(spec, graph, step->in[0], above | here, parts);
-  const Hash128 minor = read_form(spec, graph, step->in[1], above | here, parts);
+  tree |= Steps{1} << step_of(graph, id);
+  const Hash128 major = read_form(spec, graph, step->in[0], above | here, tree, parts);
+  const Hash128 minor = read_form(spec, graph, step->in[1], above | here, tree, parts);
   return with_holders(split_form(major, minor), here);
 }
 
@@ -136,22 +140,24 @@ std::optional<Part> nested(const Specification& spec, std::vector<Part> parts, W
   return std::nullopt;
 }
 
-// The steps that weight `w` needs to stand before it, as a set.
-std::uint64_t needs(const Graph& graph, std::size_t w) {
+// The steps that weight `w` needs to stand before it. `tree` are the Splits that make the index: in another form other
+// weights come before them.
+Steps needs(const Graph& graph, Steps tree, std::size_t w) {
   const auto& steps = graph.steps();
-  std::uint64_t needed = std::uint64_t{1} << graph.weights()[w].step;
+  Steps needed = Steps{1} << graph.weights()[w].step;
   for (std::size_t s = steps.size(); s-- > 0;) {
     if ((needed >> s & 1) == 0) continue;
     const auto need = [&](CoordinateId id) {
-      if (graph.coordinate(id).step >= 0) needed |= std::uint64_t{1} << graph.coordinate(id).step;
+      if (graph.coordinate(id).step >= 0) needed |= Steps{1} << graph.coordinate(id).step;
     };
     for (const SharedDim& dim : steps[s].dims) need(dim.coordinate);
     for (const CoordinateId in : steps[s].in) {
       if (in == kNoCoordinate) continue;
       need(in);
+      if ((tree >> s & 1) != 0) continue;
       // A weight holds a coordinate before a view consumes it.
       for (const Weight& weight : graph.weights()) {
-        if (weight.holds(in)) needed |= std::uint64_t{1} << weight.step;
+        if (weight.holds(in)) needed |= Steps{1} << weight.step;
       }
     }
   }
@@ -176,14 +182,14 @@ bool all_remove(const Graph& graph, const std::vector<std::size_t>& order) {
 }
 
 // Whether all of `before` can be contracted before any of `after`.
-bool may_precede(const Graph& graph, Weights before, Weights after) {
+bool may_precede(const Graph& graph, Steps tree, Weights before, Weights after) {
   if (before == 0) return true;
   const std::size_t count = graph.weights().size();
   if (count > kMostWeights) return false;
   std::vector<Weights> needed(count, 0);
   std::vector<std::size_t> order(count);
   for (std::size_t w = 0; w < count; ++w) {
-    const std::uint64_t steps = needs(graph, w);
+    const Steps steps = needs(graph, tree, w);
     for (std::size_t v = 0; v < count; ++v) {
       if (v != w && (steps >> graph.weights()[v].step & 1) != 0) needed[w] |= Weights{1} << v;
     }
@@ -204,7 +210,8 @@ bool may_precede(const Graph& graph, Weights before, Weights after) {
 
 // The sets of weights that hold two of the parts together, without those that cannot be contracted after the other
 // weights of these parts: then there is no moment between the two for a Split. The largest sets come last.
-std::vector<Weights> shared_holders(const Graph& graph, const std::vector<Part>& parts) {
+std::vector<Weights> shared_holders(const Graph& graph, Steps tree,
+                                    const std::vector<Part>& parts) {
   std::vector<Weights> found;
   for (std::size_t a = 0; a < parts.size(); ++a) {
     for (std::size_t b = a + 1; b < parts.size(); ++b) {
@@ -214,7 +221,7 @@ std::vector<Weights> shared_holders(const Graph& graph, const std::vector<Part>&
       for (const Part& part : parts) {
         if ((part.held & common) == common) before |= part.held & ~common;
       }
-      if (may_precede(graph, before, common)) found.push_back(common);
+      if (may_precede(graph, tree, before, common)) found.push_back(common);
     }
   }
   std::sort(found.begin(), found.end(),
@@ -244,10 +251,11 @@ bool is_ambiguous(const PartOrder& is_before, const std::vector<Part>& together)
 
 // The plain form of an index with these parts: what the same weights hold is one Split's result, in order, as early as
 // it can be. Nothing where there is no such form, or several.
-std::optional<Part> plain(const Specification& spec, const Graph& graph, std::vector<Part> parts) {
+std::optional<Part> plain(const Specification& spec, const Graph& graph, Steps tree,
+                          std::vector<Part> parts) {
   const PartOrder is_before(spec);
   while (parts.size() > 1) {
-    const std::vector<Weights> sets = shared_holders(graph, parts);
+    const std::vector<Weights> sets = shared_holders(graph, tree, parts);
     Weights common = sets.empty() ? 0 : sets.back();
     std::vector<Part> together = parts_of(is_before, parts, common);
     for (const Weights other : sets) {
@@ -273,7 +281,7 @@ std::optional<Part> plain(const Specification& spec, const Graph& graph, std::ve
 }
 
 // Whether two of the parts are Reduces that could be one.
-bool has_pair_of_reductions(const Specification& spec, const Graph& graph,
+bool has_pair_of_reductions(const Specification& spec, const Graph& graph, Steps tree,
                             const std::vector<Part>& parts) {
   for (std::size_t a = 0; a < parts.size(); ++a) {
     for (std::size_t b = a + 1; b < parts.size(); ++b) {
@@ -282,7 +290,7 @@ bool has_pair_of_reductions(const Specification& spec, const Graph& graph,
       fewer[a].size = fewer[a].size * fewer[b].size;
       if (!legal(spec, fewer[a].size)) continue;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(b));
-      if (plain(spec, graph, std::move(fewer))) return true;
+      if (plain(spec, graph, tree, std::move(fewer))) return true;
     }
   }
   return false;
@@ -306,10 +314,11 @@ bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id)
   const Step* step = graph.producer(id);
   if (step == nullptr || step->primitive != Primitive::kSplit) return false;
   std::vector<Part> parts;
-  const Hash128 form = read_form(spec, graph, id, 0, parts);
+  Steps tree = 0;
+  const Hash128 form = read_form(spec, graph, id, 0, tree, parts);
   if (parts.size() > kMostParts) return false;
-  if (has_pair_of_reductions(spec, graph, parts)) return true;
-  const std::optional<Part> kept = plain(spec, graph, std::move(parts));
+  if (has_pair_of_reductions(spec, graph, tree, parts)) return true;
+  const std::optional<Part> kept = plain(spec, graph, tree, std::move(parts));
   return kept && with_holders(kept->form, kept->held) != form;
 }
 

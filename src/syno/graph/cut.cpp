@@ -1,0 +1,40 @@
+#include "syno/graph/cut.h"
+
+#include <algorithm>
+
+namespace syno {
+namespace {
+
+// Collects parts from the last one on until they make `rest`; false when they do not.
+bool collect(const Graph& graph, CoordinateId id, bool whole, Size& rest, Parts& parts) {
+  const Step* step = graph.producer(id);
+  if (!whole && graph.extent(id) == rest) {
+    parts.push_back(id);
+    return true;
+  }
+  if (step == nullptr || step->primitive != Primitive::kSplit) {
+    parts.push_back(id);
+    rest = rest / graph.extent(id);
+    return false;
+  }
+  return collect(graph, step->in[1], false, rest, parts) ||
+         collect(graph, step->in[0], false, rest, parts);
+}
+
+}  // namespace
+
+Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block) {
+  const Step* step = graph.producer(id);
+  while (step != nullptr && step->primitive == Primitive::kShift) {
+    id = step->in[0];
+    step = graph.producer(id);
+  }
+  Parts parts;
+  if (step == nullptr || step->primitive != Primitive::kSplit) return parts;
+  Size rest = block;
+  if (!collect(graph, id, true, rest, parts)) return {};
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+}  // namespace syno

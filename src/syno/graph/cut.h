@@ -1,0 +1,14 @@
+// Merges that cut what Splits put together.
+#pragma once
+
+#include "syno/graph/graph.h"
+
+namespace syno {
+
+using Parts = InlineVector<CoordinateId, 6>;
+
+/// The last parts of the nested Splits that `id` is a rotation of, major first, where their product is `block`: the
+/// remainder of a Merge of `id` by `block` is an index of them together, rotated. Empty where there are no such parts.
+Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block);
+
+}  // namespace syno

@@ -1,0 +1,68 @@
+#include <utility>
+
+#include "syno/rules/catalogue.h"
+#include "syno/rules/rebuild.h"
+
+namespace syno {
+namespace {
+
+bool is_reduction(const Graph& graph, CoordinateId id) {
+  const Step* step = graph.producer(id);
+  return step != nullptr && step->primitive == Primitive::kReduce;
+}
+
+bool matches(const RuleContext& c) {
+  if (c.step.primitive != Primitive::kSplit || !is_reduction(c.graph, c.step.in[1]) ||
+      !is_unshared(c.graph, c.step.in[0], Primitive::kSplit))
+    return false;
+  const CoordinateId inner = c.graph.producer(c.step.in[0])->in[1];
+  if (!is_reduction(c.graph, inner)) return false;
+  for (const Weight& weight : c.graph.weights()) {
+    if (weight.holds(inner) != weight.holds(c.step.in[1])) return false;
+  }
+  return true;
+}
+
+std::optional<Graph> rewrite(const RuleContext& c) {
+  const Step& split = *c.graph.producer(c.step.in[0]);
+  const CoordinateId inner = split.in[1];
+  const CoordinateId outer = c.step.in[1];
+  Rebuild rebuild(c);
+  for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
+    const Step& step = c.graph.steps()[s];
+    if (step.out[0] == inner) {
+      const Size both = c.graph.extent(inner) * c.graph.extent(outer);
+      rebuild.rename(inner, rebuild.add(Step::reduce(both)).out[0]);
+    } else if (step.primitive == Primitive::kShare) {
+      SharedDims dims;
+      for (const SharedDim& dim : step.dims) {
+        if (dim.coordinate != outer) dims.push_back({rebuild.now(dim.coordinate), dim.role});
+      }
+      rebuild.add(Step::contract(std::move(dims)));
+    } else if (step.out[0] != outer && step.out[0] != split.out[0]) {
+      rebuild.copy(s);
+    }
+  }
+  rebuild.add(Step::split(rebuild.now(split.in[0]), rebuild.now(inner)));
+  return rebuild.graph();
+}
+
+}  // namespace
+
+const Rule kNestedReductions{
+    .id = "R3d",
+    .name = "nested-reductions",
+    .kind = RuleKind::kExact,
+    .doc =
+        R"(What:      the minor parts of two nested Splits, when both are Reduces, are one Reduce of the product
+Why:       |r2|*(|r1|*i + r1) + r2 is |r|*i + r with r = |r2|*r1 + r2, which runs over every value below |r1|*|r2| once
+When:      the same weights hold both Reduces, or none does; no weight holds the inner Split's result
+Soundness: exact (E1, E3)
+Status:    stable since 0.2
+Example:   split(h, r:[s]) -> c; split(c, q:[k]) is refused; split(h, t:[s*k]) is kept)",
+    .steps = {Primitive::kSplit},
+    .matches = matches,
+    .rewrite = rewrite,
+};
+
+}  // namespace syno
