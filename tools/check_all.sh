@@ -14,7 +14,7 @@ ctest --preset asan-ubsan --parallel "$JOBS" --progress
 say "data races: build and the C++ tests with threads (some minutes)"
 tools/build.sh tsan syno_search_tests
 build/tsan/syno_search_tests --gtest_brief=1 \
-  --gtest_filter='*Thread*:RandomTrials.*:CanonicalRates.*:Walks.*:WhyNot.*:Enumerate.EndsWith*:Enumerate.ListsRandom*'
+  --gtest_filter='*Thread*:RandomTrials.*:CanonicalRates.*:Enumerate.EndsWith*:*ListsRandomSpecificationsAlike*'
 say "searches against their definition on thousands of random specifications (some minutes)"
 SYNO_THOROUGH=1 build/release/syno_search_tests --gtest_brief=1 --gtest_filter='*RandomSpecifications*'
 if command -v clang++ >/dev/null; then

@@ -22,13 +22,21 @@ COMMANDS = (
     *("sample", "show", "verify", "export", "status", "report"),
     *("enumerate", "explain", "why-not"),
 )
-GROUPS = {"rules": ("list", "show"), "bench": ("synthesis",)}
+GROUPS = {"rules": ("list", "show", "check", "effect"), "bench": ("synthesis",)}
 # A quick enumeration shows as much.
 BRIEFLY = {
     "sample": ["--max-nodes", "12000"],
     "enumerate": ["--max-nodes", "1500"],
     "bench": ["--seconds", "0.5"],
 }
+RULES = """
+import syno
+
+
+@syno.rule("U1", "no-shift-of-reduce", kind="exact", steps=["shift"])
+def no_shift_of_reduce(graph, step):
+    return graph if graph.maker(step.inputs[0]) == "reduce" else None
+"""
 KEY = "8e296a06" * 4  # as in the examples
 
 
@@ -40,8 +48,9 @@ def lines(name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the operator op.txt of the examples, and a store runs.db."""
+    """A folder with op.txt, my_rules.py and the store runs.db of the examples."""
     folder = tmp_path_factory.mktemp("examples")
+    (folder / "my_rules.py").write_text(RULES)
     preset = Specification.preset("paper/resnet18")
     operator = Sampler.from_specification(preset, max_nodes=3000).sample()
     (folder / "op.txt").write_text(operator.text)
@@ -98,7 +107,7 @@ def test_an_example_of_a_group_runs(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    words = shlex.split(line)
+    words = shlex.split(line.replace("\\\n", " "))
     assert words[0] == "syno"
     result = CliRunner().invoke(cli, [*words[1:], *BRIEFLY.get(words[1], [])])
     assert result.exit_code == 0, result.output

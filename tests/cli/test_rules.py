@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import UserError, _core
+from syno import Space, Specification, UserError, _core
 from syno.cli.main import cli
 from syno.rules import describe_rule, list_rules, rule_set
 
@@ -247,3 +248,26 @@ def test_check_takes_rules_of_the_catalogue() -> None:
     nothing = run("rules", "check", "R23", "--trials", "1", "--max-graphs", "3")
     assert nothing.exit_code == 1
     assert "refused nothing" in nothing.stdout
+
+
+def test_why_not_prints_the_near_equal_operator(tmp_path: Path) -> None:
+    specification = Specification(
+        "[C_in, H]",
+        "[C_out, H]",
+        ["C_in: 2", "C_out: 2", "H: 1"],
+        ["s=2: 1"],
+        bindings=["C_in=16, C_out=16, H=32"],
+    )
+    kept = Space.listed(specification, depth=5).keys()
+    exact = Space.listed(specification, depth=5, rules_off=["approximate"])
+    lost = next(operator for operator in exact if operator.key not in kept)
+    file = tmp_path / "op.txt"
+    file.write_text(lost.text)
+    found = run("why-not", str(file), *SMALL)
+    assert found.exit_code == 1
+    assert "Kept instead, a near-equal operator (R1" in found.stdout
+    assert re.search(r"--rule R1\w+=off", found.stdout)
+    value = json.loads(run("why-not", str(file), *SMALL, "--json").stdout)
+    assert value["kept"]["near"] is True
+    assert value["kept"]["key"] in kept
+    assert run("why-not", str(file), *SMALL, "--rule", "approximate=off").exit_code == 0

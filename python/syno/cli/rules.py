@@ -18,7 +18,7 @@ from syno.cli import framework, output, rules_check, rules_effect
         ("rules of one's own, tried out on random graphs", "syno rules check my_rules.py"),
         (
             "what each saves",
-            "syno rules effect --preset paper/resnet18 --depth 5",
+            "syno rules effect --preset paper/resnet18 --depth 4",
         ),
         ("a search without one", "syno enumerate --preset paper/resnet18 --depth 4 --rule R6a=off"),
     ],

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 @framework.command(
     name="effect",
     examples=[
-        ("of all rules", "syno rules effect --preset paper/resnet18 --depth 5"),
+        ("of all rules", "syno rules effect --preset paper/resnet18 --depth 4"),
         (
             "of two of them, for programs",
             "syno rules effect --preset paper/resnet18 --depth 5 --only R6a --only R7 --json",
         ),
-        ("as a table of a document", "syno rules effect --preset paper/gpt2 --depth 4 --markdown"),
+        ("as a table of a document", "syno rules effect --preset paper/gpt2 --depth 3 --markdown"),
     ],
 )
 @options.specification_options

@@ -277,6 +277,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
   for (std::size_t t = 0; t < thread_count(options); ++t)
     workers.push_back(std::make_unique<SampleWorker>(spec, none, options));
 
+  // Over all threads; for progress.
+  std::atomic<std::int64_t> found{0};
   const auto trial = [&](SampleWorker& worker, std::int64_t number) {
     CounterRandom random(options.seed, kSampleStream + static_cast<std::uint64_t>(number));
     const std::int64_t limit =
@@ -291,6 +293,7 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
       if (matches.empty()) continue;
       const auto& match = matches[random.below(matches.size())];
       worker.samples.push_back({number, met++, Operator(walker.graph(), spec.input(), match)});
+      found.fetch_add(1, std::memory_order_relaxed);
     }
   };
   // Rounds of trials, so that the samples do not depend on which thread was how far.
@@ -306,10 +309,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
             trial(worker, result.trials + number);
         },
         [&](std::int64_t) {
-          std::size_t found = samples.size();
-          for (const auto& worker : workers) found += worker->samples.size();
           ended = (options.max_seconds > 0 && elapsed() >= options.max_seconds) ||
-                  (progress && !progress(static_cast<std::int64_t>(found)));
+                  (progress && !progress(found.load()));
           return !ended;
         });
     result.trials += round;
