@@ -25,6 +25,10 @@ if TYPE_CHECKING:
             "what a distance is worth to random trials",
             "syno experiment distance-ablation --preset paper/resnet18 --trials 2000",
         ),
+        (
+            "for programs",
+            "syno experiment canonical-rate --preset paper/resnet18 --samples 500 --json",
+        ),
     ],
 )
 def command() -> None:

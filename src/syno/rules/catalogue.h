@@ -79,6 +79,7 @@ extern const Rule kMergeOrderOfUnordered;
 extern const Rule kSplitOfUnorderedPieces;
 extern const Rule kViewAboveShare;
 extern const Rule kDroppedPieces;
+extern const Rule kDroppedRemainders;
 extern const Rule kSplitAboveShare;
 extern const Rule kDroppedKinds;
 extern const Rule kWindowOfReduction;
