@@ -252,7 +252,7 @@ class Draw {
     if (ids.empty()) return false;
     shuffle(ids, 0);
     const int rank = 1 + below(std::min(options_.max_weight_rank, static_cast<int>(ids.size())));
-    std::vector<SharedDim> dims;
+    SharedDims dims;
     std::size_t kept = ids.size() - static_cast<std::size_t>(rank);
     for (int i = 0; i < rank; ++i) {
       const CoordinateId id = ids[static_cast<std::size_t>(i)];
@@ -265,7 +265,7 @@ class Draw {
       kept += !leaves;
       dims.push_back({id, !leaves ? ShareRole::kKeep : held ? ShareRole::kJoin : ShareRole::kDrop});
     }
-    return apply(Step::contract(std::move(dims)));
+    return apply(Step::contract(dims));
   }
 
   CounterRandom random_;

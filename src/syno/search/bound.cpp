@@ -253,9 +253,11 @@ bool CompletionBound::reshape_refutes(const Frontier& frontier, int steps) {
     inputs[i] = {size, removal};
   }
   ReshapeLimits limits;
+  // NOLINTBEGIN(bugprone-signed-char-misuse): numbers of steps, not characters.
   limits.splits = frontier.splits;
   limits.merges = frontier.merges;
   limits.contractions = frontier.weights;
+  // NOLINTEND(bugprone-signed-char-misuse)
   limits.removals = spec_.limits().max_repeat > 1 ? steps : frontier.unfolds;
   limits.unweighted = !frontier.weighted;
   return !reshape_.possible({inputs.data(), frontier.size}, limits, steps);

@@ -68,7 +68,7 @@ class Level {
     std::vector<Candidate> all;
     all.reserve(size());
     for (Shard& shard : shards_) {
-      for (auto& [mark, candidate] : shard.children) all.push_back(std::move(candidate));
+      for (const auto& [mark, candidate] : shard.children) all.push_back(candidate);
       shard.children.clear();
     }
     std::sort(all.begin(), all.end(),

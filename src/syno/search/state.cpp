@@ -24,6 +24,13 @@ void append(State& state, Slot slot) {
   state.slots[state.size++] = slot;
 }
 
+// Takes from the budget of variable `v`; false when that is spent.
+bool take_budget(State& state, std::size_t v, int charge) {
+  if (charge == 0) return true;
+  state.left[v] = static_cast<std::int8_t>(state.left[v] - charge);
+  return state.left[v] >= 0;
+}
+
 }  // namespace
 
 StateSpace::StateSpace(const Specification& spec)
@@ -131,8 +138,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
       const Size& size = sizes_.size(move.size);
       for (std::size_t v = 0; v < variables; ++v) {
         const int charge = std::abs(size.power(v));
-        if (charge != 0 && (state.left[v] = static_cast<std::int8_t>(state.left[v] - charge)) < 0)
-          return reason::kBudget;
+        if (!take_budget(state, v, charge)) return reason::kBudget;
       }
       if (!sizes_.legal(move.size)) return reason::kIllegalSize;
       if (Reason why = narrow(state, sizes_.fit(move.size), reason::kFit); !why.empty()) return why;
@@ -212,8 +218,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
         const int n = whole.power(v);
         const int k = block.power(v);
         const int charge = (std::abs(n - k) + std::abs(k) - std::abs(n)) / 2;
-        if (charge != 0 && (state.left[v] = static_cast<std::int8_t>(state.left[v] - charge)) < 0)
-          return reason::kBudget;
+        if (!take_budget(state, v, charge)) return reason::kBudget;
       }
       if (!sizes_.legal(quotient) || !sizes_.legal(move.size)) return reason::kIllegalSize;
       if (Reason why = narrow(state, sizes_.fit(quotient) & sizes_.fit(move.size), reason::kFit);
@@ -238,8 +243,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
       const Size& factor = sizes_.size(move.size);
       for (std::size_t v = 0; v < variables; ++v) {
         const int charge = std::abs(factor.power(v));
-        if (charge != 0 && (state.left[v] = static_cast<std::int8_t>(state.left[v] - charge)) < 0)
-          return reason::kBudget;
+        if (!take_budget(state, v, charge)) return reason::kBudget;
       }
       out.size = sizes_.times(in.size, move.size);
       if (!sizes_.legal(out.size)) return reason::kIllegalSize;
@@ -468,7 +472,7 @@ Step StateSpace::step(const State& state, const Move& move) const {
         const unsigned role = move.role(place);
         if (role != kNoRole) dims.push_back({state.slots[place].id, kRoles[role]});
       }
-      return Step::contract(std::move(dims));
+      return Step::contract(dims);
     }
   }
   throw InternalError("step: not a primitive");

@@ -291,8 +291,7 @@ class Walker {
 class Shepherd {
  public:
   Shepherd(const Specification& spec, const WalkOptions& options)
-      : spec_(spec),
-        options_(options),
+      : options_(options),
         limit_(static_cast<int>(options.max_depth > 0
                                     ? std::min(options.max_depth, spec.limits().max_depth)
                                     : spec.limits().max_depth)) {
@@ -428,7 +427,6 @@ class Shepherd {
     walks_.structures_error = rounds > 1 ? std::sqrt(squares * rounds / (rounds - 1)) : 0;
   }
 
-  const Specification& spec_;
   WalkOptions options_;
   int limit_;
   std::vector<std::unique_ptr<Walker>> walkers_;
