@@ -10,20 +10,20 @@ namespace syno {
 namespace {
 
 constexpr std::array kCatalogue = {
-    &kMergeUndoesSplit,       &kMergeAboveSplit,       &kMergeAroundReduction,
-    &kHeldRemainder,          &kRotationPastReduction, &kNestedSplits,
-    &kNestedMerges,           &kSplitUndoesMerge,      &kSplitOfReductions,
-    &kSplitOfReductionPieces, &kNestedReductions,      &kMergeOfReduction,
-    &kMergeOrderOfReduction,  &kShiftOfUnordered,      &kMergeOrderOfUnordered,
-    &kSplitOfUnorderedPieces, &kViewAboveShare,        &kDroppedPieces,
-    &kDroppedRemainders,      &kSplitAboveShare,       &kDroppedKinds,
-    &kWindowOfReduction,      &kShiftOfReduction,      &kAbsorbedWeight,
-    &kWeightsOnlyReduce,      &kPermutedInput,         &kJoinedPair,
-    &kRotationOfMajor,        &kNestedStrides,         &kAdjacentExpands,
-    &kPrimaryBlock,           &kFixedVariable,         &kPiecesOfReduction,
-    &kUnorderedWithReduction, &kUnorderedWindow,       &kShiftAboveUnfold,
-    &kSplitAboveUnfold,       &kMergeAboveUnfold,      &kNestedUnfolds,
-    &kShiftAboveSplit,        &kMergeAboveShift,
+    &kMergeUndoesSplit,       &kMergeAboveSplit,        &kMergeAroundReduction,
+    &kHeldRemainder,          &kRotationPastReduction,  &kNestedSplits,
+    &kNestedMerges,           &kSplitUndoesMerge,       &kSplitOfReductions,
+    &kSplitOfReductionPieces, &kNestedReductions,       &kMergeOfReduction,
+    &kMergeOrderOfReduction,  &kShiftOfUnordered,       &kMergeOrderOfUnordered,
+    &kSplitOfUnorderedPieces, &kViewAboveShare,         &kDroppedPieces,
+    &kDroppedRemainders,      &kSplitAboveShare,        &kDroppedKinds,
+    &kWindowOfReduction,      &kShiftOfReduction,       &kAbsorbedWeight,
+    &kWeightsOnlyReduce,      &kPermutedInput,          &kJoinedPair,
+    &kRotationOfMajor,        &kNestedStrides,          &kStrideOfSplit,
+    &kAdjacentExpands,        &kPrimaryBlock,           &kFixedVariable,
+    &kPiecesOfReduction,      &kUnorderedWithReduction, &kUnorderedWindow,
+    &kShiftAboveUnfold,       &kSplitAboveUnfold,       &kMergeAboveUnfold,
+    &kNestedUnfolds,          &kShiftAboveSplit,        &kMergeAboveShift,
 };
 
 }  // namespace

@@ -95,6 +95,7 @@ extern const Rule kUnorderedWithReduction;
 extern const Rule kPiecesOfReduction;
 extern const Rule kUnorderedWindow;
 extern const Rule kNestedStrides;
+extern const Rule kStrideOfSplit;
 extern const Rule kAdjacentExpands;
 extern const Rule kShiftAboveUnfold;
 extern const Rule kSplitAboveUnfold;
