@@ -34,24 +34,16 @@ TrialProgress watched_trials(const nb::object& progress) {
   };
 }
 
-Trials run_trials(const Specification& spec, const RuleSet& rules, const std::string& guide,
-                  std::int64_t trials, double max_seconds, std::int64_t max_depth,
-                  std::uint64_t seed, int threads, const nb::object& progress) {
+// `kRun` is random_trials or canonical_rates; `trials` is what they count.
+template <auto kRun>
+auto run(const Specification& spec, const RuleSet& rules, const std::string& guide,
+         std::int64_t trials, double max_seconds, std::int64_t max_depth, std::uint64_t seed,
+         int threads, const nb::object& progress) {
   const TrialOptions options =
       trial_options(rules, guide, trials, max_seconds, max_depth, seed, threads);
   const TrialProgress watch = watched_trials(progress);
   const nb::gil_scoped_release release;
-  return random_trials(spec, options, watch);
-}
-
-CanonicalRates run_rates(const Specification& spec, const RuleSet& rules, const std::string& guide,
-                         std::int64_t samples, double max_seconds, std::int64_t max_depth,
-                         std::uint64_t seed, int threads, const nb::object& progress) {
-  const TrialOptions options =
-      trial_options(rules, guide, samples, max_seconds, max_depth, seed, threads);
-  const TrialProgress watch = watched_trials(progress);
-  const nb::gil_scoped_release release;
-  return canonical_rates(spec, options, watch);
+  return kRun(spec, options, watch);
 }
 
 }  // namespace
@@ -75,9 +67,9 @@ void bind_experiments(nb::module_& m) {
       .def_ro("rows", &CanonicalRates::rows, "By the number of primitives.")
       .def_ro("trials", &CanonicalRates::trials)
       .def_ro("seconds", &CanonicalRates::seconds);
-  m.def("random_trials", &run_trials, "spec"_a, "rules"_a, "guide"_a = "none", "trials"_a = 10'000,
-        "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0, "threads"_a = 1,
-        "progress"_a = nb::none(),
+  m.def("random_trials", &run<random_trials>, "spec"_a, "rules"_a, "guide"_a = "none",
+        "trials"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
+        "threads"_a = 1, "progress"_a = nb::none(),
         nb::sig("def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', "
                 "trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
                 "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
@@ -85,7 +77,7 @@ void bind_experiments(nb::module_& m) {
         "Random walks from the root that never go back, guided by none, distance, distance-once "
         "or bound. progress(trials done) is called now and then; False ends them.");
   m.def(
-      "canonical_rates", &run_rates, "spec"_a, "rules"_a, "guide"_a = "distance",
+      "canonical_rates", &run<canonical_rates>, "spec"_a, "rules"_a, "guide"_a = "distance",
       "samples"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0, "threads"_a = 1,
       "progress"_a = nb::none(),
       nb::sig("def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', "

@@ -6,24 +6,25 @@ namespace syno {
 namespace {
 
 // Collects parts from the last one on until they make `rest`; false when they do not.
-bool collect(const Graph& graph, CoordinateId id, bool whole, Size& rest, Parts& parts) {
+bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& rest, Parts& parts) {
   const Step* step = graph.producer(id);
   if (!whole && graph.extent(id) == rest) {
     parts.push_back(id);
     return true;
   }
-  if (step == nullptr || step->primitive != Primitive::kSplit) {
+  if (step == nullptr || step->primitive != Primitive::kSplit ||
+      (held == Held::kIsPart && graph.share_count(id) > 0)) {
     parts.push_back(id);
     rest = rest / graph.extent(id);
     return false;
   }
-  return collect(graph, step->in[1], false, rest, parts) ||
-         collect(graph, step->in[0], false, rest, parts);
+  return collect(graph, step->in[1], false, held, rest, parts) ||
+         collect(graph, step->in[0], false, held, rest, parts);
 }
 
 }  // namespace
 
-Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block) {
+Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block, Held held) {
   const Step* step = graph.producer(id);
   while (step != nullptr && step->primitive == Primitive::kShift) {
     id = step->in[0];
@@ -32,7 +33,7 @@ Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block) {
   Parts parts;
   if (step == nullptr || step->primitive != Primitive::kSplit) return parts;
   Size rest = block;
-  if (!collect(graph, id, true, rest, parts)) return {};
+  if (!collect(graph, id, true, held, rest, parts)) return {};
   std::reverse(parts.begin(), parts.end());
   return parts;
 }

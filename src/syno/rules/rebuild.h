@@ -84,6 +84,30 @@ inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive
   return step != nullptr && step->primitive == primitive && graph.share_count(id) == 0;
 }
 
+/// Whether a contraction holds the coordinate.
+inline bool holds(const Step& step, CoordinateId id) {
+  for (const SharedDim& dim : step.dims) {
+    if (dim.coordinate == id) return true;
+  }
+  return false;
+}
+
+/// Whether a contraction takes the coordinate out of the data.
+inline bool takes_out(const Step& step, CoordinateId id) {
+  for (const SharedDim& dim : step.dims) {
+    if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
+  }
+  return false;
+}
+
+/// Whether the same weights hold both.
+inline bool same_holders(const Graph& graph, CoordinateId a, CoordinateId b) {
+  for (const Weight& weight : graph.weights()) {
+    if (weight.holds(a) != weight.holds(b)) return false;
+  }
+  return true;
+}
+
 /// Whether a weight holds the coordinate or anything it is made of.
 inline bool seen_by_weight(const Graph& graph, CoordinateId id) {
   return graph.coordinate(id).weights != 0;

@@ -2,13 +2,28 @@
 
 #include <utility>
 
+#include "syno/rules/rebuild.h"
 namespace syno {
 
-bool holds(const Step& step, CoordinateId id) {
-  for (const SharedDim& dim : step.dims) {
-    if (dim.coordinate == id) return true;
+void add_needed_steps(const Graph& graph, std::vector<bool>& needed,
+                      const std::function<bool(std::size_t, CoordinateId)>& waits) {
+  const auto need = [&](CoordinateId id) {
+    if (!graph.is_iterator(id)) needed[step_of(graph, id)] = true;
+  };
+  // Steps stand after what they need, so one pass from the end is enough.
+  for (std::size_t s = needed.size(); s-- > 0;) {
+    if (!needed[s]) continue;
+    const Step& step = graph.steps()[s];
+    for (const SharedDim& dim : step.dims) need(dim.coordinate);
+    for (const CoordinateId in : step.in) {
+      if (in == kNoCoordinate) continue;
+      need(in);
+      if (waits && !waits(s, in)) continue;
+      for (const Weight& weight : graph.weights()) {
+        if (weight.holds(in)) needed[static_cast<std::size_t>(weight.step)] = true;
+      }
+    }
   }
-  return false;
 }
 
 void move_what_follows(const Graph& graph, std::vector<bool>& moved) {

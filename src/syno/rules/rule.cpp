@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "syno/rules/rebuild.h"
 #include "syno/support/error.h"
 #include "syno/support/inline_vector.h"
 
@@ -50,10 +51,7 @@ InlineVector<Chain, 16> chains_after(const RuleContext& context) {
     for (int j = 0; j < info.consumes; ++j) {
       if (context.step.in[static_cast<std::size_t>(j)] == id) return true;
     }
-    for (const SharedDim& dim : context.step.dims) {
-      if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
-    }
-    return false;
+    return takes_out(context.step, id);
   };
   for (const CoordinateId id : context.graph.frontier()) {
     if (!leaves(id))

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "syno/access/key.h"
+#include "syno/rules/reorder.h"
 #include "syno/search/step_order.h"
 #include "syno/support/error.h"
 
@@ -24,28 +25,12 @@ struct Situation {
 
 // needs[s][t]: step s can only be taken after step t.
 std::vector<std::vector<bool>> dependencies(const Graph& graph) {
-  const std::size_t count = graph.steps().size();
-  std::vector<std::vector<bool>> needs(count, std::vector<bool>(count, false));
-  const auto uses = [](const Step& step, CoordinateId id) {
-    if (id == kNoCoordinate) return false;
-    if (step.in[0] == id || step.in[1] == id) return true;
-    return std::any_of(step.dims.begin(), step.dims.end(),
-                       [&](const SharedDim& dim) { return dim.coordinate == id; });
-  };
-  const auto consumes = [](const Step& step, CoordinateId id) {
-    return step.in[0] == id || step.in[1] == id;
-  };
-  // Steps stand after what they need, so one pass closes the relation.
-  for (std::size_t s = 0; s < count; ++s) {
-    const Step& step = graph.steps()[s];
-    for (std::size_t t = 0; t < s; ++t) {
-      const Step& other = graph.steps()[t];
-      bool direct = uses(step, other.out[0]) || uses(step, other.out[1]);
-      for (const SharedDim& dim : other.dims) direct = direct || consumes(step, dim.coordinate);
-      if (!direct) continue;
-      needs[s][t] = true;
-      for (std::size_t u = 0; u < t; ++u) needs[s][u] = needs[s][u] || needs[t][u];
-    }
+  std::vector<std::vector<bool>> needs;
+  for (std::size_t s = 0; s < graph.steps().size(); ++s) {
+    std::vector<bool>& needed = needs.emplace_back(graph.steps().size(), false);
+    needed[s] = true;
+    add_needed_steps(graph, needed);
+    needed[s] = false;
   }
   return needs;
 }

@@ -17,17 +17,7 @@ struct Published {
 };
 
 constexpr Published kPublished[] = {
-    {"conv2d", R"(syno operator 1
-out [N, C_out: unordered, H, H]
-in [N, C_in: unordered, H, H]
-reduce C_in -> i
-reduce k_1 -> a
-reduce k_1 -> b
-contract o1:drop i:keep a:keep b:keep
-unfold o2 a -> h
-unfold o3 b -> w
-match o0 i h w
-)"},
+    {"conv2d", kConv2d},
     {"Operator 1 (07889)", kOperator1},
     {"Operator 2 (07754)", R"(syno operator 1
 out [N, C_out: unordered, H, H]
@@ -89,21 +79,7 @@ unfold v a -> w
 split c p -> i
 match o0 i u w
 )"},
-    {"07795", R"(syno operator 1
-out [N, C_out: unordered, H, H]
-in [N, C_in: unordered, H, H]
-reduce s -> q
-reduce C_in -> i
-reduce k_1 -> a
-shift o3 1 -> v
-split o2 q -> t
-shift t 1 -> z
-merge z s -> u p
-contract o1:keep p:drop
-contract o1:join i:keep a:keep
-unfold u a -> h
-match o0 i v h
-)"},
+    {"07795", kOperator07795},
     {"07821", R"(syno operator 1
 out [N, C_out: unordered, H, H]
 in [N, C_in: unordered, H, H]

@@ -1,3 +1,4 @@
+#include "syno/graph/cut.h"
 #include "syno/rules/catalogue.h"
 #include "syno/rules/rebuild.h"
 
@@ -14,22 +15,9 @@ bool moves_below_split(const RuleContext& c) {
   return above_split(c) && c.graph.coordinate(c.step.in[0]).free == kNotFree;
 }
 
-// Whether the last parts of the nested Splits below `id` have the product `block` together. Divides `block` by the
-// sizes of the parts that it has gone through.
-bool ends_in(const Graph& graph, CoordinateId id, Size& block) {
-  if (graph.extent(id) == block) return true;
-  if (!is_unshared(graph, id, Primitive::kSplit)) {
-    block = block / graph.extent(id);
-    return false;
-  }
-  const auto [major, minor] = graph.producer(id)->in;
-  return ends_in(graph, minor, block) || ends_in(graph, major, block);
-}
-
 bool undoes_split(const RuleContext& c) {
-  if (!above_split(c)) return false;
-  Size block = c.step.size;
-  return ends_in(c.graph, c.step.in[0], block);
+  return above_split(c) &&
+         !parts_cut_again(c.graph, c.step.in[0], c.step.size, Held::kIsPart).empty();
 }
 
 bool goes_around(const RuleContext& c) {

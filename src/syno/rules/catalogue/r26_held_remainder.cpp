@@ -10,16 +10,13 @@
 namespace syno {
 namespace {
 
-bool same_holders(const Graph& graph, CoordinateId a, CoordinateId b) {
-  for (const Weight& weight : graph.weights()) {
-    if (weight.holds(a) != weight.holds(b)) return false;
-  }
-  return true;
+bool is_part(const Parts& parts, CoordinateId id) {
+  return std::find(parts.begin(), parts.end(), id) != parts.end();
 }
 
 // Whether Splits and Shifts make `id` of one of the parts. Notes in `held` whether a weight holds what they make.
 bool is_made_of(const Graph& graph, CoordinateId id, const Parts& parts, bool& held) {
-  if (std::find(parts.begin(), parts.end(), id) != parts.end()) return true;
+  if (is_part(parts, id)) return true;
   const Step* step = graph.producer(id);
   if (step == nullptr ||
       (step->primitive != Primitive::kSplit && step->primitive != Primitive::kShift))
@@ -53,23 +50,12 @@ bool matches(const RuleContext& c) {
 
 // The steps that have to stand before the Merge, or nothing when a weight that holds the parts is one of them.
 std::optional<std::vector<bool>> steps_before(const RuleContext& c, const Parts& parts) {
-  const auto& steps = c.graph.steps();
-  std::vector<bool> before(steps.size(), false);
-  const auto need = [&](CoordinateId id) {
-    if (!c.graph.is_iterator(id)) before[step_of(c.graph, id)] = true;
-  };
-  need(c.step.in[0]);
-  for (std::size_t s = steps.size(); s-- > 0;) {
-    if (!before[s]) continue;
-    if (holds(steps[s], parts[0])) return std::nullopt;
-    for (const SharedDim& dim : steps[s].dims) need(dim.coordinate);
-    for (const CoordinateId in : steps[s].in) {
-      if (in == kNoCoordinate) continue;
-      need(in);
-      if (std::find(parts.begin(), parts.end(), in) != parts.end()) continue;
-      // Weights hold a coordinate before a view takes it.
-      for (std::size_t w = 0; w < s; ++w) before[w] = before[w] || holds(steps[w], in);
-    }
+  std::vector<bool> before(c.graph.steps().size(), false);
+  before[step_of(c.graph, c.step.in[0])] = true;
+  add_needed_steps(c.graph, before,
+                   [&](std::size_t /*step*/, CoordinateId id) { return !is_part(parts, id); });
+  for (std::size_t s = 0; s < before.size(); ++s) {
+    if (before[s] && holds(c.graph.steps()[s], parts[0])) return std::nullopt;
   }
   return before;
 }
@@ -94,8 +80,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
         for (std::size_t d = 0; d < step.dims.size(); ++d) {
           const CoordinateId held = step.dims[d].coordinate;
           if (held == parts[0]) dims.push_back({remainder, weight.dims[d].role});
-          if (std::find(parts.begin(), parts.end(), held) == parts.end())
-            dims.push_back(weight.dims[d]);
+          if (!is_part(parts, held)) dims.push_back(weight.dims[d]);
         }
         weight.dims = std::move(dims);
         rebuild.add(std::move(weight));

@@ -16,11 +16,7 @@ bool matches(const RuleContext& c) {
       !is_unshared(c.graph, c.step.in[0], Primitive::kSplit))
     return false;
   const CoordinateId inner = c.graph.producer(c.step.in[0])->in[1];
-  if (!is_reduction(c.graph, inner)) return false;
-  for (const Weight& weight : c.graph.weights()) {
-    if (weight.holds(inner) != weight.holds(c.step.in[1])) return false;
-  }
-  return true;
+  return is_reduction(c.graph, inner) && same_holders(c.graph, inner, c.step.in[1]);
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {

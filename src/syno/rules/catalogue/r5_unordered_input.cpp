@@ -7,6 +7,7 @@
 #include "syno/rules/catalogue.h"
 #include "syno/rules/free_region.h"
 #include "syno/rules/rebuild.h"
+#include "syno/rules/reorder.h"
 #include "syno/spec/variable_marks.h"
 #include "syno/support/hash.h"
 
@@ -28,6 +29,7 @@ Hash128 blind(const Specification& spec, const Graph& graph, CoordinateId id) {
 
 // A set of weights: bit w is the weight number w of the graph.
 using Weights = std::uint32_t;
+constexpr std::size_t kMostHolders = 32;
 
 Weights holders(const Graph& graph, CoordinateId id) {
   Weights found = 0;
@@ -39,16 +41,13 @@ Weights holders(const Graph& graph, CoordinateId id) {
 
 // Whether a contraction takes it out of the data.
 bool leaves(const Graph& graph, CoordinateId id) {
-  for (const Weight& weight : graph.weights()) {
-    for (const SharedDim& dim : graph.steps()[static_cast<std::size_t>(weight.step)].dims) {
-      if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
-    }
-  }
-  return false;
+  return std::any_of(graph.weights().begin(), graph.weights().end(), [&](const Weight& weight) {
+    return takes_out(graph.steps()[static_cast<std::size_t>(weight.step)], id);
+  });
 }
 
-// A set of steps: bit s is the step number s of the graph.
-using Steps = std::uint64_t;
+// A set of steps, by their numbers in the graph.
+using Steps = std::vector<bool>;
 
 // A part of the index: what no Split made, or Splits of such.
 struct Part {
@@ -102,7 +101,7 @@ Hash128 read_form(const Specification& spec, const Graph& graph, CoordinateId id
     parts.push_back(atom(spec, graph, id, above | here));
     return with_holders(parts.back().form, here);
   }
-  tree |= Steps{1} << step_of(graph, id);
+  tree[step_of(graph, id)] = true;
   const Hash128 major = read_form(spec, graph, step->in[0], above | here, tree, parts);
   const Hash128 minor = read_form(spec, graph, step->in[1], above | here, tree, parts);
   return with_holders(split_form(major, minor), here);
@@ -142,25 +141,11 @@ std::optional<Part> nested(const Specification& spec, std::vector<Part> parts, W
 
 // The steps that weight `w` needs to stand before it. `tree` are the Splits that make the index: in another form other
 // weights come before them.
-Steps needs(const Graph& graph, Steps tree, std::size_t w) {
-  const auto& steps = graph.steps();
-  Steps needed = Steps{1} << graph.weights()[w].step;
-  for (std::size_t s = steps.size(); s-- > 0;) {
-    if ((needed >> s & 1) == 0) continue;
-    const auto need = [&](CoordinateId id) {
-      if (graph.coordinate(id).step >= 0) needed |= Steps{1} << graph.coordinate(id).step;
-    };
-    for (const SharedDim& dim : steps[s].dims) need(dim.coordinate);
-    for (const CoordinateId in : steps[s].in) {
-      if (in == kNoCoordinate) continue;
-      need(in);
-      if ((tree >> s & 1) != 0) continue;
-      // A weight holds a coordinate before a view consumes it.
-      for (const Weight& weight : graph.weights()) {
-        if (weight.holds(in)) needed |= Steps{1} << weight.step;
-      }
-    }
-  }
+Steps needs(const Graph& graph, const Steps& tree, std::size_t w) {
+  Steps needed(graph.steps().size(), false);
+  needed[static_cast<std::size_t>(graph.weights()[w].step)] = true;
+  add_needed_steps(graph, needed,
+                   [&](std::size_t step, CoordinateId /*operand*/) { return !tree[step]; });
   return needed;
 }
 
@@ -182,7 +167,7 @@ bool all_remove(const Graph& graph, const std::vector<std::size_t>& order) {
 }
 
 // Whether all of `before` can be contracted before any of `after`.
-bool may_precede(const Graph& graph, Steps tree, Weights before, Weights after) {
+bool may_precede(const Graph& graph, const Steps& tree, Weights before, Weights after) {
   if (before == 0) return true;
   const std::size_t count = graph.weights().size();
   if (count > kMostWeights) return false;
@@ -191,7 +176,8 @@ bool may_precede(const Graph& graph, Steps tree, Weights before, Weights after) 
   for (std::size_t w = 0; w < count; ++w) {
     const Steps steps = needs(graph, tree, w);
     for (std::size_t v = 0; v < count; ++v) {
-      if (v != w && (steps >> graph.weights()[v].step & 1) != 0) needed[w] |= Weights{1} << v;
+      if (v != w && steps[static_cast<std::size_t>(graph.weights()[v].step)])
+        needed[w] |= Weights{1} << v;
     }
     if ((after >> w & 1) != 0) needed[w] |= before;
     order[w] = w;
@@ -210,7 +196,7 @@ bool may_precede(const Graph& graph, Steps tree, Weights before, Weights after) 
 
 // The sets of weights that hold two of the parts together, without those that cannot be contracted after the other
 // weights of these parts: then there is no moment between the two for a Split. The largest sets come last.
-std::vector<Weights> shared_holders(const Graph& graph, Steps tree,
+std::vector<Weights> shared_holders(const Graph& graph, const Steps& tree,
                                     const std::vector<Part>& parts) {
   std::vector<Weights> found;
   for (std::size_t a = 0; a < parts.size(); ++a) {
@@ -251,7 +237,7 @@ bool is_ambiguous(const PartOrder& is_before, const std::vector<Part>& together)
 
 // The plain form of an index with these parts: what the same weights hold is one Split's result, in order, as early as
 // it can be. Nothing where there is no such form, or several.
-std::optional<Part> plain(const Specification& spec, const Graph& graph, Steps tree,
+std::optional<Part> plain(const Specification& spec, const Graph& graph, const Steps& tree,
                           std::vector<Part> parts) {
   const PartOrder is_before(spec);
   while (parts.size() > 1) {
@@ -281,7 +267,7 @@ std::optional<Part> plain(const Specification& spec, const Graph& graph, Steps t
 }
 
 // Whether two of the parts are Reduces that could be one.
-bool has_pair_of_reductions(const Specification& spec, const Graph& graph, Steps tree,
+bool has_pair_of_reductions(const Specification& spec, const Graph& graph, const Steps& tree,
                             const std::vector<Part>& parts) {
   for (std::size_t a = 0; a < parts.size(); ++a) {
     for (std::size_t b = a + 1; b < parts.size(); ++b) {
@@ -312,9 +298,11 @@ constexpr std::size_t kMostParts = 6;
 bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id) {
   if (is_rotated(graph, id)) return true;
   const Step* step = graph.producer(id);
-  if (step == nullptr || step->primitive != Primitive::kSplit) return false;
+  if (step == nullptr || step->primitive != Primitive::kSplit ||
+      graph.weights().size() > kMostHolders)
+    return false;
   std::vector<Part> parts;
-  Steps tree = 0;
+  Steps tree(graph.steps().size(), false);
   const Hash128 form = read_form(spec, graph, id, 0, tree, parts);
   if (parts.size() > kMostParts) return false;
   if (has_pair_of_reductions(spec, graph, tree, parts)) return true;

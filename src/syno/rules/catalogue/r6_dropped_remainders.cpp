@@ -7,20 +7,6 @@
 namespace syno {
 namespace {
 
-bool leaves(const Step& contraction, CoordinateId id) {
-  for (const SharedDim& dim : contraction.dims) {
-    if (dim.coordinate == id) return dim.role != ShareRole::kKeep;
-  }
-  return false;
-}
-
-bool same_holders(const Graph& graph, CoordinateId a, CoordinateId b) {
-  for (const Weight& weight : graph.weights()) {
-    if (weight.holds(a) != weight.holds(b)) return false;
-  }
-  return true;
-}
-
 /// The inner of two nested Merges, the outer one on its quotient, whose remainders the step takes out of the data while
 /// the same weights hold them.
 struct Pair {
@@ -31,11 +17,11 @@ struct Pair {
 std::optional<Pair> pair(const RuleContext& c) {
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     const Step& outer = c.graph.steps()[s];
-    if (outer.primitive != Primitive::kMerge || !leaves(c.step, outer.out[1]) ||
+    if (outer.primitive != Primitive::kMerge || !takes_out(c.step, outer.out[1]) ||
         !is_unshared(c.graph, outer.in[0], Primitive::kMerge))
       continue;
     const Step& inner = *c.graph.producer(outer.in[0]);
-    if (inner.out[0] == outer.in[0] && leaves(c.step, inner.out[1]) &&
+    if (inner.out[0] == outer.in[0] && takes_out(c.step, inner.out[1]) &&
         same_holders(c.graph, inner.out[1], outer.out[1]))
       return Pair{step_of(c.graph, inner.out[1]), s};
   }

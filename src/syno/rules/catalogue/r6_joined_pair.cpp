@@ -48,9 +48,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     if (s == step_of(c.graph, a) || s == step_of(c.graph, b)) continue;
     const Step& step = c.graph.steps()[s];
-    bool holds = false;
-    for (const SharedDim& dim : step.dims) holds = holds || dim.coordinate == a;
-    if (holds) {
+    if (holds(step, a)) {
       rebuild.add(without_b(step));
     } else {
       rebuild.copy(s);

@@ -20,9 +20,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   Step view;
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     const Step& step = c.graph.steps()[s];
-    bool holds = false;
-    for (const SharedDim& dim : step.dims) holds = holds || dim.coordinate == viewed;
-    if (!holds) {
+    if (!holds(step, viewed)) {
       rebuild.copy(s);
       continue;
     }
@@ -93,12 +91,9 @@ std::optional<Graph> pieces_rewrite(const RuleContext& c) {
   };
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     const Step& step = c.graph.steps()[s];
-    const bool holds = std::any_of(step.dims.begin(), step.dims.end(), [&](const SharedDim& dim) {
-      return dim.coordinate == quotient;
-    });
     if (std::find(rotations.begin(), rotations.end(), s) != rotations.end()) {
       rebuild.rename(step.out[0], rebuild.now(step.in[0]));
-    } else if (holds) {
+    } else if (holds(step, quotient)) {
       rebuild.add(with_whole(step));
     } else if (s != *merge) {
       rebuild.copy(s);
