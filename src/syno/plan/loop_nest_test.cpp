@@ -5,6 +5,7 @@
 #include "syno/access/interpreter.h"
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
+#include "syno/plan/loop_transform.h"
 
 namespace syno {
 namespace {
@@ -92,6 +93,49 @@ TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {
     expect_computes(random.op, random.values, seed);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
+}
+
+// Every nest merged, and read in place where it is read by one other nest.
+LoopProgram transformed(const LoopProgram& program) {
+  LoopProgram result = program;
+  for (std::size_t n = 0; n < result.nests.size(); ++n) {
+    for (std::size_t o = 0; o < result.nests[n].operands.size(); ++o) {
+      const int buffer = result.nests[n].operands[o].buffer;
+      if (program.buffer(buffer).kind != BufferKind::kValue) continue;
+      for (const LoopNest& producer : result.nests) {
+        if (producer.store.buffer != buffer) continue;
+        result.nests[n] = inlined(result.nests[n], o, producer);
+        break;
+      }
+    }
+  }
+  result.nests = {result.nests.back()};
+  result.nests[0] = merged(result, result.nests[0]);
+  return result;
+}
+
+TEST(LoopNest, StaysTheSameInlinedAndMerged) {
+  std::size_t merges = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    RandomOptions options;
+    options.max_terms = 1000;
+    options.max_steps = 6 + static_cast<int>(seed % 4);
+    const RandomOperator random = random_operator(seed, options);
+    const OperatorShapes shapes = operator_shapes(random.op, random.values);
+    const Exact x = random_integers(shapes.input, seed);
+    std::vector<Exact> weights;
+    for (const auto& shape : shapes.weights) weights.push_back(random_integers(shape, seed + 1));
+    const LoopProgram program = loop_program(plan(random.op, random.values));
+    const LoopProgram other = transformed(program);
+    merges += other.nests[0].axes.size() < program.nests.back().axes.size();
+    std::int64_t terms = 1;
+    for (const std::int64_t extent : other.nests[0].extents()) terms *= extent;
+    if (terms > 200'000) continue;
+    EXPECT_EQ(run(other, x, weights).data, run(program, x, weights).data)
+        << "seed " << seed << "\n"
+        << program.text() << other.text();
+  }
+  EXPECT_GT(merges, 50U);
 }
 
 TEST(LoopNest, ComputesTheZoo) {
