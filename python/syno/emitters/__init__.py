@@ -13,6 +13,8 @@ from syno.emitters.protocol import Case, Emitter, Function, WrongCodeError
 # Name of an emitter: the module that has it as EMITTER.
 _MODULES = {
     "pytorch": "syno.emitters.pytorch",
+    "triton": "syno.emitters.triton",
+    "tvm": "syno.emitters.tvm",
 }
 
 __all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "names"]

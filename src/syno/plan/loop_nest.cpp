@@ -26,8 +26,11 @@ std::vector<Index> axes_from(std::size_t count) {
 
 class Builder {
  public:
-  explicit Builder(const Plan& plan)
-      : plan_(plan), producer_(plan.tensors.size(), -1), buffer_(plan.tensors.size(), -1) {
+  Builder(const Plan& plan, StoreOrder order)
+      : plan_(plan),
+        order_(order),
+        producer_(plan.tensors.size(), -1),
+        buffer_(plan.tensors.size(), -1) {
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       producer_[at(plan.stages[s].output)] = static_cast<int>(s);
   }
@@ -189,7 +192,8 @@ class Builder {
       const bool one_to_one = stage.kind == StageKind::kPermute ||
                               stage.kind == StageKind::kSplit || stage.kind == StageKind::kMerge ||
                               stage.kind == StageKind::kRoll || stage.kind == StageKind::kScale;
-      if (!one_to_one) return false;
+      const bool by_axes = stage.kind == StageKind::kPermute || stage.kind == StageKind::kScale;
+      if (!one_to_one || (order_ == StoreOrder::kByAxes && !by_axes)) return false;
       views.push_back(&stage);
       tensor = stage.input;
     }
@@ -265,6 +269,7 @@ class Builder {
   }
 
   const Plan& plan_;
+  StoreOrder order_;
   LoopProgram program_;
   /// By tensor: the stage that made it, and where it is stored; -1 for views.
   std::vector<int> producer_;
@@ -338,8 +343,8 @@ std::string LoopProgram::text() const {
   return text;
 }
 
-LoopProgram loop_program(const Plan& plan) {
-  return Builder(plan).run();
+LoopProgram loop_program(const Plan& plan, StoreOrder order) {
+  return Builder(plan, order).run();
 }
 
 }  // namespace syno
