@@ -15,7 +15,7 @@ constexpr std::int64_t kLeastRows = 4;
 constexpr std::int64_t kLanes = 16;
 // Panels and blocks of them, in floats.
 constexpr std::int64_t kSharedPanel = 64 * 1024;
-constexpr std::int64_t kBlockPanel = 64 * 1024;
+constexpr std::int64_t kBlockPanel = 128 * 1024;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
