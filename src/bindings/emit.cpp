@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "syno/emit/cpp/cpp.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/emit/triton/triton.h"
 #include "syno/emit/tvm/tvm.h"
@@ -45,6 +46,19 @@ void bind_emit(nb::module_& m) {
       "plan"_a, "formula"_a = "", "least_product"_a = TritonOptions{}.least_product,
       "The source of syno_operator() and its Triton kernels, and its manifest as JSON.\n\n"
       "least_product: rows and terms from which on a nest is a matrix product.");
+  m.def(
+      "emit_cpp",
+      [](const Plan& plan, std::string name, std::string formula, bool with_runtime) {
+        const CppOptions options{std::move(name), std::move(formula), with_runtime};
+        return text_and_manifest(emit_cpp(plan, options));
+      },
+      "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
+      "A C++ translation unit with a plain C interface, and its manifest as JSON.");
+  m.def(
+      "cpp_header", [](std::string name) { return cpp_header({std::move(name), "", true}); },
+      "name"_a = "syno_operator", "The C header of what emit_cpp defines.");
+  m.def("cpp_runtime", &cpp_runtime,
+        "What stands before the first operator where emit_cpp leaves it out.");
 }
 
 }  // namespace syno::bindings

@@ -23,6 +23,11 @@ void print_docstring(Printer& out, const Plan& plan, const std::string& formula,
   out.line();
   out.line("Returns " + plan.tensor_text(plan.output) + ". " + with_thousands(plan.cost.macs) +
            " MACs, " + with_thousands(plan.params) + " parameters.");
+  if (!plan.fold_stages.empty()) {
+    out.line();
+    out.line("Weights are combined first, in every call, so that gradients reach each of them:");
+    out.line(with_thousands(plan.fold_macs) + " MACs that do not depend on x.");
+  }
   if (!formula.empty()) {
     out.line();
     for (const std::string_view line : split_lines(formula)) out.line(escaped(line));

@@ -45,6 +45,12 @@ Index Index::axis(int axis) {
   return index;
 }
 
+Index Index::term(const Term& term) {
+  Index index;
+  index.add(term);
+  return index;
+}
+
 std::int64_t Index::coefficient(int axis) const {
   for (const Term& term : terms_) {
     if (term.kind == Kind::kAxis && term.axis == axis) return term.coefficient;

@@ -29,6 +29,7 @@ class Index {
   Index() = default;
   explicit Index(std::int64_t constant) : constant_(constant) {}
   static Index axis(int axis);
+  static Index term(const Term& term);
 
   std::int64_t constant() const { return constant_; }
   const std::vector<Term>& terms() const { return terms_; }

@@ -29,10 +29,11 @@ class Builder {
   Builder(const Plan& plan, StoreOrder order)
       : plan_(plan),
         order_(order),
-        producer_(plan.tensors.size(), -1),
+        producer_(plan.tensors.size(), nullptr),
         buffer_(plan.tensors.size(), -1) {
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      producer_[at(plan.stages[s].output)] = static_cast<int>(s);
+    for (const auto* stages : {&plan.fold_stages, &plan.stages}) {
+      for (const Stage& stage : *stages) producer_[at(stage.output)] = &stage;
+    }
   }
 
   LoopProgram run() {
@@ -42,8 +43,10 @@ class Builder {
           add_buffer(BufferKind::kWeight, plan_.tensor(weight).weight, weight));
       program_.buffers.back().from_weights = true;
     }
-    for (const Stage& stage : plan_.stages) {
-      if (!is_view(stage.kind)) compute(stage);
+    for (const auto* stages : {&plan_.fold_stages, &plan_.stages}) {
+      for (const Stage& stage : *stages) {
+        if (!is_view(stage.kind)) compute(stage);
+      }
     }
     finish();
     program_.batched = is_batched();
@@ -72,7 +75,7 @@ class Builder {
 
   Access read(int tensor, std::vector<Index> index, Indices& indices, std::int64_t& scale) const {
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = plan_.stages[at(producer_[at(tensor)])];
+      const Stage& stage = *producer_[at(tensor)];
       index = through(stage, index, indices);
       if (stage.kind == StageKind::kScale) scale = checked_multiply(scale, stage.amount, "a scale");
       tensor = stage.input;
@@ -188,7 +191,7 @@ class Builder {
     std::vector<const Stage*> views;
     int tensor = plan_.output;
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = plan_.stages[at(producer_[at(tensor)])];
+      const Stage& stage = *producer_[at(tensor)];
       const bool one_to_one = stage.kind == StageKind::kPermute ||
                               stage.kind == StageKind::kSplit || stage.kind == StageKind::kMerge ||
                               stage.kind == StageKind::kRoll || stage.kind == StageKind::kScale;
@@ -271,8 +274,8 @@ class Builder {
   const Plan& plan_;
   StoreOrder order_;
   LoopProgram program_;
-  /// By tensor: the stage that made it, and where it is stored; -1 for views.
-  std::vector<int> producer_;
+  /// By tensor: the stage that made it, null for input and weights; and where it is stored, -1 for views.
+  std::vector<const Stage*> producer_;
   std::vector<int> buffer_;
   int values_ = 0;
 };
