@@ -221,16 +221,19 @@ std::string TritonKernel::address(const Access& access, const Side& side) const 
 
 std::string TritonKernel::load(Printer& out, const Access& access, const Side& side) const {
   const std::string name = program_.buffer(access.buffer).name();
-  std::string inside = "(" + side.flat + " < " + side.bound + ")";
+  std::string inside = side.flat + " < " + side.bound;
   if (side.with_terms)
-    inside += " & (term < " + std::to_string(extent(roles_.terms)) + ")" + side.view;
+    inside = "(" + inside + ") & (term < " + std::to_string(extent(roles_.terms)) + ")" + side.view;
   out.line(name + "_in = " + inside);
   const std::vector<std::string> names = axis_names(nest_);
   const Indices indices(nest_.extents());
   for (const Condition& condition : access.conditions) {
     const Range known = indices.range(condition.index);
-    const std::string index =
-        spread(condition.index, nest_.extents(), names, roles_.terms, side.view);
+    std::string index = spread(condition.index, nest_.extents(), names, roles_.terms, side.view);
+    // Of a group alone: a number, which must become a tile.
+    if (!depends_on_any(condition.index, side.axes) &&
+        !depends_on_any(condition.index, roles_.terms))
+      index += " + 0*" + side.flat;
     if (known.least < 0) out.line(name + "_in &= 0 <= " + index);
     if (known.most >= condition.extent)
       out.line(name + "_in &= " + index + " < " + std::to_string(condition.extent));
