@@ -23,5 +23,8 @@ else
   say "no Clang here: the fuzzers are skipped"
 fi
 tools/install_check.sh
+say "the extras tvm and triton (1.4 GB the first time)"
+python tools/requirements.py tvm triton \
+  | python -m pip --disable-pip-version-check install -qq -c constraints.txt -r /dev/stdin
 say "Python tests, the slow ones too"
 exec python -m pytest -m "slow or not slow" "$@"

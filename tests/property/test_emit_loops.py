@@ -60,7 +60,7 @@ def test_zoo_with_even_and_wide_windows(name):
 MUTATIONS = [
     ("tvm", "conv2d", r"h \+ k - 1", "h + k - 2"),
     ("tvm", "conv2d", r"w \+ l - 1 < 7", "w + l - 1 < 8"),
-    ("tvm", "conv2d", r"0 <= h \+ k - 1", "1 <= h + k - 1"),
+    ("tvm", "conv2d", r"h \+ k - 1 >= 0", "h + k - 1 >= 1"),
     ("tvm", "conv2d", r"w0\[c, i, k, l\]", "w0[c, i, l, k]"),
     ("tvm", "conv2d", r"\(0, 4\), \"i\"", '(0, 3), "i"'),
     ("tvm", "shift-conv", r"\+ 1, 5\)", "+ 4, 5)"),

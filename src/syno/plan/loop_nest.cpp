@@ -29,10 +29,13 @@ class Builder {
   Builder(const Plan& plan, StoreOrder order)
       : plan_(plan),
         order_(order),
-        producer_(plan.tensors.size(), nullptr),
+        producer_(plan.tensors.size(), -1),
         buffer_(plan.tensors.size(), -1) {
     for (const auto* stages : {&plan.fold_stages, &plan.stages}) {
-      for (const Stage& stage : *stages) producer_[at(stage.output)] = &stage;
+      for (const Stage& stage : *stages) {
+        producer_[at(stage.output)] = static_cast<int>(stages_.size());
+        stages_.push_back(&stage);
+      }
     }
   }
 
@@ -43,10 +46,8 @@ class Builder {
           add_buffer(BufferKind::kWeight, plan_.tensor(weight).weight, weight));
       program_.buffers.back().from_weights = true;
     }
-    for (const auto* stages : {&plan_.fold_stages, &plan_.stages}) {
-      for (const Stage& stage : *stages) {
-        if (!is_view(stage.kind)) compute(stage);
-      }
+    for (const Stage* stage : stages_) {
+      if (!is_view(stage->kind)) compute(*stage);
     }
     finish();
     program_.batched = is_batched();
@@ -75,7 +76,7 @@ class Builder {
 
   Access read(int tensor, std::vector<Index> index, Indices& indices, std::int64_t& scale) const {
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = *producer_[at(tensor)];
+      const Stage& stage = *stages_[at(producer_[at(tensor)])];
       index = through(stage, index, indices);
       if (stage.kind == StageKind::kScale) scale = checked_multiply(scale, stage.amount, "a scale");
       tensor = stage.input;
@@ -191,7 +192,7 @@ class Builder {
     std::vector<const Stage*> views;
     int tensor = plan_.output;
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = *producer_[at(tensor)];
+      const Stage& stage = *stages_[at(producer_[at(tensor)])];
       const bool one_to_one = stage.kind == StageKind::kPermute ||
                               stage.kind == StageKind::kSplit || stage.kind == StageKind::kMerge ||
                               stage.kind == StageKind::kRoll || stage.kind == StageKind::kScale;
@@ -274,8 +275,10 @@ class Builder {
   const Plan& plan_;
   StoreOrder order_;
   LoopProgram program_;
-  /// By tensor: the stage that made it, null for input and weights; and where it is stored, -1 for views.
-  std::vector<const Stage*> producer_;
+  /// Those on weights alone, then those on the data.
+  std::vector<const Stage*> stages_;
+  /// By tensor: the stage that made it, and where it is stored; -1 for views.
+  std::vector<int> producer_;
   std::vector<int> buffer_;
   int values_ = 0;
 };

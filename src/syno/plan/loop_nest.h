@@ -82,7 +82,6 @@ enum class StoreOrder : std::uint8_t {
   kByAxes,  ///< indices of a store are axes, each once; views behind a nest become a copy. For languages without scatter.
 };
 
-/// The nests of fold stages, on weights alone, come first.
 LoopProgram loop_program(const Plan& plan, StoreOrder order = StoreOrder::kThroughViews);
 
 }  // namespace syno

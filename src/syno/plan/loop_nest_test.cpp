@@ -77,22 +77,21 @@ void expect_computes(const Operator& op, const Values& values, std::uint64_t see
   std::vector<Exact> weights;
   for (const auto& shape : shapes.weights) weights.push_back(random_integers(shape, ++seed));
   const Exact expected = interpret(op, values, x, weights);
-  const Plan lowered = plan(op, values);
-  const Plan folded = plans(op, values, {.limit = 1, .fold_weights = true}).front();
-  const auto expect_equal = [&](const Plan& of, const LoopProgram& program) {
-    EXPECT_EQ(run(program, x, weights).data, expected.data)
-        << op.text() << of.text() << program.text();
-  };
-  expect_equal(lowered, loop_program(lowered));
-  const LoopProgram by_axes = loop_program(lowered, StoreOrder::kByAxes);
-  expect_equal(lowered, by_axes);
+  for (const bool fold : {false, true}) {
+    for (const Plan& lowered : plans(op, values, {3, fold})) {
+      const LoopProgram program = loop_program(lowered);
+      EXPECT_EQ(run(program, x, weights).data, expected.data)
+          << op.text() << lowered.text() << program.text();
+    }
+  }
+  const LoopProgram by_axes = loop_program(plan(op, values), StoreOrder::kByAxes);
+  EXPECT_EQ(run(by_axes, x, weights).data, expected.data) << op.text() << by_axes.text();
   for (const LoopNest& nest : by_axes.nests) {
     for (const Index& index : nest.store.index) {
       EXPECT_TRUE(index.terms().size() == 1 && index.is_affine() && index.constant() == 0)
           << by_axes.text();
     }
   }
-  if (!folded.fold_stages.empty()) expect_equal(folded, loop_program(folded));
 }
 
 TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {

@@ -47,9 +47,9 @@ def y_kernel(
         k = term // 3 % 3
         l = term % 3
         x_in = (position < batch * 210) & (term < 36)
-        x_in &= 0 <= h + k - 1
+        x_in &= h + k - 1 >= 0
         x_in &= h + k - 1 < 5
-        x_in &= 0 <= w + l - 1
+        x_in &= w + l - 1 >= 0
         x_in &= w + l - 1 < 7
         x_at = 140*image + 7*h + w + 35*i + 7*k + l - 8
         factor0 = tl.load(x + x_at, x_in, 0.0).to(tl.float32)

@@ -99,9 +99,9 @@ def y_kernel(
         l = term // 2 % 3
         g = term % 2
         t0_in = (column < batch * 25) & (term < 54)[:, None]
-        t0_in &= 0 <= (h - 1) + l[:, None]
+        t0_in &= (h - 1) + l[:, None] >= 0
         t0_in &= (h - 1) + l[:, None] < 5
-        t0_in &= 0 <= (i - 1) + k[:, None]
+        t0_in &= (i - 1) + k[:, None] >= 0
         t0_in &= (i - 1) + k[:, None] < 5
         t0_at = 450*image + (90*h + 18*i - 108) + (6*o + 20*k + 90*l + g)[:, None]
         w0_in = (row < 12) & (term < 54)[None, :]

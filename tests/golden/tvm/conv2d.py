@@ -21,9 +21,9 @@ def prim_func(batch=2):
         k = te.reduce_axis((0, 3), "k")
         l = te.reduce_axis((0, 3), "l")
         inside = tirx.all(
-            0 <= h + k - 1,
+            h + k - 1 >= 0,
             h + k - 1 < 5,
-            0 <= w + l - 1,
+            w + l - 1 >= 0,
             w + l - 1 < 7,
         )
         first = x[n, i, h + k - 1, w + l - 1]

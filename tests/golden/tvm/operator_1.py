@@ -29,9 +29,9 @@ def prim_func(batch=1):
         l = te.reduce_axis((0, 3), "l")
         g = te.reduce_axis((0, 2), "g")
         inside = tirx.all(
-            0 <= h + l - 1,
+            h + l - 1 >= 0,
             h + l - 1 < 5,
-            0 <= i + k - 1,
+            i + k - 1 >= 0,
             i + k - 1 < 5,
         )
         first = t0[n, h + l - 1, i + k - 1, o, k, g]

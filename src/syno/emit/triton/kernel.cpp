@@ -234,7 +234,7 @@ std::string TritonKernel::load(Printer& out, const Access& access, const Side& s
     if (!depends_on_any(condition.index, side.axes) &&
         !depends_on_any(condition.index, roles_.terms))
       index += " + 0*" + side.flat;
-    if (known.least < 0) out.line(name + "_in &= 0 <= " + index);
+    if (known.least < 0) out.line(name + "_in &= " + index + " >= 0");
     if (known.most >= condition.extent)
       out.line(name + "_in &= " + index + " < " + std::to_string(condition.extent));
   }

@@ -53,9 +53,9 @@ def y_kernel(
         k = term // 3 % 3
         l = term % 3
         x_in = (column < batch * 35) & (term < 72)[:, None]
-        x_in &= 0 <= (h - 1) + k[:, None]
+        x_in &= (h - 1) + k[:, None] >= 0
         x_in &= (h - 1) + k[:, None] < 5
-        x_in &= 0 <= (w - 1) + l[:, None]
+        x_in &= (w - 1) + l[:, None] >= 0
         x_in &= (w - 1) + l[:, None] < 7
         x_at = 280*image + (7*h + w - 8) + (35*i + 7*k + l)[:, None]
         w0_in = (row < 16) & (term < 72)[None, :]

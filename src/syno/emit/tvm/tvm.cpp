@@ -183,7 +183,7 @@ class Emitter {
     const std::string index = index_text(condition.index, nest.axes, names);
     const bool below = known.least < 0;
     const bool above = known.most >= condition.extent;
-    if (below || !above) out_.line("0 <= " + index + ",");
+    if (below || !above) out_.line(index + " >= 0,");
     if (above) out_.line(index + " < " + std::to_string(condition.extent) + ",");
   }
 
