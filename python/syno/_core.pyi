@@ -302,12 +302,33 @@ class Plan:
     def params(self) -> int: ...
 
     @property
+    def bytes_moved(self) -> int:
+        """Bytes read and written by all stages, in float32; views move none."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """
+        The most bytes of tensors that are alive at once: input, weights and output included.
+        """
+
+    @property
+    def fold_macs(self) -> int:
+        """
+        MACs of the stages on weights alone, which `macs` does not count; 0 where none are folded.
+        """
+
+    def __str__(self) -> str: ...
+
+    @property
     def fan_in(self) -> list[int]:
         """Terms summed per element that each weight helps to make."""
 
     @property
     def exact(self) -> bool:
         """False when not every order of the steps was costed."""
+
+def plans(op: Operator, binding: Mapping[str, int], limit: int = 1, fold_weights: bool = False) -> list[Plan]:
+    """The cheapest plans, no two with the same stages, cheapest first."""
 
 def macs(op: Operator, binding: Mapping[str, int]) -> int:
     """Multiply-adds of the cheapest plan."""

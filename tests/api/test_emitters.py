@@ -102,6 +102,7 @@ class Rounding:
     dtypes = ("float32",)
     has_gradients = False
     any_batch = False
+    any_size = False
 
 
 def test_integers_stay_where_float32_is_exact():

@@ -74,6 +74,42 @@ def test_random_convolutions(start):
     assert sum("torch.stack" in source for source in sources) > 2
 
 
+@pytest.mark.parametrize("start", range(0, 120, CHUNK))
+def test_every_plan_of_random_operators(start):
+    several = 0
+    for seed in range(start, start + CHUNK):
+        case = random_case(seed)
+        sources = case.plan_sources(6)
+        assert sources[0] == case.source()
+        several += len(sources) > 1
+        for source in sources:
+            check(case, source)
+            if seed % 3 == 0:
+                check(case.with_sizes(N=3), source)
+    assert several > CHUNK / 3
+
+
+@pytest.mark.parametrize("start", range(0, 240, CHUNK))
+def test_folded_weights_of_random_operators(start):
+    folded = 0
+    for seed in range(start, start + CHUNK):
+        operator, binding = _core.random_operator(
+            seed, batch=seed % 3 == 0, min_weights=2, max_terms=3000
+        )
+        case = Case(operator.text, binding)
+        (source,) = case.plan_sources(1, fold_weights=True)
+        check(case, source)
+        folded += "Weights are combined first" in source
+    assert folded > CHUNK / 10
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_plan_of_the_zoo(name):
+    for fold_weights in (False, True):
+        for source in ZOO[name].plan_sources(8, fold_weights=fold_weights):
+            check(ZOO[name].with_sizes(N=3), source)
+
+
 def test_the_zoo_has_everything_the_emitter_must_do():
     assert {
         "conv2d",

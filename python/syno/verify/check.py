@@ -125,10 +125,15 @@ def build(
 def _with_batch(emitter: Emitter, case: Case) -> Case:
     """The case with 2 in place of a batch of 1, where code takes any size."""
     operator, binding = case
-    if not emitter.any_batch:
-        return case
-    ones = (name for name in batch_variables(operator) if binding[name] == 1)
+    ones = (name for name in free_sizes(emitter, operator) if binding[name] == 1)
     return Case(operator, binding | dict.fromkeys(ones, 2))
+
+
+def free_sizes(emitter: Emitter, operator: Operator) -> list[str]:
+    """The variables that code may be run with any size of."""
+    if emitter.any_size:
+        return batch_variables(operator)
+    return [operator.batch] if emitter.any_batch and operator.batch is not None else []
 
 
 def described(case: Case, seed: int, mismatch: Exception | str) -> str:

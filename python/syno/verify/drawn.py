@@ -10,7 +10,6 @@ from syno._errors import UserError
 from syno.emitters import Case
 from syno.operator import Operator
 from syno.verify.convolutions import random_convolution
-from syno.verify.points import batch_variables
 
 # Terms of all outputs together: what the interpreter runs through several times for each case.
 MAX_TERMS = 5000
@@ -85,13 +84,6 @@ def is_legal(operator: Operator, binding: dict[str, int], max_terms: int = MAX_T
         return False
     elements = max(_product(shape) for shape in (shapes.input, shapes.output, *shapes.weights))
     return operator.term_count(binding) <= max_terms and elements <= max_terms
-
-
-def other_batch(case: Case) -> Case | None:
-    """The case with another batch size, from 1 to 3; None for one without a batch."""
-    names = batch_variables(case.operator)
-    other = {name: case.binding[name] % 3 + 1 for name in names}
-    return Case(case.operator, case.binding | other) if names else None
 
 
 def _product(shape: list[int]) -> int:

@@ -17,8 +17,16 @@ from typing import Any
 from syno._errors import InternalError
 from syno.emitters import Case, Emitter, Function
 from syno.operator import Operator
-from syno.verify.check import Comparison, MismatchError, build, check_seed, described, usable
-from syno.verify.drawn import draw_case, other_batch
+from syno.verify.check import (
+    Comparison,
+    MismatchError,
+    build,
+    check_seed,
+    described,
+    free_sizes,
+    usable,
+)
+from syno.verify.drawn import draw_case
 from syno.verify.shrink import shrink
 from syno.verify.traits import TRAITS, traits
 
@@ -227,11 +235,10 @@ def _difference(
     """What differs, empty for nothing, and the largest error in float32."""
     if isinstance(function, MismatchError):
         return str(function), 0.0
-    other = other_batch(case) if emitter.any_batch else None
+    operator, binding = case
+    other = {name: binding[name] % 3 + 1 for name in free_sizes(emitter, operator)}
     largest = 0.0
-    for run in (case, other):
-        if run is None:
-            continue
+    for run in (case, Case(operator, binding | other))[: 2 if other else 1]:
         comparison = Comparison(emitter, run, seed)
         try:
             comparison.check(function)

@@ -94,20 +94,24 @@ PytorchLines::PytorchLines(const Plan& plan) : plan_(plan), values_(plan.tensors
     values_[static_cast<std::size_t>(weight)] = "self." + plan.tensor_name(weight);
   std::vector<bool> of_weight(plan.tensors.size(), false);
   for (const int weight : plan.weights) of_weight[static_cast<std::size_t>(weight)] = true;
-  for (const Stage& stage : plan.stages) {
-    // A stage on a weight alone is a view of it; its result has the weight's name as a local variable.
-    const auto input = static_cast<std::size_t>(stage.input);
-    if (!of_weight[input]) continue;
-    const std::string& name = values_[input];
-    values_[static_cast<std::size_t>(stage.output)] =
-        name.starts_with("self.") ? name.substr(5) : name;
-    of_weight[static_cast<std::size_t>(stage.output)] = true;
+  // The result of a stage on weights alone has the name of the first one as a local variable.
+  for (const std::vector<Stage>* stages : {&plan.fold_stages, &plan.stages}) {
+    for (const Stage& stage : *stages) {
+      const auto input = static_cast<std::size_t>(stage.input);
+      if (!of_weight[input]) continue;
+      const std::string& name = values_[input];
+      values_[static_cast<std::size_t>(stage.output)] =
+          name.starts_with("self.") ? name.substr(5) : name;
+      of_weight[static_cast<std::size_t>(stage.output)] = true;
+    }
   }
 }
 
 std::vector<Assignment> PytorchLines::assignments() const {
   std::vector<Assignment> all;
-  for (const Stage& stage : plan_.stages) {
+  std::vector<Stage> stages = plan_.fold_stages;
+  stages.insert(stages.end(), plan_.stages.begin(), plan_.stages.end());
+  for (const Stage& stage : stages) {
     std::vector<Assignment> lines;
     add_stage(stage, lines);
     lines.back().comment = plan_.tensor_text(stage.output);
