@@ -720,4 +720,15 @@ def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
     The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.
     """
 
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True) -> tuple[str, str]:
+    """
+    A C++ translation unit with a plain C interface, and its manifest as JSON.
+    """
+
+def cpp_header(name: str = 'syno_operator') -> str:
+    """The C header of what emit_cpp defines."""
+
+def cpp_runtime() -> str:
+    """What stands before the first operator where emit_cpp leaves it out."""
+
 __version__: str
