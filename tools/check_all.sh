@@ -22,6 +22,8 @@ if command -v clang++ >/dev/null; then
 else
   say "no Clang here: the fuzzers are skipped"
 fi
+say "emitted code against the interpreter on ten thousand random operators (a minute or two)"
+syno verify --random 10000 --seed 0 --emitters pytorch
 tools/install_check.sh
 say "the extras tvm and triton (1.4 GB the first time)"
 python tools/requirements.py tvm triton \

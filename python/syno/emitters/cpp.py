@@ -23,6 +23,7 @@ class Cpp:
     dtypes = ("float32",)
     has_gradients = False
     any_batch = True
+    any_size = False
 
     def available(self) -> str | None:
         """Not without a compiler."""
