@@ -11,30 +11,20 @@ import re
 import pytest
 
 from syno import emitters
+from syno.verify import random_check
 from syno.verify.check import Comparison, MismatchError, build
 
-from .loop_emitters import check, needs, random_case, with_sizes, zoo
+from .loop_emitters import check, needs, with_sizes, zoo
 
 ZOO = zoo()
 EMITTERS = [pytest.param(name, marks=needs(name)) for name in ("tvm", "triton")]
-# What `make check-all` asks of each emitter: the number of random operators, from seed 0.
-THOROUGH = [
-    pytest.param("tvm", 1000, marks=needs("tvm")),
-    pytest.param("triton", 500, marks=needs("triton")),
-]
-CHUNK = 50
 
 
 @pytest.mark.parametrize("name", EMITTERS)
 def test_random_operators(name):
-    check(name, [random_case(seed) for seed in range(CHUNK)])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), THOROUGH)
-def test_many_random_operators(name, count):
-    for start in range(CHUNK, count, CHUNK):
-        check(name, [random_case(seed) for seed in range(start, start + CHUNK)])
+    # `make check-all` asks for more: tools/check_all.sh.
+    result = random_check(50, 2_000_000, [name])
+    assert [f"{m.seed}: {m.smallest or m.failure}" for m in result.mismatches] == []
 
 
 @pytest.mark.parametrize("name", EMITTERS)

@@ -27,7 +27,8 @@ class Triton:
     name = "triton"
     dtypes = ("float32",)
     has_gradients = False
-    any_batch = False
+    any_batch = True
+    any_size = False
 
     def available(self) -> str | None:
         """None where the package triton is installed."""

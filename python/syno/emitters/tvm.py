@@ -21,7 +21,8 @@ class Tvm:
     name = "tvm"
     dtypes = ("float32",)
     has_gradients = False
-    any_batch = False
+    any_batch = True
+    any_size = False
 
     def available(self) -> str | None:
         """None where the package tvm is installed."""
@@ -39,17 +40,32 @@ class Tvm:
     ) -> Sequence[Function]:
         """One TVM module for many cases. WrongCodeError where shapes are not the operator's."""
         texts = [self.source(case) for case in cases] if sources is None else sources
-        functions = [_prim_func(case, text) for case, text in zip(cases, texts, strict=True)]
         built: list[Function] = []
-        for first in range(0, len(functions), _TOGETHER):
-            built += _compiled(cases[first:], functions[first : first + _TOGETHER])
+        for first in range(0, len(cases), _TOGETHER):
+            part = slice(first, first + _TOGETHER)
+            built += _compiled(cases[part], texts[part])
         return built
 
 
-def _prim_func(case: Case, source: str) -> Any:
-    namespace: dict[str, Any] = {}
-    exec(compile(source, "<emitted for tvm>", "exec"), namespace)
-    function = namespace["prim_func"]()
+def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
+    """One module with the functions of all cases; of one with a batch, also that for any batch."""
+    import tvm
+    from tvm import te
+
+    functions: dict[str, Any] = {}
+    for number, (case, source) in enumerate(zip(cases, sources, strict=True)):
+        namespace: dict[str, Any] = {}
+        exec(compile(source, "<emitted for tvm>", "exec"), namespace)
+        prim_func = namespace["prim_func"]
+        functions[f"f{number}"] = _checked(case, prim_func())
+        if case.operator.batch is not None:
+            functions[f"any{number}"] = prim_func(batch=te.var("batch", "int32"))
+    named = {name: f.with_attr("global_symbol", name) for name, f in functions.items()}
+    executable = tvm.compile(tvm.IRModule(named), target=tvm.target.Target({"kind": "llvm"}))
+    return [_Compiled(case, executable, number) for number, case in enumerate(cases)]
+
+
+def _checked(case: Case, function: Any) -> Any:
     shapes = case.operator.shapes(case.binding)
     expected = [tuple(shape) for shape in (shapes.input, *shapes.weights, shapes.output)]
     found = [tuple(int(extent) for extent in buffer.shape) for buffer in function.params]
@@ -58,32 +74,24 @@ def _prim_func(case: Case, source: str) -> Any:
     return function
 
 
-def _compiled(cases: Sequence[Case], functions: Sequence[Any]) -> list[Function]:
-    import tvm
-
-    names = [f"f{number}" for number in range(len(functions))]
-    named = zip(names, functions, strict=True)
-    module = tvm.IRModule({name: f.with_attr("global_symbol", name) for name, f in named})
-    executable = tvm.compile(module, target=tvm.target.Target({"kind": "llvm"}))
-    return [
-        _Compiled(executable[name], case.operator.shapes(case.binding).output)
-        for name, case in zip(names, cases, strict=False)
-    ]
-
-
 class _Compiled:
-    """A compiled function of x, the weights and y."""
+    """Compiled functions of x, the weights and y: for the case's batch, and for others."""
 
-    def __init__(self, function: Any, output: Sequence[int]) -> None:
-        self._function = function
-        self._output = tuple(output)
+    def __init__(self, case: Case, executable: Any, number: int) -> None:
+        self._output = case.operator.shapes(case.binding).output
+        self._own = executable[f"f{number}"]
+        batched = case.operator.batch is not None
+        self._any = executable[f"any{number}"] if batched else None
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
         import tvm
 
+        output, function = tuple(self._output), self._own
+        if self._any is not None and len(x) != output[0]:
+            output, function = (len(x), *output[1:]), self._any
         # What is not written shows.
-        y = tvm.runtime.tensor(np.full(self._output, np.nan, np.float32))
-        self._function(*(tvm.runtime.tensor(array) for array in (x, *weights)), y)
+        y = tvm.runtime.tensor(np.full(output, np.nan, np.float32))
+        function(*(tvm.runtime.tensor(array) for array in (x, *weights)), y)
         result: Array = y.numpy()
         return result
 
