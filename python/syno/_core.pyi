@@ -302,12 +302,33 @@ class Plan:
     def params(self) -> int: ...
 
     @property
+    def bytes_moved(self) -> int:
+        """Bytes read and written by all stages, in float32; views move none."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """
+        The most bytes of tensors that are alive at once: input, weights and output included.
+        """
+
+    @property
+    def fold_macs(self) -> int:
+        """
+        MACs of the stages on weights alone, which `macs` does not count; 0 where none are folded.
+        """
+
+    def __str__(self) -> str: ...
+
+    @property
     def fan_in(self) -> list[int]:
         """Terms summed per element that each weight helps to make."""
 
     @property
     def exact(self) -> bool:
         """False when not every order of the steps was costed."""
+
+def plans(op: Operator, binding: Mapping[str, int], limit: int = 1, fold_weights: bool = False) -> list[Plan]:
+    """The cheapest plans, no two with the same stages, cheapest first."""
 
 def macs(op: Operator, binding: Mapping[str, int]) -> int:
     """Multiply-adds of the cheapest plan."""
@@ -703,5 +724,16 @@ def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
     """
     The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.
     """
+
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True) -> tuple[str, str]:
+    """
+    A C++ translation unit with a plain C interface, and its manifest as JSON.
+    """
+
+def cpp_header(name: str = 'syno_operator') -> str:
+    """The C header of what emit_cpp defines."""
+
+def cpp_runtime() -> str:
+    """What stands before the first operator where emit_cpp leaves it out."""
 
 __version__: str

@@ -18,20 +18,23 @@ from syno._errors import InternalError
 _CLASS = "SynoOperator"
 
 
-def load_kernel(source: str) -> type[nn.Module]:
+def load_kernel(source: str, *, keep: bool = True) -> type[nn.Module]:
     """The class `SynoOperator` that `source` defines.
 
     The module it lives in is named by the content, so equal sources share one class, and
-    tracebacks show its lines.
+    tracebacks show its lines. keep=False makes a class for one use, which stays nowhere: checks
+    of thousands of operators would fill the memory.
     """
     name = f"syno_kernel_{source_hash(source)[:32]}"
-    module = sys.modules.get(name)
+    module = sys.modules.get(name) if keep else None
     if module is None:
         filename = f"<{name}>"
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         module = types.ModuleType(name)
         exec(compile(source, filename, "exec"), module.__dict__)
-        sys.modules[name] = module
+        if keep:
+            lines = source.splitlines(keepends=True)
+            linecache.cache[filename] = (len(source), None, lines, filename)
+            sys.modules[name] = module
     kernel = getattr(module, _CLASS, None)
     if not (isinstance(kernel, type) and issubclass(kernel, nn.Module)):
         raise InternalError(f"the emitted source defines no nn.Module named {_CLASS}:\n{source}")

@@ -308,13 +308,29 @@ class Operator:
         """The cheapest plan in readable lines: stages with shapes and multiply-adds."""
         return self._plan(binding).text
 
-    def source(self, binding: Binding | str) -> str:
+    def plans(
+        self, binding: Binding | str, limit: int = 10, *, fold_weights: bool = False
+    ) -> list[_core.Plan]:
+        """The cheapest plans, no two with the same stages; the first one is `plan`'s.
+
+        A plan prints as its stages; `macs`, `params`, `bytes_moved`, `peak_bytes` and `written`
+        are its costs. fold_weights: weights may be multiplied with each other before the data
+        comes, for inference; such MACs stand in `fold_macs`, apart.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise UserError(f"a limit of plans is a positive integer, got {limit!r}")
+        return _core.plans(self._core, self.complete(binding), limit, fold_weights)
+
+    def source(self, binding: Binding | str, *, fold_weights: bool = False) -> str:
         """PyTorch source of the class SynoOperator, an nn.Module without constructor arguments.
 
         It needs torch alone, and takes any size of the dimensions that are passed through.
-        UserError where a size is not a positive integer under the binding.
+        fold_weights: weights are multiplied with each other before x comes, where that takes fewer
+        multiply-adds; for inference. UserError where a size is not a positive integer under the
+        binding.
         """
-        source, _ = _core.emit_pytorch(self._plan(binding), self.formula())
+        plan = self.plans(binding, 1, fold_weights=True)[0] if fold_weights else self._plan(binding)
+        source, _ = _core.emit_pytorch(plan, self.formula())
         return source
 
     def kernel_pack(self, binding: Binding | str) -> KernelPack:

@@ -32,8 +32,25 @@ void bind_plan(nb::module_& m) {
                      return macs;
                    })
       .def_ro("params", &Plan::params)
+      .def_ro("bytes_moved", &Plan::bytes_moved,
+              "Bytes read and written by all stages, in float32; views move none.")
+      .def_ro(
+          "peak_bytes", &Plan::peak_bytes,
+          "The most bytes of tensors that are alive at once: input, weights and output included.")
+      .def_ro("fold_macs", &Plan::fold_macs,
+              "MACs of the stages on weights alone, which `macs` does not count; 0 where none are "
+              "folded.")
+      .def("__str__", &Plan::text)
       .def_ro("fan_in", &Plan::fan_in, "Terms summed per element that each weight helps to make.")
       .def_ro("exact", &Plan::exact, "False when not every order of the steps was costed.");
+  m.def(
+      "plans",
+      [](const Operator& op, const Bound& binding, std::size_t limit, bool fold_weights) {
+        return plans(op, resolve(op, binding), {.limit = limit, .fold_weights = fold_weights});
+      },
+      "op"_a, "binding"_a, "limit"_a = 1, "fold_weights"_a = false,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "The cheapest plans, no two with the same stages, cheapest first.");
   m.def(
       "macs",
       [](const Operator& op, const Bound& binding) { return macs(op, resolve(op, binding)); },

@@ -57,12 +57,12 @@ class SynoOperator(SynoOperator):
         ({"result": "y[:1]"}, r"y has shape .* instead of"),
         ({"result": "y.detach() + 0 * y"}, "the gradient of x"),
         ({"result": "y.half().to(y.dtype)"}, "in float32 is off by .* expected: .* got: "),
-        ({"result": "y.double()"}, "turns float32 into torch.float64"),
+        ({"result": "y.double()"}, "turns float32 into float64"),
         ({"result": "y * float('nan')"}, "differs"),
         ({"result": "[y]"}, "returns a list, not a tensor"),
-        ({"result": "y.nothing"}, "running the module fails: AttributeError"),
+        ({"result": "y.nothing"}, "running the code fails: AttributeError"),
         ({"init": "self.w0 = nn.Parameter(torch.zeros(5))"}, r"weights are \[\(5,\)\]"),
-        ({"init": "raise RuntimeError('no')"}, "building the module fails: RuntimeError: no"),
+        ({"init": "raise RuntimeError('no')"}, "building the code fails: RuntimeError: no"),
     ],
 )
 def test_wrong_code_fails_with_its_case(change, message):

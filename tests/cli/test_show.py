@@ -40,6 +40,30 @@ def test_show_prints_formula_drawing_text_and_cost(conv: str) -> None:
     assert " ".join(row.split()) == f"k=3 C_in=4 C_out=8 H=6 N=1 1 10.4 k 288 {weight}"
 
 
+def test_show_prints_the_cheapest_plans(conv: str) -> None:
+    result = run("show", conv, "--binding", SIZES, "--plans", "2")
+    assert result.exit_code == 0, result.output
+    plans = Operator.from_text(CONV).plans(SIZES, 2)
+    assert len(plans) == 2
+    for number, plan in enumerate(plans, 1):
+        assert f"Plan {number} of k=3, C_in=4" in result.stdout
+        for line in plan.text.splitlines():
+            assert f"  {line}\n" in result.stdout
+    shown = json.loads(run("show", conv, "--binding", SIZES, "--plans", "2", "--json").stdout)
+    (layer,) = shown["layers"]
+    assert [plan["stages"] for plan in layer["plans"]] == [plan.text for plan in plans]
+    assert [plan["bytes_moved"] for plan in layer["plans"]] == [p.bytes_moved for p in plans]
+
+
+def test_plans_are_of_one_layer(conv: str) -> None:
+    result = run("show", conv, "--plans", "2")
+    assert result.exit_code == 2
+    assert "a plan is of one layer: name one with --binding, such as --binding" in result.output
+    result = run("show", conv, "--binding", SIZES, "--fold-weights")
+    assert result.exit_code == 2
+    assert "--fold-weights is about plans: add --plans" in result.output
+
+
 def test_show_reads_from_a_pipe() -> None:
     result = run("show", "-", "--json", stdin=LINEAR)
     assert result.exit_code == 0, result.output

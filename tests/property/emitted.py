@@ -33,6 +33,11 @@ class Case:
         plan = _core.Plan(self.operator, self.binding)
         return _core.emit_pytorch(plan, formula)[0]
 
+    def plan_sources(self, limit: int, *, fold_weights: bool = False) -> list[str]:
+        """The module of each of the cheapest plans."""
+        plans = _core.plans(self.operator, self.binding, limit, fold_weights)
+        return [_core.emit_pytorch(plan)[0] for plan in plans]
+
     def with_sizes(self, **sizes: int) -> Case:
         return Case(self.text, dict(self.binding) | sizes)
 

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
             "the costs of an operator in a file, under sizes of one's own",
             "syno show op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28",
         ),
+        (
+            "the three cheapest ways to compute it",
+            "syno show op.txt --preset paper/resnet18 --plans 3 --binding C_in=64,C_out=64,H=28",
+        ),
         ("from a pipe", "syno sample --preset paper/resnet18 --text | syno show -"),
     ],
 )
 @click.argument("op")
 @options.operand_options
 @click.option("--binding", "bindings", multiple=True, metavar="SIZES", help="As C_in=64,H=28.")
+@click.option("--plans", type=click.IntRange(1, 1000), help="Print the cheapest plans, so many.")
+@click.option("--fold-weights", is_flag=True, help="Plans may multiply weights beforehand.")
 @click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
 @output.json_option
 def command(
@@ -35,6 +41,8 @@ def command(
     study: str | None,
     preset: str | None,
     bindings: tuple[str, ...],
+    plans: int | None,
+    fold_weights: bool,
     dot: bool,
     as_json: bool,
 ) -> None:
@@ -47,6 +55,10 @@ def command(
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     line = operand.command_line(f"show {op}", preset=preset, store=store, study=study)
     layers = _layers(operator, [operand.checked_sizes(operator, b, line) for b in bindings])
+    if fold_weights and plans is None:
+        raise UserError("--fold-weights is about plans: add --plans")
+    if plans is not None:
+        _add_plans(operator, layers, plans, fold_weights)
     if dot:
         click.echo(operator.dot())
     elif as_json:
@@ -89,6 +101,29 @@ def _layers(operator: Operator, given: list[dict[str, int]]) -> list[dict[str, A
     return layers
 
 
+def _add_plans(
+    operator: Operator, layers: list[dict[str, Any]], limit: int, fold_weights: bool
+) -> None:
+    """The cheapest plans of each layer that the operator fits."""
+    if not layers:
+        example = operand.example_sizes(operator)
+        named = f", such as --binding {example}" if example else ""
+        raise UserError(f"a plan is of one layer: name one with --binding{named}")
+    for layer in layers:
+        if "does_not_fit" in layer:
+            continue
+        layer["plans"] = [
+            {
+                "macs": plan.macs,
+                "bytes_moved": plan.bytes_moved,
+                "peak_bytes": plan.peak_bytes,
+                "fold_macs": plan.fold_macs,
+                "stages": plan.text,
+            }
+            for plan in operator.plans(layer["binding"], limit, fold_weights=fold_weights)
+        ]
+
+
 def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     from syno.report import format as fmt
     from syno.report.tree import tree
@@ -112,6 +147,13 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     rows = [_row(layer) for layer in layers]
     kinds = [("layer", "fold"), ("times", "right"), ("MACs", "right"), ("params", "right")]
     screen.print(output.table([*kinds, ("weights", "fold")], rows))
+    for layer in layers:
+        for number, plan in enumerate(layer.get("plans", []), 1):
+            sizes = ", ".join(f"{k}={v}" for k, v in layer["binding"].items())
+            screen.print(f"\n[bold]Plan {number}[/bold] of {sizes}", highlight=False)
+            screen.print(
+                output.indented(plan["stages"], 2), soft_wrap=True, markup=False, highlight=False
+            )
 
 
 def _row(layer: dict[str, Any]) -> list[str]:

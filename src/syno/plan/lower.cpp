@@ -26,8 +26,11 @@ int place_of(const Dims& dims, int dim) {
 // Dimensions of a plan are numbered as the coordinates of the graph: dim i is coordinate i.
 class Lowering {
  public:
-  explicit Lowering(const Network& network)
-      : network_(network), keys_(placement_keys(network)), done_(network.nothing_to_do()) {
+  Lowering(const Network& network, bool separate_weights)
+      : network_(network),
+        keys_(placement_keys(network)),
+        separate_(separate_weights),
+        done_(network.nothing_to_do()) {
     plan_.dims = name_dims(network);
     const auto& match = network.op().match();
     plan_.input = add_tensor({TensorKind::kInput, -1, Dims(match.begin(), match.end())});
@@ -44,14 +47,12 @@ class Lowering {
     for (const PlanMove& move : order.moves) {
       switch (move.kind) {
         case MoveKind::kView: view_data(move.step); break;
-        case MoveKind::kContract: contract(move.step, dims_of(move.reduces)); break;
+        case MoveKind::kContract: contract(move); break;
         case MoveKind::kSum: sum(dims_of(move.reduces)); break;
         case MoveKind::kScale: scale(dims_of(move.reduces)); break;
       }
-      done_ |= move.reduces;
+      done_ |= executed_by(move);
       if (move.kind == MoveKind::kView) views_.push_back(move.step);
-      if (move.kind == MoveKind::kView || move.kind == MoveKind::kContract)
-        done_ |= StepSet{1} << move.step;
     }
     finish();
     plan_.exact = order.exact;
@@ -61,6 +62,7 @@ class Lowering {
 
  private:
   int add_tensor(PlanTensor tensor) {
+    of_weights_alone_.push_back(tensor.kind == TensorKind::kWeight);
     plan_.tensors.push_back(std::move(tensor));
     return static_cast<int>(plan_.tensors.size()) - 1;
   }
@@ -93,6 +95,12 @@ class Lowering {
       default: break;
     }
     stage.output = add_tensor({TensorKind::kValue, -1, std::move(result)});
+    if (separate_ && of_weights_alone_[static_cast<std::size_t>(stage.input)]) {
+      plan_.fold_macs = checked_add(plan_.fold_macs, stage.cost.macs, "MACs");
+      of_weights_alone_[static_cast<std::size_t>(stage.output)] = true;
+      plan_.fold_stages.push_back(std::move(stage));
+      return plan_.fold_stages.back().output;
+    }
     plan_.cost.macs = checked_add(plan_.cost.macs, stage.cost.macs, "MACs");
     plan_.cost.written = checked_add(plan_.cost.written, stage.cost.written, "elements written");
     plan_.stages.push_back(std::move(stage));
@@ -245,10 +253,64 @@ class Lowering {
     return of;
   }
 
-  void contract(std::size_t s, const Dims& summed) {
-    const std::size_t w = network_.weight_of(s);
-    int weight = plan_.weights[w];
+  // The weight of a contraction after the views executed so far.
+  int viewed_weight(std::size_t s) {
+    int weight = plan_.weights[network_.weight_of(s)];
     for (const std::size_t done_view : views_) weight = view(weight, done_view);
+    return weight;
+  }
+
+  // The product of two weights, without the dimensions `summed`.
+  int multiply(int a, int b, const Dims& summed) {
+    Dims all = dims(a);
+    for (const int dim : dims(b)) {
+      if (!contains(all, dim)) all.push_back(dim);
+    }
+    Stage stage = stage_on(StageKind::kContract, a, -1);
+    stage.weight = b;
+    stage.summed = summed;
+    stage.cost.macs = elements(all, "MACs");
+    std::erase_if(all, [&](int dim) { return contains(summed, dim); });
+    return add_stage(std::move(stage), std::move(all));
+  }
+
+  // The weights of a move as one, multiplied and summed before the data comes.
+  int folded_weight(const PlanMove& move) {
+    std::vector<int> waiting{viewed_weight(move.step)};
+    for (std::size_t s = 0; s < network_.step_count(); ++s) {
+      if ((move.folded >> s & 1) != 0) waiting.push_back(viewed_weight(s));
+    }
+    Dims left = dims_of(move.offline);
+    // Sums those that no tensor from place `from` on has.
+    const auto take_summed = [&](const Dims& has, std::size_t from) {
+      Dims summed;
+      std::erase_if(left, [&](int dim) {
+        bool later = false;
+        for (std::size_t i = from; i < waiting.size(); ++i)
+          later = later || contains(dims(waiting[i]), dim);
+        if (later || !contains(has, dim)) return false;
+        summed.push_back(dim);
+        return true;
+      });
+      return summed;
+    };
+    int product = waiting[0];
+    for (std::size_t i = 1; i < waiting.size(); ++i) {
+      Dims all = dims(product);
+      const Dims& more = dims(waiting[i]);
+      all.insert(all.end(), more.begin(), more.end());
+      product = multiply(product, waiting[i], take_summed(all, i + 1));
+    }
+    if (const Dims summed = take_summed(dims(product), waiting.size()); !summed.empty())
+      product = sum_of(product, summed);
+    ensure(left.empty(), "lower: a sum of weights is left over");
+    return product;
+  }
+
+  void contract(const PlanMove& move) {
+    const Dims summed = dims_of(move.reduces);
+    const std::size_t w = network_.weight_of(move.step);
+    const int weight = folded_weight(move);
     const Dims held = dims(weight);
 
     // Windows that this stage sums may be taken inside of it; at most two, as libraries have it.
@@ -263,7 +325,9 @@ class Lowering {
       windows.push_back({unfold.out[0], unfold.in[0], unfold.in[1], before, size - 1 - before});
       return false;
     });
-    const auto convolution = match_convolution(plan_, dims(data_), held, summed, windows);
+    const auto convolution = move.windows_apart
+                                 ? std::nullopt
+                                 : match_convolution(plan_, dims(data_), held, summed, windows);
     if (convolution) {
       waiting_.clear();
     } else {
@@ -293,15 +357,19 @@ class Lowering {
     last_weight_ = static_cast<int>(w);
   }
 
+  int sum_of(int tensor, const Dims& summed) {
+    Stage stage = stage_on(StageKind::kSum, tensor, -1);
+    stage.summed = summed;
+    stage.cost.macs = elements(dims(tensor), "MACs");
+    Dims left;
+    std::copy_if(dims(tensor).begin(), dims(tensor).end(), std::back_inserter(left),
+                 [&](int dim) { return !contains(summed, dim); });
+    return add_stage(std::move(stage), std::move(left));
+  }
+
   void sum(const Dims& summed) {
     take_all_windows();
-    Stage stage = stage_on(StageKind::kSum, data_, -1);
-    stage.summed = summed;
-    stage.cost.macs = elements(dims(data_), "MACs");
-    Dims left;
-    std::copy_if(dims(data_).begin(), dims(data_).end(), std::back_inserter(left),
-                 [&](int dim) { return !contains(summed, dim); });
-    data_ = add_stage(std::move(stage), std::move(left));
+    data_ = sum_of(data_, summed);
     unassigned_ = checked_multiply(unassigned_, elements(summed, "fan-in"), "fan-in");
   }
 
@@ -339,6 +407,9 @@ class Lowering {
 
   const Network& network_;
   std::vector<std::vector<int>> keys_;
+  /// Whether stages on weights alone stand apart.
+  bool separate_;
+  std::vector<bool> of_weights_alone_;
   Plan plan_;
   StepSet done_ = 0;
   int data_ = -1;
@@ -352,8 +423,8 @@ class Lowering {
 
 }  // namespace
 
-Plan lower(const Network& network, const Order& order) {
-  return Lowering(network).run(order);
+Plan lower(const Network& network, const Order& order, bool separate_weights) {
+  return Lowering(network, separate_weights).run(order);
 }
 
 }  // namespace syno

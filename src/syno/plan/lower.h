@@ -7,7 +7,8 @@
 namespace syno {
 
 /// Stages for `order`. Windows of the data are taken as late as possible, and inside a convolution where a contraction
-/// sums them (convolution.h). All of Plan but `params` is filled in.
-Plan lower(const Network& network, const Order& order);
+/// sums them (convolution.h). All of Plan but `params`, bytes_moved and peak_bytes is filled in; with foldings in `order`,
+/// fan_in is not that of training. `separate_weights` puts stages on weights alone into fold_stages.
+Plan lower(const Network& network, const Order& order, bool separate_weights = false);
 
 }  // namespace syno

@@ -108,6 +108,12 @@ Cost operator+(const Cost& a, const Cost& b) {
   return {saturating_add(a.macs, b.macs), saturating_add(a.written, b.written)};
 }
 
+StepSet executed_by(const PlanMove& move) {
+  StepSet steps = move.reduces | move.folded | move.offline;
+  if (move.kind == MoveKind::kView || move.kind == MoveKind::kContract) steps |= bit(move.step);
+  return steps;
+}
+
 std::vector<PricedMove> moves_from(const Network& network, StepSet done,
                                    const CoordinateSet& data) {
   std::vector<PricedMove> moves;
@@ -152,9 +158,7 @@ Order cheapest_order(const Network& network) {
     for (const StepSet set : layer.order) {
       const Node node = layer.nodes.at(set);
       for (PricedMove& priced : moves_from(network, set, node.data)) {
-        StepSet next = set | priced.move.reduces;
-        if (priced.move.kind == MoveKind::kView || priced.move.kind == MoveKind::kContract)
-          next |= bit(priced.move.step);
+        const StepSet next = set | executed_by(priced.move);
         layers[static_cast<std::size_t>(std::popcount(next))].offer(
             next, {node.cost + priced.cost, priced.data, set, priced.move});
       }

@@ -38,6 +38,12 @@ struct PlanMove {
   std::size_t step = 0;
   /// The Reduce steps that are executed with it.
   StepSet reduces = 0;
+  /// Contractions that are multiplied into the weight of `step` beforehand, and the Reduces that this product sums by
+  /// itself; on weights alone, so both cost nothing when the operator runs (orders.h).
+  StepSet folded = 0;
+  StepSet offline = 0;
+  /// Whether windows that a convolution would take inside of it are taken before.
+  bool windows_apart = false;
 };
 
 struct Order {
@@ -53,6 +59,8 @@ struct PricedMove {
   Cost cost;
   CoordinateSet data;
 };
+/// The steps that a move executes.
+StepSet executed_by(const PlanMove& move);
 std::vector<PricedMove> moves_from(const Network& network, StepSet done, const CoordinateSet& data);
 
 /// The cheapest order; among equals the one found first, which depends on the operator's canonical form alone.

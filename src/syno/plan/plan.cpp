@@ -1,6 +1,12 @@
 #include "syno/plan/plan.h"
 
+#include <algorithm>
+#include <bit>
+#include <set>
+
 #include "syno/plan/lower.h"
+#include "syno/plan/memory.h"
+#include "syno/plan/orders.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
@@ -73,6 +79,29 @@ std::string action(const Plan& plan, const Stage& stage) {
   throw InternalError("plan text: not a stage");
 }
 
+std::string stages_text(const Plan& plan, const std::vector<Stage>& stages) {
+  std::string text;
+  for (const Stage& stage : stages) {
+    text += plan.tensor_name(stage.output) + " " + plan.tensor_text(stage.output) + " = " +
+            action(plan, stage);
+    if (stage.cost.macs > 0) text += "    " + with_thousands(stage.cost.macs) + " MACs";
+    text += "\n";
+  }
+  return text;
+}
+
+bool is_contraction(const Stage& stage) {
+  return stage.kind == StageKind::kContract || stage.kind == StageKind::kConvolution;
+}
+
+Plan completed(Plan plan, const Operator& op, const Values& values) {
+  plan.params = params(op, values);
+  const MemoryUse use = memory_use(plan);
+  plan.bytes_moved = use.bytes_moved;
+  plan.peak_bytes = use.peak_bytes;
+  return plan;
+}
+
 }  // namespace
 
 std::string_view stage_name(StageKind kind) {
@@ -121,24 +150,82 @@ std::string Plan::tensor_text(int index) const {
 std::string Plan::text() const {
   std::string text = "x " + tensor_text(input) + "\n";
   for (const int weight : weights) text += tensor_name(weight) + " " + tensor_text(weight) + "\n";
-  for (const Stage& stage : stages) {
-    text +=
-        tensor_name(stage.output) + " " + tensor_text(stage.output) + " = " + action(*this, stage);
-    if (stage.cost.macs > 0) text += "    " + with_thousands(stage.cost.macs) + " MACs";
-    text += "\n";
-  }
+  if (!fold_stages.empty()) text += "once, on weights alone:\n";
+  text += stages_text(*this, fold_stages);
+  if (!fold_stages.empty()) text += "for each x:\n";
+  text += stages_text(*this, stages);
   text += "total " + with_thousands(cost.macs) + " MACs, " + with_thousands(params) +
           " parameters, " + with_thousands(cost.written) + " elements written" +
           (exact ? "" : " (not every order was costed)") + "\n";
+  text += "      " + with_thousands(bytes_moved) + " bytes moved, at most " +
+          with_thousands(peak_bytes) + " alive\n";
   return text;
 }
 
 Plan plan(const Operator& op, const Values& values) {
   const Network network(op, values);
-  const Order order = cheapest_order(network);
-  Plan lowered = lower(network, order);
-  lowered.params = params(op, values);
-  return lowered;
+  return completed(lower(network, cheapest_order(network)), op, values);
+}
+
+std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOptions& options) {
+  constexpr std::size_t kMost = 1000;
+  if (options.limit < 1 || options.limit > kMost) {
+    throw Complaint("cannot list " + std::to_string(options.limit) + " plans")
+        .expected("a limit of 1 to " + std::to_string(kMost), std::to_string(options.limit))
+        .error();
+  }
+  const Network network(op, values);
+  const Order usual = cheapest_order(network);
+  const Plan trained = lower(network, usual);
+  std::vector<Plan> found;
+  std::set<std::string> known;
+  // What `order` becomes, and its variants with windows before convolutions.
+  const auto add = [&](Order order) {
+    const bool folds =
+        std::any_of(order.moves.begin(), order.moves.end(),
+                    [](const PlanMove& move) { return (move.folded | move.offline) != 0; });
+    const auto take = [&] {
+      Plan next = lower(network, order, folds);
+      next.fan_in = trained.fan_in;
+      if (found.size() < options.limit && known.insert(stages_text(next, next.stages)).second)
+        found.push_back(completed(std::move(next), op, values));
+    };
+    std::vector<std::size_t> convolutions;
+    // The i-th contraction of the order is the i-th of the stages.
+    const Plan inside = lower(network, order, folds);
+    std::size_t stage = 0;
+    for (std::size_t m = 0; m < order.moves.size(); ++m) {
+      if (order.moves[m].kind != MoveKind::kContract) continue;
+      while (!is_contraction(inside.stages[stage])) ++stage;
+      if (inside.stages[stage++].kind == StageKind::kConvolution) convolutions.push_back(m);
+    }
+    std::vector<std::size_t> masks(std::size_t{1} << std::min<std::size_t>(convolutions.size(), 8));
+    for (std::size_t mask = 0; mask < masks.size(); ++mask) masks[mask] = mask;
+    std::stable_sort(masks.begin(), masks.end(), [](std::size_t a, std::size_t b) {
+      return std::popcount(a) < std::popcount(b);
+    });
+    for (const std::size_t mask : masks) {
+      for (std::size_t i = 0; i < convolutions.size() && i < 8; ++i)
+        order.moves[convolutions[i]].windows_apart = (mask >> i & 1) != 0;
+      take();
+    }
+  };
+  // Different computations nearly always have different stages; where they do not, more of them are asked for.
+  for (std::size_t asked = options.limit;; asked *= 2) {
+    found.clear();
+    known.clear();
+    const std::vector<Order> orders =
+        cheapest_orders(network, {.limit = asked, .fold_weights = options.fold_weights});
+    const bool folding_pays =
+        options.fold_weights && !orders.empty() && orders.front().cost.macs < usual.cost.macs;
+    if (!folding_pays) add(usual);
+    const std::uint64_t usual_computation = computation(network, usual);
+    for (const Order& order : orders) {
+      if (!folding_pays && computation(network, order) == usual_computation) continue;
+      add(order);
+    }
+    if (found.size() == options.limit || orders.size() < asked || asked > 4 * kMost) return found;
+  }
 }
 
 std::int64_t macs(const Operator& op, const Values& values) {

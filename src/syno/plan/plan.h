@@ -2,7 +2,8 @@
 // that an emitter needs; no emitter looks back at the graph.
 //
 // MACs of a stage = outputs * reductions * max(1, inputs - 1), dense: masks are ignored. A stage that only sums counts
-// one a term, a view none. No weights are folded into each other: this is the plan that trains.
+// one a term, a view none. Unless PlanOptions::fold_weights asks for it, no weights are folded into each other: this is
+// the plan that trains.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +94,11 @@ struct Stage {
 struct Plan {
   std::vector<PlanDim> dims;
   std::vector<PlanTensor> tensors;
+  /// Of plans with fold_weights only, else empty: the stages on weights alone, in order, to be run once when the weights
+  /// are loaded and before `stages`. They are stages like the others; views and sums whose input is a weight or the
+  /// result of an earlier fold stage, and contractions of two such tensors (`input` and `weight`, both from weights).
+  /// Their MACs are in fold_macs, not in cost.
+  std::vector<Stage> fold_stages;
   std::vector<Stage> stages;
   int input = -1;
   /// The tensors of the weights, in canonical order.
@@ -103,6 +109,11 @@ struct Plan {
   std::vector<std::int64_t> fan_in;
   Cost cost;
   std::int64_t params = 0;
+  /// What `stages` move and hold (memory.h): bytes in float32.
+  std::int64_t bytes_moved = 0;
+  std::int64_t peak_bytes = 0;
+  /// MACs of fold_stages.
+  std::int64_t fold_macs = 0;
   /// False when the operator has so many steps that not every order was costed.
   bool exact = true;
 
@@ -121,6 +132,21 @@ struct Plan {
 /// The cheapest plan: least MACs, then least elements written. `values` are by index of op.variables().
 /// Throws UserError when a size is not a positive integer there, or a count overflows.
 Plan plan(const Operator& op, const Values& values);
+
+struct PlanOptions {
+  /// How many plans; at least 1.
+  std::size_t limit = 1;
+  /// Whether weights may be multiplied with each other, and summed, before the data comes: for inference, where they do
+  /// not change. Training keeps them apart.
+  bool fold_weights = false;
+};
+
+/// The cheapest plans, no two with the same stages; fewer than `limit` when there are no more. The first one is plan()'s, or
+/// with fold_weights the cheapest of those that fold, if any costs fewer MACs. The others follow by MACs, then by
+/// elements written when every window is a copy; plans that take windows before a convolution rather than inside of
+/// it stand right behind the one that does not.
+/// Throws UserError as plan() does, and when `limit` is not in 1..1000.
+std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOptions& options = {});
 
 /// The MACs of that plan, without building it.
 std::int64_t macs(const Operator& op, const Values& values);

@@ -131,7 +131,8 @@ TEST(Plan, TextNamesEveryStageWithShapeAndCost) {
             "t2 [n, g=2, o=3, j=5, i=5] = convolve t0, t1 at j, i+k-1, sum over d k    1,800 MACs\n"
             "t3 [n, g=2, o=3, H=5, i=5] = roll t2: j = (H+1) mod 5\n"
             "t4 [n, c=12, h=5, i=5] = convolve t3, w0 at h+l-1, i, sum over o l g    5,400 MACs\n"
-            "total 7,200 MACs, 288 parameters, 600 elements written\n");
+            "total 7,200 MACs, 288 parameters, 600 elements written\n"
+            "      5,552 bytes moved, at most 3,752 alive\n");
 }
 
 TEST(Plan, PassThroughDimensionsAreFree) {

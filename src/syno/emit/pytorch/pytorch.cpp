@@ -43,6 +43,11 @@ class Emitter {
     out_.line("Returns " + plan_.tensor_text(plan_.output) + ". " +
               with_thousands(plan_.cost.macs) + " MACs, " + with_thousands(plan_.params) +
               " parameters.");
+    if (!plan_.fold_stages.empty()) {
+      out_.line();
+      out_.line("Weights are combined first, in every call, so that gradients reach each of them:");
+      out_.line(with_thousands(plan_.fold_macs) + " MACs that do not depend on x.");
+    }
     if (!options_.formula.empty()) {
       out_.line();
       for (const std::string_view line : split_lines(options_.formula)) out_.line(escaped(line));

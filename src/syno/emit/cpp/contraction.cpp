@@ -1,0 +1,266 @@
+#include "syno/emit/cpp/contraction.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "syno/plan/loop_transform.h"
+#include "syno/support/error.h"
+
+namespace syno::cpp {
+namespace {
+
+// Below so many multiply-adds a column, loading the data costs more than multiplying it.
+constexpr std::int64_t kLeastRows = 4;
+constexpr std::int64_t kLanes = 16;
+// Panels and blocks of them, in floats.
+constexpr std::int64_t kSharedPanel = 64 * 1024;
+constexpr std::int64_t kBlockPanel = 128 * 1024;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+bool depends(const Access& access, int axis) {
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const Index& index) { return index.depends_on(axis); }) ||
+         std::any_of(access.conditions.begin(), access.conditions.end(),
+                     [&](const Condition& c) { return c.index.depends_on(axis); });
+}
+
+void visit(const Index& index, const std::function<void(const Index&)>& see) {
+  see(index);
+  for (const Index::Term& term : index.terms()) {
+    if (term.kind != Index::Kind::kAxis) visit(*term.of, see);
+  }
+}
+
+// The c for which the access might depend on place + c * tap alone.
+std::set<std::int64_t> slide_steps(const Access& access, int place, int tap) {
+  std::set<std::int64_t> steps;
+  const auto see = [&](const Index& index) {
+    const std::int64_t of_place = index.coefficient(place);
+    const std::int64_t of_tap = index.coefficient(tap);
+    if (of_place != 0 && of_tap % of_place == 0 && of_tap / of_place > 0)
+      steps.insert(of_tap / of_place);
+  };
+  for (const Index& index : access.index) visit(index, see);
+  for (const Condition& condition : access.conditions) visit(condition.index, see);
+  return steps;
+}
+
+class Matcher {
+ public:
+  Matcher(const LoopProgram& program, const LoopNest& nest) : program_(program) { c_.nest = nest; }
+
+  std::optional<Contraction> run() {
+    if (!find_operands()) return std::nullopt;
+    find_roles();
+    if (c_.row_count() < kLeastRows || c_.row_count() * c_.term_count() < 16) return std::nullopt;
+    choose_columns();
+    c_.in_place = is_in_place();
+    if (!c_.in_place) make_panel();
+    return std::move(c_);
+  }
+
+ private:
+  const LoopNest& nest() const { return c_.nest; }
+  const Access& data() const { return nest().operands[c_.data]; }
+  const Access& weight() const { return nest().operands[c_.weight]; }
+  std::int64_t extent(int axis) const { return nest().axes[at(axis)].extent; }
+
+  bool find_operands() {
+    if (nest().operands.size() != 2) return false;
+    const auto from_weights = [&](std::size_t o) {
+      return program_.buffer(nest().operands[o].buffer).from_weights;
+    };
+    if (from_weights(0) == from_weights(1)) return false;
+    c_.data = from_weights(0) ? 1 : 0;
+    c_.weight = 1 - c_.data;
+    return true;
+  }
+
+  void find_roles() {
+    for (std::size_t a = 0; a < nest().axes.size(); ++a) {
+      const int axis = static_cast<int>(a);
+      const bool in_data = depends(data(), axis);
+      const bool in_weight = depends(weight(), axis);
+      if (a >= nest().outputs) {
+        c_.terms.push_back(axis);
+      } else if (in_weight) {
+        (in_data ? c_.groups : c_.rows).push_back(axis);
+      } else {
+        c_.slices.push_back(axis);
+      }
+    }
+  }
+
+  // Moves axes of the data from `slices` to `columns`: those that are stored side by side, innermost first.
+  void choose_columns() {
+    const Index stored = flat_address(program_, nest(), nest().store);
+    std::int64_t next = 1;
+    bool found = true;
+    while (found) {
+      found = false;
+      for (std::size_t s = 0; s < c_.slices.size(); ++s) {
+        const int axis = c_.slices[s];
+        if (stored.coefficient(axis) != next || !only_affine(stored, axis)) continue;
+        c_.columns.insert(c_.columns.begin(), axis);
+        c_.slices.erase(c_.slices.begin() + static_cast<std::ptrdiff_t>(s));
+        next *= extent(axis);
+        found = true;
+        break;
+      }
+    }
+    if (!c_.columns.empty() || c_.slices.empty()) return;
+    // Results of neighbouring columns lie apart: the longest axis.
+    const auto longest = std::max_element(c_.slices.begin(), c_.slices.end(),
+                                          [&](int a, int b) { return extent(a) < extent(b); });
+    c_.columns.push_back(*longest);
+    c_.slices.erase(longest);
+  }
+
+  static bool only_affine(const Index& index, int axis) {
+    return std::none_of(index.terms().begin(), index.terms().end(), [&](const Index::Term& term) {
+      return term.kind != Index::Kind::kAxis && term.of->depends_on(axis);
+    });
+  }
+
+  bool is_in_place() {
+    if (!data().conditions.empty() || c_.columns.size() > 1) return false;
+    const Index address = flat_address(program_, nest(), data());
+    if (!address.is_affine()) return false;
+    if (c_.columns.empty()) return true;
+    const int column = c_.columns[0];
+    c_.point = address.coefficient(column);
+    const bool side_by_side = flat_address(program_, nest(), nest().store).coefficient(column) == 1;
+    // Vectors over columns must not read behind the input; values have room behind them.
+    const bool ends_well = extent(column) % kLanes == 0 || extent(column) >= 3 * kLanes ||
+                           program_.buffer(data().buffer).kind == BufferKind::kValue;
+    if (!side_by_side || (c_.point == 1 && ends_well)) return true;
+    c_.point = 1;
+    return false;
+  }
+
+  // --- the panel --------------------------------------------------------------------------------------------------
+
+  void make_panel() {
+    c_.block_rows = c_.columns.empty() ? 1 : extent(c_.columns[0]);
+    Access read = data();
+    std::vector<std::int64_t> extents = nest().extents();
+    if (!c_.columns.empty()) find_taps(read, extents);
+    choose_block(extents);
+    build_fill(read, extents);
+  }
+
+  // Slides: a summed axis on which the data depends through u = h + c*a alone, h the outermost column axis.
+  void find_taps(Access& read, std::vector<std::int64_t>& extents) {
+    const int place = c_.columns[0];
+    for (std::size_t t = 0; t < c_.terms.size();) {
+      const int tap = c_.terms[t];
+      bool slides = false;
+      for (const std::int64_t step : slide_steps(read, place, tap)) {
+        std::vector<std::int64_t> wider = extents;
+        wider[at(place)] += step * (extents[at(tap)] - 1);
+        std::vector<Index> values;
+        for (std::size_t a = 0; a < extents.size(); ++a)
+          values.push_back(Index::axis(static_cast<int>(a)));
+        values[at(place)] = values[at(place)] - Index::axis(tap) * step;
+        Access slid = substituted(read, wider, values);
+        if (depends(slid, tap)) continue;
+        read = std::move(slid);
+        extents = std::move(wider);
+        c_.taps.push_back(tap);
+        c_.tap_steps.push_back(step);
+        slides = true;
+        break;
+      }
+      if (slides) {
+        c_.terms.erase(c_.terms.begin() + static_cast<std::ptrdiff_t>(t));
+      } else {
+        ++t;
+      }
+    }
+  }
+
+  void choose_block(const std::vector<std::int64_t>& extents) {
+    if (c_.columns.empty()) return;
+    const std::int64_t rows = extent(c_.columns[0]);
+    const std::int64_t halo = extents[at(c_.columns[0])] - rows;
+    const std::int64_t row_elements = c_.width() * c_.term_count();
+    const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
+    const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
+    const bool side_by_side =
+        flat_address(program_, nest(), nest().store).coefficient(c_.columns.back()) == 1;
+    if (whole <= kSharedPanel || weights > whole || !side_by_side) return;
+    for (std::int64_t size = rows; size >= 1; --size) {
+      if (rows % size != 0) continue;
+      c_.block_rows = size;
+      if ((size + halo) * row_elements <= kBlockPanel ||
+          size <= 4 * std::max<std::int64_t>(halo, 1))
+        break;
+    }
+    c_.blocks = rows / c_.block_rows;
+    c_.private_panel = c_.blocks * c_.slice_count() > 1;
+    if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  void build_fill(const Access& read, const std::vector<std::int64_t>& extents) {
+    LoopNest& fill = c_.fill;
+    // The old axes in terms of the panel's. Summed axes and rows that the data does not know stay zero.
+    std::vector<Index> values(nest().axes.size());
+    const auto add = [&](const std::string& name, std::int64_t size) {
+      fill.axes.push_back({name, size, false});
+      c_.panel_shape.push_back(size);
+      return Index::axis(static_cast<int>(fill.axes.size()) - 1);
+    };
+    Index block;
+    if (c_.blocks > 1) block = add("block", c_.blocks);
+    for (const auto* axes : {&c_.groups, &c_.slices, &c_.terms}) {
+      for (const int axis : *axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
+    }
+    for (std::size_t c = 0; c < c_.columns.size(); ++c) {
+      const int axis = c_.columns[c];
+      const std::string& name = nest().axes[at(axis)].name;
+      if (c > 0) {
+        values[at(axis)] = add(name, extent(axis));
+        continue;
+      }
+      const std::int64_t halo = extents[at(axis)] - extent(axis);
+      values[at(axis)] = add(name, c_.block_rows + halo) + block * c_.block_rows;
+    }
+    fill.outputs = fill.axes.size();
+    for (std::size_t a = 0; a < fill.outputs; ++a)
+      fill.store.index.push_back(Index::axis(static_cast<int>(a)));
+    fill.operands.push_back(substituted(read, fill.extents(), values));
+  }
+
+  const LoopProgram& program_;
+  Contraction c_;
+};
+
+}  // namespace
+
+std::int64_t Contraction::product(const std::vector<int>& axes) const {
+  std::int64_t result = 1;
+  for (const int axis : axes) result *= nest.axes[at(axis)].extent;
+  return result;
+}
+
+std::int64_t Contraction::width() const {
+  std::int64_t result = 1;
+  for (std::size_t c = 1; c < columns.size(); ++c) result *= nest.axes[at(columns[c])].extent;
+  return result;
+}
+
+std::int64_t Contraction::block_elements() const {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : panel_shape) elements *= size;
+  return elements / (blocks * slice_count());
+}
+
+std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest) {
+  return Matcher(program, nest).run();
+}
+
+}  // namespace syno::cpp

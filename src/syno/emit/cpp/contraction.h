@@ -1,0 +1,65 @@
+// How the C++ emitter runs a contraction of data with a weight: as a matrix product of packed weights and data whose
+// columns lie side by side, after kernels that are known to be fast.
+//
+//   groups   axes of the result that data and weight have      a product each
+//   rows     axes of the result that the weight alone has      in the packed weight
+//   columns  axes of the result that the data alone has        side by side, without a gap
+//   slices   the other axes of the data alone                  a product each, with the same weight
+//   terms    summed axes                                       places in the data
+//   taps     summed axes that slide over the outermost column axis (u = h + c*a): an offset, no copy
+//
+// Data that already lies like this is read in place. Otherwise it is copied into a panel with everything that is
+// expensive taken care of: masks become zeros, rotations and quotients choose what is copied. A cheap producer of the
+// data is computed right there.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "syno/plan/loop_nest.h"
+
+namespace syno::cpp {
+
+struct Contraction {
+  /// Merged, without the batch; operand `data` and operand `weight`.
+  LoopNest nest;
+  std::size_t data = 0;
+  std::size_t weight = 1;
+
+  std::vector<int> groups;
+  std::vector<int> slices;
+  std::vector<int> rows;
+  std::vector<int> columns;
+  std::vector<int> terms;
+  std::vector<int> taps;
+  /// By tap axis: c.
+  std::vector<std::int64_t> tap_steps;
+  bool in_place = false;
+  /// Data between neighbouring columns; 1 in a panel.
+  std::int64_t point = 1;
+  /// Rows of a block: extents of the outermost column axis, which they divide.
+  std::int64_t block_rows = 1;
+  std::int64_t blocks = 1;
+  /// Every thread fills a panel of its own, block by block; otherwise all fill one together.
+  bool private_panel = false;
+  /// The panel's contents: axes block, groups, slices, terms, u, other columns, as far as they are there. It stores
+  /// to an imaginary buffer of that shape.
+  LoopNest fill;
+  std::vector<std::int64_t> panel_shape;
+
+  std::int64_t product(const std::vector<int>& axes) const;
+  std::int64_t row_count() const { return product(rows); }
+  std::int64_t column_count() const { return product(columns); }
+  std::int64_t term_count() const { return product(terms); }
+  std::int64_t tap_count() const { return product(taps); }
+  std::int64_t slice_count() const { return product(groups) * product(slices); }
+  /// Elements of a column without the outermost column axis.
+  std::int64_t width() const;
+  /// Elements of the panel of one block of one group and slice.
+  std::int64_t block_elements() const;
+};
+
+/// Nothing when the nest is no contraction of data and a weight, or too thin for a matrix product.
+std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest);
+
+}  // namespace syno::cpp

@@ -1,0 +1,335 @@
+#include "syno/emit/cpp/runtime.h"
+
+namespace syno::cpp {
+
+std::string_view runtime_text() {
+  return R"source(#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+// --- vectors -------------------------------------------------------------------------------------
+
+#if defined(__AVX512F__)
+constexpr long kLanes = 16, kRegisters = 32;
+#elif defined(__AVX__)
+constexpr long kLanes = 8, kRegisters = 16;
+#elif defined(__aarch64__)
+constexpr long kLanes = 4, kRegisters = 32;
+#else
+constexpr long kLanes = 4, kRegisters = 16;
+#endif
+typedef float Vector __attribute__((vector_size(sizeof(float) * kLanes)));
+
+inline Vector load(const float* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+inline void store(float* to, Vector v) { std::memcpy(to, &v, sizeof v); }
+inline Vector splat(float value) { return value - Vector{}; }
+
+// Stops the compiler from loading it again for each use.
+#if defined(__x86_64__)
+#define SYNO_HOLD(v) __asm__("" : "+v"(v))
+#elif defined(__aarch64__)
+#define SYNO_HOLD(v) __asm__("" : "+w"(v))
+#else
+#define SYNO_HOLD(v)
+#endif
+
+inline long least(long a, long b) { return a < b ? a : b; }
+inline long most(long a, long b) { return a > b ? a : b; }
+constexpr long ceil_divide(long a, long b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+
+// Lanes [first, last) from memory, which is not touched outside of them; zeros elsewhere.
+inline Vector load_part(const float* from, long first, long last) {
+  first = most(first, 0);
+  last = least(last, kLanes);
+  if (last <= first) return Vector{};
+#if defined(__AVX512F__)
+  const unsigned mask = (0xffffu >> (kLanes - (last - first))) << first;
+  return (Vector)_mm512_maskz_loadu_ps((__mmask16)mask, from);
+#elif defined(__AVX2__)
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i mask = _mm256_and_si256(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32((int)first - 1)),
+                                        _mm256_cmpgt_epi32(_mm256_set1_epi32((int)last), lane));
+  return (Vector)_mm256_maskload_ps(from, mask);
+#else
+  float lanes[kLanes] = {};
+  for (long i = first; i < last; ++i) lanes[i] = from[i];
+  return load(lanes);
+#endif
+}
+inline void store_part(float* to, Vector v, long count) {
+  if (count >= kLanes) {
+    store(to, v);
+  } else if (count > 0) {
+    std::memcpy(to, &v, sizeof(float) * static_cast<std::size_t>(count));
+  }
+}
+
+// The same with a stride, and with any function of the lane.
+inline Vector load_strided(const float* from, long stride, long first, long last) {
+  float lanes[kLanes] = {};
+  for (long i = most(first, 0); i < least(last, kLanes); ++i) lanes[i] = from[i * stride];
+  return load(lanes);
+}
+template <class Lane>
+inline Vector gather(long count, const Lane& lane) {
+  float lanes[kLanes] = {};
+  for (long i = 0; i < least(count, kLanes); ++i) lanes[i] = lane(i);
+  return load(lanes);
+}
+template <class Place>
+inline void scatter(float* to, Vector v, long count, const Place& place) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (long i = 0; i < least(count, kLanes); ++i) to[place(i)] = lanes[i];
+}
+
+// How many vectors of a row are summed at once in registers, for `tile` rows.
+constexpr long parts_of_row(long length, long tile) {
+  const long fit = kRegisters / 2 / tile < 1 ? 1 : kRegisters / 2 / tile;
+  const long vectors = ceil_divide(length, kLanes);
+  return vectors < fit ? vectors : ceil_divide(vectors, ceil_divide(vectors, fit));
+}
+
+// --- contractions --------------------------------------------------------------------------------
+//
+// C is a struct that describes one:  y[row][column] = sum over terms k and taps t of weight * data
+//   kGroups, kRows, kColumns, kTerms, kTaps     extents; each group has weights of its own
+//   kPoint                                      data of column n stands at n * kPoint
+//   term(k), tap(t)                             places in the data
+//   row(m), column(n)                           places in the result
+//   weight(w, group, m, k, t)                   an element of the weight
+
+// Rows of a tile that fit into the registers together with kVectors columns of vectors.
+constexpr long kVectors = kRegisters == 32 ? 3 : 2;
+constexpr long kMostRows = kRegisters == 32 ? 8 : 5;
+
+// Vectors lie over columns, or over rows where that leaves fewer lanes unused.
+template <class C>
+struct Tiling {
+  static constexpr long kWideRows = 2 * kLanes;
+  static constexpr long kPadded = ceil_divide(C::kBlock, kLanes) * kLanes;
+  static constexpr double kColumnCost = double(kPadded) / double(C::kBlock);
+  static constexpr double kRowCost =
+      double(ceil_divide(C::kRows, kLanes) * kLanes) / double(C::kRows);
+  static constexpr bool kOverColumns =
+      C::kColumnsAreContiguous && !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost);
+  static constexpr long kRowTiles = ceil_divide(C::kRows, kOverColumns ? kMostRows : kWideRows);
+  // Balanced: no tile is much smaller than the others.
+  static constexpr long kTileRows =
+      kOverColumns ? ceil_divide(C::kRows, kRowTiles)
+                   : ceil_divide(ceil_divide(C::kRows, kRowTiles), kLanes) * kLanes;
+  static constexpr long kPackedGroup = kRowTiles * kTileRows * C::kTerms * C::kTaps;
+};
+
+// [group][tile][term][tap][row of the tile]; rows that are not there are zero.
+template <class C>
+void pack(const float* w, float* packed) {
+  using T = Tiling<C>;
+  for (long g = 0; g < C::kGroups; ++g)
+    for (long tile = 0; tile < T::kRowTiles; ++tile)
+      for (long k = 0; k < C::kTerms; ++k)
+        for (long t = 0; t < C::kTaps; ++t)
+          for (long i = 0; i < T::kTileRows; ++i) {
+            const long m = tile * T::kTileRows + i;
+            *packed++ = m < C::kRows ? C::kScale * C::weight(w, g, m, k, t) : 0.0f;
+          }
+}
+
+// kTileRows rows and N vectors of columns.
+template <class C, int N>
+inline void column_tile(const float* data, const float* weights, float* y, long tile, long count,
+                        long skip) {
+  constexpr int M = Tiling<C>::kTileRows;
+  Vector sum[M][N];
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) sum[i][j] = Vector{};
+  for (long k = 0; k < C::kTerms; ++k) {
+    const float* from = data + C::term(k);
+#pragma GCC unroll 4
+    for (long t = 0; t < C::kTaps; ++t) {
+      Vector v[N];
+#pragma GCC unroll 16
+      for (int j = 0; j < N; ++j) {
+        v[j] = load(from + C::tap(t) + j * kLanes);
+        SYNO_HOLD(v[j]);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < M; ++i) {
+        const Vector w = splat(weights[i]);
+#pragma GCC unroll 16
+        for (int j = 0; j < N; ++j) sum[i][j] += w * v[j];
+      }
+      weights += M;
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i) {
+    const long m = tile * M + i;
+    if (C::kRows % M != 0 && m >= C::kRows) break;
+    float* to = y + C::row(m);
+    if (count >= N * kLanes) {
+      if (C::kInPlace && skip > 0) {
+        float lanes[kLanes];
+        store(lanes, sum[i][0]);
+        std::memcpy(to + skip, lanes + skip, sizeof(float) * static_cast<std::size_t>(kLanes - skip));
+      } else {
+        store(to, sum[i][0]);
+      }
+#pragma GCC unroll 16
+      for (int j = 1; j < N; ++j) store(to + j * kLanes, sum[i][j]);
+    } else {
+#pragma GCC unroll 16
+      for (int j = 0; j < N; ++j) store_part(to + j * kLanes, sum[i][j], count - j * kLanes);
+    }
+  }
+}
+
+// N columns, and rows in vectors.
+template <class C, int N>
+inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0) {
+  constexpr int M = Tiling<C>::kTileRows;
+  constexpr int V = M / kLanes;
+  Vector sum[N][V];
+#pragma GCC unroll 16
+  for (int n = 0; n < N; ++n)
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sum[n][v] = Vector{};
+  for (long k = 0; k < C::kTerms; ++k) {
+    const float* from = data + C::term(k);
+#pragma GCC unroll 4
+    for (long t = 0; t < C::kTaps; ++t) {
+      Vector w[V];
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) {
+        w[v] = load(weights + v * kLanes);
+        SYNO_HOLD(w[v]);
+      }
+#pragma GCC unroll 16
+      for (int n = 0; n < N; ++n) {
+        const Vector x = splat(from[C::tap(t) + n * C::kPoint]);
+#pragma GCC unroll 16
+        for (int v = 0; v < V; ++v) sum[n][v] += x * w[v];
+      }
+      weights += M;
+    }
+  }
+  const long rows = least(M, C::kRows - tile * M);
+  if (C::kRowsAreContiguous) {
+    for (int n = 0; n < N; ++n) {
+      float* to = y + C::row(tile * M) + C::column(n0 + n);
+      for (int v = 0; v < V; ++v) store_part(to + v * kLanes, sum[n][v], rows - v * kLanes);
+    }
+  } else {
+    alignas(64) float turned[N][M];
+    std::memcpy(turned, sum, sizeof turned);
+    for (long i = 0; i < rows; ++i) {
+      float* to = y + C::row(tile * M + i);
+      for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
+    }
+  }
+}
+
+constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
+
+// One block of columns of a group: tiles [first, last) of it, in the better order.
+template <class C>
+struct Block {
+  using T = Tiling<C>;
+  static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kBlock;
+  static constexpr long kAcross = ceil_divide(kWidth, T::kOverColumns ? kVectors : kMostPoints);
+  static constexpr long kTiles = T::kRowTiles * kAcross;
+  // Balanced: a tile has kNarrow or kWide vectors or columns.
+  static constexpr int kNarrow = kWidth / kAcross, kWide = ceil_divide(kWidth, kAcross);
+  // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
+  static constexpr bool kRowsOutside = T::kPackedGroup * 4 > (1 << 18);
+
+  template <int N>
+  static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin) {
+    if constexpr (T::kOverColumns) {
+      long n = begin * kLanes, skip = 0;
+      if (C::kInPlace && n + N * kLanes > C::kBlock) {
+        // Nothing may be read behind the data: the tile moves back over columns that are done.
+        skip = n + N * kLanes - C::kBlock;
+        n -= skip;
+      }
+      column_tile<C, N>(data + n, weights, y + n, row_tile_, C::kBlock - n, skip);
+    } else {
+      row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin);
+    }
+  }
+
+  static void run(const float* data, const float* packed, float* y, long first, long last) {
+    for (long i = first; i < last; ++i) {
+      const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
+      const long part = kRowsOutside ? i % kAcross : i / T::kRowTiles;
+      const float* weights = packed + row_tile_ * (T::kTileRows * C::kTerms * C::kTaps);
+      const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
+      if (end - begin == kWide) {
+        tile<kWide>(data, weights, y, row_tile_, begin);
+      } else {
+        tile<kNarrow>(data, weights, y, row_tile_, begin);
+      }
+    }
+  }
+};
+
+// --- threads -------------------------------------------------------------------------------------
+
+struct Team {
+  long thread, threads;
+  long begin(long work) const { return work * thread / threads; }
+  long end(long work) const { return work * (thread + 1) / threads; }
+};
+
+inline void wait_for_team(const Team& team) {
+  (void)team;
+#if defined(_OPENMP)
+#pragma omp barrier
+#endif
+}
+
+template <class Body>
+void run_team(int threads, const Body& body) {
+#if defined(_OPENMP)
+  if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+    body(Team{omp_get_thread_num(), omp_get_num_threads()});
+    return;
+  }
+#endif
+  (void)threads;
+  body(Team{0, 1});
+}
+
+template <class C>
+void run_blocks(const float* data, const float* packed, float* y, const Team& team) {
+  constexpr long kTiles = Block<C>::kTiles;
+  const long last = team.end(C::kSlices * kTiles);
+  for (long i = team.begin(C::kSlices * kTiles); i < last;) {
+    const long slice = i / kTiles;
+    const long end = least(last, (slice + 1) * kTiles);
+    Block<C>::run(data + C::data(slice), packed + C::group(slice) * Tiling<C>::kPackedGroup,
+                  y + C::result(slice), i - slice * kTiles, end - slice * kTiles);
+    i = end;
+  }
+}
+
+}  // namespace
+)source";
+}
+
+}  // namespace syno::cpp

@@ -1,0 +1,180 @@
+#include "syno/plan/loop_nest.h"
+
+#include <gtest/gtest.h>
+
+#include "syno/access/interpreter.h"
+#include "syno/access/random_graph.h"
+#include "syno/access/zoo_texts_test.h"
+#include "syno/plan/loop_transform.h"
+
+namespace syno {
+namespace {
+
+using Exact = Tensor<std::int64_t>;
+
+bool next(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& extents) {
+  for (std::size_t d = index.size(); d-- > 0;) {
+    if (++index[d] < extents[d]) return true;
+    index[d] = 0;
+  }
+  return false;
+}
+
+// Where an access reads; -1 where a condition fails.
+std::int64_t position(const Access& access, const Buffer& buffer,
+                      const std::vector<std::int64_t>& axes) {
+  for (const Condition& condition : access.conditions) {
+    const std::int64_t value = condition.index.evaluate(axes);
+    if (value < 0 || value >= condition.extent) return -1;
+  }
+  EXPECT_EQ(access.index.size(), buffer.shape.size());
+  std::int64_t flat = 0;
+  for (std::size_t d = 0; d < access.index.size(); ++d) {
+    const std::int64_t value = access.index[d].evaluate(axes);
+    EXPECT_GE(value, 0);
+    EXPECT_LT(value, buffer.shape[d]);
+    flat = flat * buffer.shape[d] + value;
+  }
+  return flat;
+}
+
+Exact run(const LoopProgram& program, const Exact& x, const std::vector<Exact>& weights) {
+  std::vector<Exact> tensors;
+  for (const Buffer& buffer : program.buffers) {
+    tensors.push_back(zeros<std::int64_t>(buffer.shape));
+    if (buffer.kind == BufferKind::kInput) tensors.back() = x;
+    if (buffer.kind == BufferKind::kWeight)
+      tensors.back() = weights[static_cast<std::size_t>(buffer.number)];
+  }
+  for (const LoopNest& nest : program.nests) {
+    const std::vector<std::int64_t> extents = nest.extents();
+    std::vector<std::int64_t> axes(extents.size(), 0);
+    Exact& result = tensors[static_cast<std::size_t>(nest.store.buffer)];
+    std::vector<std::int64_t> stored(result.data.size(), 0);
+    do {
+      std::int64_t term = nest.scale;
+      for (const Access& operand : nest.operands) {
+        const auto from = static_cast<std::size_t>(operand.buffer);
+        const std::int64_t at = position(operand, program.buffers[from], axes);
+        term = at < 0 ? 0 : term * tensors[from].data[static_cast<std::size_t>(at)];
+        if (at < 0) break;
+      }
+      const auto to =
+          static_cast<std::size_t>(position(nest.store, program.buffer(nest.store.buffer), axes));
+      result.data[to] += term;
+      ++stored[to];
+    } while (next(axes, extents));
+    std::int64_t terms = 1;
+    for (std::size_t a = nest.outputs; a < extents.size(); ++a) terms *= extents[a];
+    for (const std::int64_t times : stored) EXPECT_EQ(times, terms) << program.text();
+  }
+  return tensors[static_cast<std::size_t>(program.output)];
+}
+
+void expect_computes(const Operator& op, const Values& values, std::uint64_t seed) {
+  const OperatorShapes shapes = operator_shapes(op, values);
+  const Exact x = random_integers(shapes.input, seed);
+  std::vector<Exact> weights;
+  for (const auto& shape : shapes.weights) weights.push_back(random_integers(shape, ++seed));
+  const Exact expected = interpret(op, values, x, weights);
+  for (const bool fold : {false, true}) {
+    for (const Plan& lowered : plans(op, values, {3, fold})) {
+      const LoopProgram program = loop_program(lowered);
+      EXPECT_EQ(run(program, x, weights).data, expected.data)
+          << op.text() << lowered.text() << program.text();
+    }
+  }
+}
+
+TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    RandomOptions options;
+    options.batch = seed % 3 == 0;
+    options.max_terms = 3000;
+    options.causal_windows = seed % 5 == 0 ? 0.3 : 0.0;
+    options.max_steps = 6 + static_cast<int>(seed % 6);
+    const RandomOperator random = random_operator(seed, options);
+    expect_computes(random.op, random.values, seed);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// Every nest merged, and read in place where it is read by one other nest.
+LoopProgram transformed(const LoopProgram& program) {
+  LoopProgram result = program;
+  for (std::size_t n = 0; n < result.nests.size(); ++n) {
+    for (std::size_t o = 0; o < result.nests[n].operands.size(); ++o) {
+      const int buffer = result.nests[n].operands[o].buffer;
+      if (program.buffer(buffer).kind != BufferKind::kValue) continue;
+      for (const LoopNest& producer : result.nests) {
+        if (producer.store.buffer != buffer) continue;
+        result.nests[n] = inlined(result.nests[n], o, producer);
+        break;
+      }
+    }
+  }
+  result.nests = {result.nests.back()};
+  result.nests[0] = merged(result, result.nests[0]);
+  return result;
+}
+
+TEST(LoopNest, StaysTheSameInlinedAndMerged) {
+  std::size_t merges = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    RandomOptions options;
+    options.max_terms = 1000;
+    options.max_steps = 6 + static_cast<int>(seed % 4);
+    const RandomOperator random = random_operator(seed, options);
+    const OperatorShapes shapes = operator_shapes(random.op, random.values);
+    const Exact x = random_integers(shapes.input, seed);
+    std::vector<Exact> weights;
+    for (const auto& shape : shapes.weights) weights.push_back(random_integers(shape, seed + 1));
+    const LoopProgram program = loop_program(plan(random.op, random.values));
+    const LoopProgram other = transformed(program);
+    merges += other.nests[0].axes.size() < program.nests.back().axes.size();
+    std::int64_t terms = 1;
+    for (const std::int64_t extent : other.nests[0].extents()) terms *= extent;
+    if (terms > 200'000) continue;
+    EXPECT_EQ(run(other, x, weights).data, run(program, x, weights).data)
+        << "seed " << seed << "\n"
+        << program.text() << other.text();
+  }
+  EXPECT_GT(merges, 50U);
+}
+
+TEST(LoopNest, ComputesTheZoo) {
+  for (const ZooText& zoo : kZooTexts) {
+    const Operator op = Operator::parse(zoo.text);
+    expect_computes(op, Binding::parse(zoo.binding).resolve(*op.variables()), 7);
+  }
+}
+
+TEST(Index, FormsNormalFormsThatHaveTheSameValue) {
+  const Indices indices({4, 3, 5});
+  const Index a = Index::axis(0);
+  const Index b = Index::axis(1);
+  const Index mixed = a * 3 + b;
+  EXPECT_EQ(indices.quotient(mixed, 3), a);
+  EXPECT_EQ(indices.remainder(mixed, 3), b);
+  const Index whole =
+      indices.quotient(Index::axis(2), 2) * 2 + indices.remainder(Index::axis(2), 2);
+  EXPECT_EQ(whole, Index::axis(2));
+  EXPECT_EQ(indices.remainder(a * 6 + b * 2 + Index(1), 4).text({"a", "b", "c"}),
+            "2*((3*a + b) % 2) + 1");
+  EXPECT_EQ(indices.quotient(indices.quotient(mixed + Index(1), 2), 3).text({"a", "b", "c"}),
+            "((3*a + b + 1) / 6)");
+  EXPECT_EQ((a - a).text({"a", "b", "c"}), "0");
+}
+
+TEST(Index, AConditionBoundsWhatItIsAbout) {
+  Indices indices({4, 3});
+  const Index window = Index::axis(0) + Index::axis(1) - Index(1);
+  EXPECT_TRUE(indices.assume({window, 4}));
+  EXPECT_FALSE(indices.assume({window, 4}));
+  EXPECT_EQ(indices.remainder(window, 4), window);
+  EXPECT_EQ(indices.range(window + Index(2)).least, 2);
+  EXPECT_EQ(indices.range(window + Index(2)).most, 5);
+}
+
+}  // namespace
+}  // namespace syno

@@ -1,0 +1,32 @@
+// Rewrites of loop nests that keep what they compute.
+#pragma once
+
+#include <vector>
+
+#include "syno/plan/loop_nest.h"
+
+namespace syno {
+
+/// The same nest with other axes: `values` are the old axes in terms of the new ones, which reach each index once.
+LoopNest with_axes(const LoopNest& nest, std::vector<LoopAxis> axes, std::size_t outputs,
+                   const std::vector<Index>& values);
+
+/// An access in terms of other axes of these extents. Conditions that always hold are dropped.
+Access substituted(const Access& access, const std::vector<std::int64_t>& extents,
+                   const std::vector<Index>& values);
+
+/// Without the axis of the batch, for programs that are `batched`: the nest of one image, which reads and stores at
+/// index 0 of dimension 0.
+LoopNest without_batch(const LoopProgram& program, const LoopNest& nest);
+
+/// Without axes of extent 1, and with axes that are read and stored like one merged into one.
+LoopNest merged(const LoopProgram& program, const LoopNest& nest);
+
+/// `consumer` with its operand `operand`, which is what `producer` stores, computed where it is read. Axes that the
+/// producer sums come last. It repeats work where an element is read twice: whether that pays is the caller's affair.
+LoopNest inlined(const LoopNest& consumer, std::size_t operand, const LoopNest& producer);
+
+/// The position in the row-major data of its buffer.
+Index flat_address(const LoopProgram& program, const LoopNest& nest, const Access& access);
+
+}  // namespace syno

@@ -1,0 +1,268 @@
+#include "syno/plan/orders.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <tuple>
+#include <unordered_map>
+
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+// Histories of the sets of one size, and weights that are ready at once, that are followed.
+constexpr std::size_t kMaxHistories = 40'000;
+constexpr std::size_t kMaxFolded = 6;
+constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
+
+constexpr StepSet bit(std::size_t step) {
+  return StepSet{1} << step;
+}
+
+CoordinateSet reduced(const Network& network, StepSet reduces) {
+  CoordinateSet dims;
+  for (; reduces != 0; reduces &= reduces - 1) {
+    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
+    dims.set(static_cast<std::size_t>(network.step(s).out[0]));
+  }
+  return dims;
+}
+
+StepSet reduces_in(const Network& network, StepSet reduces, const CoordinateSet& dims) {
+  StepSet found = 0;
+  for (StepSet left = reduces; left != 0; left &= left - 1) {
+    const auto s = static_cast<std::size_t>(std::countr_zero(left));
+    if (dims[static_cast<std::size_t>(network.step(s).out[0])]) found |= bit(s);
+  }
+  return found;
+}
+
+// Whether the view `s` only re-indexes the tensors that it touches, or makes them smaller.
+bool only_reindexes(const Network& network, std::size_t s, StepSet done,
+                    const CoordinateSet& data) {
+  const Step& view = network.step(s);
+  if (view.primitive == Primitive::kSplit || view.primitive == Primitive::kStride) return true;
+  if (view.primitive != Primitive::kMerge) return false;
+  const auto both_or_none = [&](const CoordinateSet& dims) {
+    return dims[static_cast<std::size_t>(view.out[0])] ==
+           dims[static_cast<std::size_t>(view.out[1])];
+  };
+  if (!both_or_none(data)) return false;
+  if (data[static_cast<std::size_t>(view.out[0])]) return true;
+  for (std::size_t other = 0; other < network.step_count(); ++other) {
+    if (network.is_contraction(other) && (done & bit(other)) == 0 &&
+        !both_or_none(network.weight_dims(network.weight_of(other), done)))
+      return false;
+  }
+  return true;
+}
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2);
+  a *= 0xFF51AFD7ED558CCDULL;
+  return a ^ (a >> 32);
+}
+
+std::uint64_t hash_of(const CoordinateSet& dims) {
+  static const CoordinateSet kLow(~0ULL);
+  std::uint64_t hash = 0;
+  for (std::size_t from = 0; from < kMaxPlanCoordinates; from += 64)
+    hash = mixed(hash, ((dims >> from) & kLow).to_ullong());
+  return hash;
+}
+
+// The hash of a history that goes on with `move` on data of dimensions `data`.
+std::uint64_t after(std::uint64_t computed, const PlanMove& move, const CoordinateSet& data) {
+  if (move.kind == MoveKind::kView) return computed;
+  const StepSet steps = move.kind == MoveKind::kContract ? move.folded | bit(move.step) : 0;
+  computed = mixed(computed, static_cast<std::uint64_t>(move.kind) + 1);
+  computed = mixed(computed, steps);
+  computed = mixed(computed, move.reduces);
+  computed = mixed(computed, move.offline);
+  return mixed(computed, hash_of(data));
+}
+
+// Moves that multiply several weights into the data at once, or a weight that is summed beforehand.
+void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
+                std::vector<PricedMove>& moves) {
+  std::vector<std::size_t> ready;
+  for (std::size_t s = 0; s < network.step_count() && ready.size() < kMaxFolded; ++s) {
+    if (network.is_contraction(s) && (done & bit(s)) == 0 && network.contraction_ready(s, done))
+      ready.push_back(s);
+  }
+  for (std::size_t subset = 1; subset < (std::size_t{1} << ready.size()); ++subset) {
+    PlanMove move{.kind = MoveKind::kContract};
+    CoordinateSet dims;
+    bool first = true;
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      if ((subset >> i & 1) == 0) continue;
+      dims |= network.weight_dims(network.weight_of(ready[i]), done);
+      if (first) {
+        move.step = ready[i];
+      } else {
+        move.folded |= bit(ready[i]);
+      }
+      first = false;
+    }
+    const StepSet sums = network.ready_reduces(done | move.folded | bit(move.step));
+    move.offline = reduces_in(network, sums, dims & ~data);
+    if (move.folded == 0 && move.offline == 0) continue;
+    dims &= ~reduced(network, move.offline);
+    const CoordinateSet all = data | dims;
+    move.reduces = reduces_in(network, sums & ~move.offline, all);
+    const CoordinateSet left = all & ~reduced(network, move.reduces);
+    moves.push_back({move, {network.elements(all), network.elements(left)}, left});
+  }
+}
+
+struct History {
+  Cost cost;
+  /// Weights that were folded into others.
+  int folded = 0;
+  std::uint64_t computed = 0;
+  CoordinateSet data;
+  StepSet previous = 0;
+  std::size_t rank = 0;
+  PlanMove move;
+
+  auto price() const { return std::tuple(cost, folded); }
+};
+
+// Sets of equally many executed steps, in the order in which they were found, with their cheapest histories.
+struct Layer {
+  std::vector<StepSet> order;
+  std::unordered_map<StepSet, std::vector<History>> histories;
+
+  void offer(StepSet set, const History& history, std::size_t limit) {
+    const auto [place, inserted] = histories.try_emplace(set);
+    if (inserted) order.push_back(set);
+    std::vector<History>& known = place->second;
+    const auto same = std::find_if(known.begin(), known.end(), [&](const History& other) {
+      return other.computed == history.computed;
+    });
+    if (same != known.end()) {
+      if (!(history.price() < same->price())) return;
+      known.erase(same);
+    }
+    const auto behind =
+        std::upper_bound(known.begin(), known.end(), history,
+                         [](const History& a, const History& b) { return a.price() < b.price(); });
+    known.insert(behind, history);
+    if (known.size() > limit) known.pop_back();
+  }
+
+  bool trim(std::size_t limit) {
+    const std::size_t most = std::max<std::size_t>(kMaxHistories / limit, 100);
+    if (order.size() <= most) return false;
+    std::stable_sort(order.begin(), order.end(), [&](StepSet a, StepSet b) {
+      return histories.at(a).front().price() < histories.at(b).front().price();
+    });
+    order.resize(most);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::vector<PricedMove> choices_from(const Network& network, StepSet done,
+                                     const CoordinateSet& data, bool fold_weights) {
+  std::vector<PricedMove> moves = moves_from(network, done, data);
+  for (PricedMove& priced : moves) {
+    if (priced.move.kind == MoveKind::kView &&
+        only_reindexes(network, priced.move.step, done, data))
+      return {priced};
+  }
+  if (fold_weights) add_folded(network, done, data, moves);
+  return moves;
+}
+
+std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options) {
+  const StepSet start = network.nothing_to_do();
+  const StepSet goal = network.all_steps();
+  bool exact = true;
+  std::vector<Layer> layers(kMaxPlanSteps + 1);
+  const auto layer_of = [&](StepSet set) -> Layer& {
+    return layers[static_cast<std::size_t>(std::popcount(set))];
+  };
+  History first;
+  first.data = network.input_dims();
+  layer_of(start).offer(start, first, options.limit);
+  for (Layer& layer : layers) {
+    exact = !layer.trim(options.limit) && exact;
+    for (const StepSet set : layer.order) {
+      if (set == goal) continue;
+      const std::vector<History>& known = layer.histories.at(set);
+      // What can follow, and the data, depend on the set alone.
+      const std::vector<PricedMove> moves =
+          choices_from(network, set, known.front().data, options.fold_weights);
+      for (std::size_t rank = 0; rank < known.size(); ++rank) {
+        for (const PricedMove& priced : moves) {
+          const PlanMove& move = priced.move;
+          const Cost cost = known[rank].cost + priced.cost;
+          if (cost.macs == kSaturated) continue;
+          const StepSet next = set | executed_by(move);
+          layer_of(next).offer(
+              next,
+              {cost, known[rank].folded + std::popcount(move.folded),
+               after(known[rank].computed, move, known[rank].data), priced.data, set, rank, move},
+              options.limit);
+        }
+      }
+    }
+  }
+  std::vector<Order> orders;
+  const auto found = layer_of(goal).histories.find(goal);
+  if (found == layer_of(goal).histories.end()) return orders;
+  for (const History& last : found->second) {
+    Order order;
+    order.cost = last.cost;
+    order.exact = exact;
+    const History* at = &last;
+    for (StepSet set = goal; set != start;) {
+      order.moves.push_back(at->move);
+      set = at->previous;
+      at = &layer_of(set).histories.at(set)[at->rank];
+    }
+    std::reverse(order.moves.begin(), order.moves.end());
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+std::uint64_t computation(const Network& network, const Order& order) {
+  StepSet done = network.nothing_to_do();
+  CoordinateSet data = network.input_dims();
+  std::uint64_t computed = 0;
+  // Re-indexing views may stand later in `order`; the data is compared as if they did not.
+  const auto settle = [&](StepSet after_set, CoordinateSet dims) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t s = 0; s < network.step_count(); ++s) {
+        if ((after_set & bit(s)) != 0 || !network.view_ready(s, after_set) ||
+            !only_reindexes(network, s, after_set, dims))
+          continue;
+        dims = network.after_view(s, after_set, dims);
+        after_set |= bit(s);
+        changed = true;
+      }
+    }
+    return dims;
+  };
+  for (const PlanMove& move : order.moves) {
+    computed = after(computed, move, settle(done, data));
+    if (move.kind == MoveKind::kView) {
+      data = network.after_view(move.step, done, data);
+    } else if (move.kind == MoveKind::kContract) {
+      for (StepSet left = move.folded | bit(move.step); left != 0; left &= left - 1)
+        data |= network.weight_dims(
+            network.weight_of(static_cast<std::size_t>(std::countr_zero(left))), done);
+      data &= ~reduced(network, move.offline);
+    }
+    data &= ~reduced(network, move.reduces);
+    done |= executed_by(move);
+  }
+  return computed;
+}
+
+}  // namespace syno
