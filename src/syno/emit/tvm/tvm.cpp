@@ -48,10 +48,52 @@ std::string index_text(const Index& index, const std::vector<LoopAxis>& axes,
   return text;
 }
 
+// Where the batch, dimension 0 of the input, stands in each buffer: -1 in those of weights alone. Empty when it does not
+// pass through every nest as it is. (LoopProgram::batched asks for it in front of every buffer, as addresses need it.)
+std::vector<int> batch_places(const LoopProgram& program) {
+  std::vector<int> places(program.buffers.size(), -1);
+  const auto place = [&](int buffer) -> int& { return places[static_cast<std::size_t>(buffer)]; };
+  if (program.buffer(program.input).shape.empty()) return {};
+  place(program.input) = 0;
+  for (const LoopNest& nest : program.nests) {
+    int batch = -1;
+    for (const Access& operand : nest.operands) {
+      const int at = place(operand.buffer);
+      if (at < 0) continue;
+      const Index& index = operand.index[static_cast<std::size_t>(at)];
+      if (index.terms().size() != 1 || index != Index::axis(index.terms()[0].axis)) return {};
+      if (batch >= 0 && batch != index.terms()[0].axis) return {};
+      batch = index.terms()[0].axis;
+    }
+    if (batch < 0) continue;
+    const LoopAxis& axis = nest.axes[static_cast<std::size_t>(batch)];
+    if (!axis.free || static_cast<std::size_t>(batch) >= nest.outputs) return {};
+    for (const Access& operand : nest.operands) {
+      const auto on_batch = [&](const Index& index) { return index.depends_on(batch); };
+      const auto uses = std::count_if(operand.index.begin(), operand.index.end(), on_batch);
+      if (uses != (place(operand.buffer) < 0 ? 0 : 1)) return {};
+      if (std::any_of(operand.conditions.begin(), operand.conditions.end(),
+                      [&](const Condition& condition) { return on_batch(condition.index); }))
+        return {};
+    }
+    const std::vector<Index>& stored = nest.store.index;
+    const auto found = std::find(stored.begin(), stored.end(), Index::axis(batch));
+    if (found == stored.end()) return {};
+    place(nest.store.buffer) = static_cast<int>(found - stored.begin());
+  }
+  if (place(program.output) != 0) return {};
+  return places;
+}
+
 class Emitter {
  public:
   Emitter(const Plan& plan, const TvmOptions& options)
-      : plan_(plan), options_(options), program_(loop_program(plan, StoreOrder::kByAxes)) {}
+      : plan_(plan),
+        options_(options),
+        program_(loop_program(plan, StoreOrder::kByAxes)),
+        batch_(batch_places(program_)) {
+    program_.batched = !batch_.empty();
+  }
 
   Source run() {
     check_sizes();
@@ -98,16 +140,17 @@ class Emitter {
     return names;
   }
 
-  std::string shape_text(const Buffer& buffer) const {
-    std::vector<std::string> parts = numbers_text(buffer.shape);
-    if (program_.batched && !buffer.from_weights) parts[0] = "batch";
+  std::string shape_text(int index) const {
+    std::vector<std::string> parts = numbers_text(program_.buffer(index).shape);
+    const int place = program_.batched ? batch_[static_cast<std::size_t>(index)] : -1;
+    if (place >= 0) parts[static_cast<std::size_t>(place)] = "batch";
     return tuple_text(parts);
   }
 
   void placeholders() {
     const auto placeholder = [&](int index, int tensor) {
       const Buffer& buffer = program_.buffer(index);
-      out_.line(buffer.name() + " = te.placeholder(" + shape_text(buffer) + ", \"float32\", \"" +
+      out_.line(buffer.name() + " = te.placeholder(" + shape_text(index) + ", \"float32\", \"" +
                     buffer.name() + "\")",
                 plan_.tensor_text(tensor));
     };
@@ -173,8 +216,8 @@ class Emitter {
     }
     out_.line(result()).dedent();
     out_.line();
-    out_.line(name + " = te.compute(" + shape_text(buffer) + ", " + name + "_at, \"" + name +
-              "\")");
+    out_.line(name + " = te.compute(" + shape_text(nest.store.buffer) + ", " + name + "_at, \"" +
+              name + "\")");
   }
 
   void bounds(const LoopNest& nest, const Condition& condition,
@@ -210,6 +253,7 @@ class Emitter {
   const Plan& plan_;
   const TvmOptions& options_;
   LoopProgram program_;
+  std::vector<int> batch_;
   Printer out_{"#"};
 };
 
