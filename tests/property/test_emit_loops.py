@@ -46,15 +46,8 @@ def test_zoo_with_even_and_wide_windows(name):
     )
 
 
-# What a wrong emitter would print: each must be caught.
+# Bugs of matrix products, which are too large for the known bugs of mutations.py.
 MUTATIONS = [
-    ("tvm", "conv2d", r"h \+ k - 1", "h + k - 2"),
-    ("tvm", "conv2d", r"w \+ l - 1 < 7", "w + l - 1 < 8"),
-    ("tvm", "conv2d", r"h \+ k - 1 >= 0", "h + k - 1 >= 1"),
-    ("tvm", "conv2d", r"w0\[c, i, k, l\]", "w0[c, i, l, k]"),
-    ("tvm", "conv2d", r"\(0, 4\), \"i\"", '(0, 3), "i"'),
-    ("tvm", "shift-conv", r"\+ 1, 5\)", "+ 4, 5)"),
-    ("tvm", "operator-1", r"4\*g \+ d", "2*d + g"),
     ("triton", "conv2d", r"column // 7 % 5", "column // 5 % 5"),
     ("triton", "conv2d", r"& \(term < 36\)", "& (term < 35)"),
     ("triton", "conv2d", r"term // 3 % 3", "term % 3"),
