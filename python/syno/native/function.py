@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,12 @@ class NativeFunction:
 
         Both are C-contiguous float32 of the right shapes.
         """
+        self.prepared(x, y, threads)()
+
+    def prepared(
+        self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1
+    ) -> Callable[[], None]:
+        """`run_into` with everything looked up, to be called many times while both arrays live."""
         if not self._ready:
             raise UserError("the function has no weights yet\n  hint: function.pack(weights)")
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
@@ -90,9 +96,16 @@ class NativeFunction:
         workspace = self._workspaces.get(threads)
         if workspace is None:
             workspace = self._workspaces[threads] = _aligned(self._workspace_size(threads))
-        self._run(
-            _pointer(x), _pointer(self._packed), _pointer(y), _pointer(workspace), batch, threads
+        run = self._run
+        arguments = (
+            _pointer(x),
+            _pointer(self._packed),
+            _pointer(y),
+            _pointer(workspace),
+            ctypes.c_long(batch),
+            ctypes.c_int(threads),
         )
+        return lambda: run(*arguments)
 
     def _batch(self, shape: tuple[int, ...]) -> int:
         if self.batched and shape[1:] == self.input_shape[1:] and len(shape) > 0:
