@@ -71,7 +71,7 @@ def command(
     and bindings are random too, and a failing case is made small. The exit code is 1 when any
     differs.
     """
-    names = _emitters(emitters)
+    names = chosen_emitters(emitters)
     if random is not None:
         if op is not None or bindings:
             raise UserError("--random draws operators and bindings itself: leave OP and --binding")
@@ -94,7 +94,7 @@ def command(
     return framework.OK if passed else framework.NEGATIVE
 
 
-def _emitters(given: str) -> tuple[str, ...]:
+def chosen_emitters(given: str) -> tuple[str, ...]:
     """The names in `--emitters`, each once."""
     from syno import emitters
 

@@ -210,7 +210,15 @@ class Emitter {
       for (std::size_t o = 0; o < nest.operands.size(); ++o) {
         std::string& factor = factors[factors.size() - nest.operands.size() + o];
         const std::string read = o == 0 ? "first" : "second";
-        out_.line(read + " = " + factor);
+        if (read.size() + 3 + factor.size() <= kColumns) {
+          out_.line(read + " = " + factor);
+        } else {  // An index a line.
+          const Access& operand = nest.operands[o];
+          out_.line(read + " = " + program_.buffer(operand.buffer).name() + "[").indent();
+          for (const Index& index : operand.index)
+            out_.line(index_text(index, nest.axes, names) + ",");
+          out_.dedent().line("]");
+        }
         factor = read;
       }
     }
