@@ -22,6 +22,8 @@ if command -v clang++ >/dev/null; then
 else
   say "no Clang here: the fuzzers are skipped"
 fi
+say "emitted code against the interpreter on ten thousand random operators (a minute or two)"
+syno verify --random 10000 --seed 0 --emitters pytorch
 tools/install_check.sh
 say "Python tests, the slow ones too"
 exec python -m pytest -m "slow or not slow" "$@"

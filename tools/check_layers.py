@@ -18,6 +18,8 @@ from typing import Any
 
 from project_files import ROOT, project_files
 
+# What an emitter writes is text, not code of this file.
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
@@ -49,6 +51,10 @@ def refusal(place: str, layer: str, target: str, allowed: set[str]) -> str:
     return f"{place}: layer '{layer}' may not use layer '{target}'; it may use: {others}"
 
 
+def _lines_alone(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
 class CppLayers:
     """The C++ half of layers.toml."""
 
@@ -69,7 +75,7 @@ class CppLayers:
         if layer is None:
             yield f"{name}:1: belongs to no layer of layers.toml"
             return
-        text = (self.root / name).read_text(encoding="utf-8")
+        text = RAW_STRING.sub(_lines_alone, (self.root / name).read_text(encoding="utf-8"))
         for number, line in enumerate(text.splitlines(), start=1):
             match = INCLUDE.match(line)
             if match is None:

@@ -712,12 +712,28 @@ def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance'
     Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
     """
 
-def formula(op: Operator) -> str:
-    """The operator in index notation, one line."""
+def formula(op: Operator, stages: bool) -> str:
+    """The operator in index notation: one line, or one for each weight."""
+
+def parse_formula(text: str, input: str, output: str, values: Mapping[str, int]) -> tuple[Operator, list[tuple[str, list[int]]]]:
+    """
+    The operator that a text in index notation says, and for each of its weights the text's name and, by dimension, the text's index. Raises UserError.
+    """
 
 def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
     """
     The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.
     """
+
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True) -> tuple[str, str]:
+    """
+    A C++ translation unit with a plain C interface, and its manifest as JSON.
+    """
+
+def cpp_header(name: str = 'syno_operator') -> str:
+    """The C header of what emit_cpp defines."""
+
+def cpp_runtime() -> str:
+    """What stands before the first operator where emit_cpp leaves it out."""
 
 __version__: str

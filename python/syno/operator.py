@@ -62,6 +62,56 @@ class Operator:
         """
         return cls(from_data(data), specification)
 
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        specification: Specification | None = None,
+        *,
+        input: str | None = None,
+        output: str | None = None,
+        sizes: Binding | str | None = None,
+    ) -> Operator:
+        """Reads index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i] (docs/operators.md).
+
+        input, output: shapes, such as "[N, C_in: unordered, H, W]"; those of the specification
+            unless given. Without an output, extents come from sizes behind the indices of y
+            (y[o:C_out]) or from the input; without an input, from how x is read.
+        sizes: variables that numbers in the text stand for; with "s=2", 2*h is s*h. Those of the
+            specification with values, unless given.
+
+        UserError with line and column, and with the reason for what the eight primitives cannot
+        express.
+        """
+        return cls.parse_with_weights(text, specification, input=input, output=output, sizes=sizes)[
+            0
+        ]
+
+    @classmethod
+    def parse_with_weights(
+        cls,
+        text: str,
+        specification: Specification | None = None,
+        *,
+        input: str | None = None,
+        output: str | None = None,
+        sizes: Binding | str | None = None,
+    ) -> tuple[Operator, list[tuple[str, tuple[int, ...]]]]:
+        """As `parse`; also what the text calls each weight of the operator.
+
+        With (name, order) for weight t, an array `w` as the text indexes it goes to the operator
+        as `w.transpose(order)`.
+        """
+        if not isinstance(text, str):
+            raise UserError(f"index notation is a string, got {type(text).__name__}")
+        if specification is not None:
+            input = specification.input if input is None else input
+            output = specification.output if output is None else output
+        if sizes is None:
+            sizes = {} if specification is None else _numbers(specification)
+        core, weights = _core.parse_formula(text, input or "", output or "", checked_binding(sizes))
+        return cls(core, specification), [(name, tuple(order)) for name, order in weights]
+
     def to_json(self) -> dict[str, Any]:
         """The JSON form as data, in canonical form."""
         return to_data(self._core)
@@ -141,12 +191,13 @@ class Operator:
         """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
         return self._core.primitives
 
-    def formula(self) -> str:
+    def formula(self, *, stages: bool = False) -> str:
         """The operator in index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
 
-        `/` is floor division; reading outside of x or a weight gives 0.
+        `/` is floor division; reading outside of x or a weight gives 0. `parse` reads it.
+        stages: one line for each weight, x first, instead of one for all.
         """
-        return _core.formula(self._core)
+        return _core.formula(self._core, stages)
 
     def dot(self) -> str:
         """A drawing in Graphviz' language, the input at the top."""
@@ -364,6 +415,14 @@ def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:
             f"  expected: a list      got: {type(weights).__name__}"
         )
     return {f"weight {t}": weight for t, weight in enumerate(weights)}
+
+
+def _numbers(specification: Specification) -> dict[str, int]:
+    """The values that single variables of a specification have."""
+    values = specification.defaults
+    return {
+        name: value for name, value in values.items() if list(values.values()).count(value) == 1
+    }
 
 
 def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:

@@ -18,6 +18,7 @@ import pytest
 
 import syno
 from syno import UserError
+from syno.cache_folder import cache_folder
 from syno.data import cache, load
 from syno.data.loading import decode_all
 
@@ -132,12 +133,12 @@ def test_a_cache_folder_that_cannot_be_made_is_named(
 def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNO_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")
-    assert cache.cache_folder() == Path("/one")
+    assert cache_folder() == Path("/one")
     monkeypatch.delenv("SYNO_CACHE")
-    assert cache.cache_folder() == Path("/two/syno")
+    assert cache_folder() == Path("/two/syno")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/three")
-    assert cache.cache_folder() == Path("/three/.cache/syno")
+    assert cache_folder() == Path("/three/.cache/syno")
 
 
 # Decoding stops for a while after the first image array is open, so that a signal or a second

@@ -398,9 +398,9 @@ def test_an_operator_as_json(case: str) -> None:
 
 OPERANDS: dict[str, tuple[str, Options, Sequence[str]]] = {
     "a formula": (
-        "y[o,h] = sum(i:C_in) x[i,h] * w0[o,i]",
+        "y[o,h] = sum(i:C_in) x[i,h+1] * w0[o,i]",
         {},
-        ["cannot be read yet", "expected: an operator's text or JSON", "what to do: "],
+        ["index 'h+1' of x is outside", "column 26", "(h+1) mod H", "on the command line"],
     ),
     "a name that no file can have": ("a" * 5000, {}, ["no operator file", "expected: "]),
     "a folder": (".", {}, ["no operator file '.'", "expected: "]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 
 from syno import _core
+from syno import zoo as known
 
 ROOT = Path(__file__).resolve().parents[2]
 # Rounding errors are measured against the sum of absolute terms.
@@ -43,13 +43,8 @@ class Case:
 
 
 def zoo() -> dict[str, Case]:
-    """The well-known operators that the C++ tests share, each with its small binding."""
-    header = (ROOT / "src/syno/access/zoo_texts_test.h").read_text()
-    pattern = re.compile(r'ZooText k\w+\{\s*"([^"]+)",\s*"([^"]+)",\s*R"\((.*?)\)"\}', re.DOTALL)
-    cases = {}
-    for name, binding, text in pattern.findall(header):
-        cases[name] = Case(text, _core.parse_binding(binding))
-    return cases
+    """The well-known operators, each with its small binding."""
+    return {name: Case(known.load(name).text, known.binding(name)) for name in known.names()}
 
 
 def load(source: str) -> nn.Module:

@@ -147,7 +147,7 @@ def _data(given: str | None) -> Check:
 
 
 def _cache() -> Check:
-    from syno.data.cache import cache_folder
+    from syno.cache_folder import cache_folder
 
     folder = cache_folder()
     made = _nearest_existing(folder)

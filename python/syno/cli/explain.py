@@ -51,9 +51,9 @@ def command(
     gives the path its order. Then follow the rules that refused other steps along the path, the
     budgets and limits that the operator uses, its costs and its drawing.
 
-    OP is a file with an operator's text or JSON, - for standard input, the text or JSON itself, or
-    the start of a key with --store. The exit code is 1 when no search lists the operator;
-    `syno why-not` says what to do then.
+    OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
+    itself, or the start of a key with --store. The exit code is 1 when no search lists the
+    operator; `syno why-not` says what to do then.
     """
     from syno.explanation import explain
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"[0-9a-f]{4,32}")
 # An index formula, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
 _FORMULA = re.compile(r"\w\s*\[[^\]]*\]\s*=|=\s*sum\s*\(")
+_HEADER = re.compile(r"^\s*syno (operator|graph)", re.MULTILINE)
 # Sizes tried for an example: small variables begin with a small letter.
 _LARGE = (64, 28, 32, 56, 96, 48, 8)
 _SMALL = (3, 2, 4, 7, 8, 32)
@@ -37,7 +38,8 @@ def chosen_specification(
 
     if preset is not None:
         return Specification.preset(preset)
-    named = op != "-" and not op.lstrip().startswith(("{", "syno ")) and not is_file(Path(op))
+    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op)
+    named = op != "-" and not spelt and not is_file(Path(op))
     if store is None or named:
         return None
     from syno.report.asked import read_specification
@@ -159,12 +161,7 @@ def _found(
     if op.lstrip().startswith(("{", "syno ")):
         return _read(op, "the operator on the command line", specification)
     if _FORMULA.search(op):
-        raise UserError(
-            "formulas in index notation are printed, they cannot be read yet\n"
-            "  expected: an operator's text or JSON, a file with it, or - for standard input\n"
-            f"  got: {op}\n"
-            "  what to do: write the steps, as `syno sample --text` does"
-        )
+        return _read(op, "the formula on the command line", specification)
     path = Path(op)
     if is_file(path):
         try:
@@ -184,7 +181,7 @@ def _found(
     raise UserError(
         f"there is no operator file '{_short(op)}'\n"
         "  expected: a file with an operator's text or JSON, - for standard input,\n"
-        "            or at least 4 hexadecimal digits of a key together with --store URL"
+        "            index notation, or at least 4 hexadecimal digits of a key with --store URL"
     )
 
 
@@ -221,6 +218,8 @@ def _read(text: str, where: str, specification: Specification | None) -> Operato
     try:
         if text.lstrip().startswith("{"):
             return Operator.from_json(text, specification=specification)
+        if _FORMULA.search(text) and not _HEADER.search(text):
+            return Operator.parse(text, specification)
         return Operator.from_text(text, specification=specification)
     except UserError as error:
         raise UserError(f"{error}\n  in {where}") from error

@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """Print one operator: formula, drawing, steps and cost.
 
-    OP is a file with an operator's text or JSON, - for standard input, or the start of a key with
-    --store.
+    OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
+    itself, or the start of a key with --store.
     """
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from syno._errors import UserError
 from syno.cli import framework, operand, options, output
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
             "under sizes of one's own",
             "syno verify op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28",
         ),
+        ("the emitter itself, on random operators", "syno verify --random 300 --seed 1"),
     ],
 )
-@click.argument("op")
+@click.argument("op", required=False)
 @options.operand_options
 @click.option(
     "--binding",
@@ -31,28 +33,59 @@ if TYPE_CHECKING:
     metavar="SIZES",
     help="Sizes to check under, as C_in=64,H=28; repeat. Default: those of the specification.",
 )
+@click.option(
+    "--random",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead of OP: N random operators under random bindings, with all gradients.",
+)
+@click.option(
+    "--emitters",
+    metavar="NAMES",
+    default="pytorch",
+    show_default=True,
+    help="Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes for --random. Default: one a processor, for many operators.",
+)
 @options.seed_option
 @output.json_option
 def command(
-    op: str,
+    op: str | None,
     store: str | None,
     study: str | None,
     preset: str | None,
     bindings: tuple[str, ...],
+    random: int | None,
+    emitters: str,
+    jobs: int | None,
     seed: int,
     as_json: bool,
 ) -> int:
     """Check the code generated from an operator against the reference interpreter.
 
-    Input and weights are random; values are compared under each binding. The exit code is 1 when
-    any differs.
+    Input and weights are random; values are compared under each binding. With --random, operators
+    and bindings are random too, and a failing case is made small. The exit code is 1 when any
+    differs.
     """
+    names = chosen_emitters(emitters)
+    if random is not None:
+        if op is not None or bindings:
+            raise UserError("--random draws operators and bindings itself: leave OP and --binding")
+        from syno.cli import verify_random
+
+        return verify_random.run(random, seed, names, jobs, as_json=as_json)
+    if op is None:
+        raise UserError("nothing to verify\n  expected: OP, or --random N      got: neither")
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     line = operand.command_line(f"verify {op}", preset=preset, store=store, study=study)
     chosen = [operand.checked_sizes(operator, b, line) for b in bindings]
     chosen = chosen or operand.own_sizes(operator, line)
-    results = _verify(operator, chosen, seed)
+    results = _verify(operator, chosen, names, seed)
     passed = all(result["passed"] for result in results)
     if as_json:
         output.print_json({"key": operator.key, "passed": passed, "results": results})
@@ -61,15 +94,31 @@ def command(
     return framework.OK if passed else framework.NEGATIVE
 
 
-def _verify(operator: Operator, bindings: list[dict[str, int]], seed: int) -> list[dict[str, Any]]:
+def chosen_emitters(given: str) -> tuple[str, ...]:
+    """The names in `--emitters`, each once."""
+    from syno import emitters
+
+    if given.strip() == "all":
+        return tuple(name for name in emitters.names() if emitters.get(name).available() is None)
+    names = tuple(dict.fromkeys(name.strip() for name in given.split(",")))
+    for name in names:
+        emitters.get(name)
+    return names
+
+
+def _verify(
+    operator: Operator, bindings: list[dict[str, int]], names: tuple[str, ...], seed: int
+) -> list[dict[str, Any]]:
     import dataclasses
 
     from syno.verify import verify
 
     results = []
-    with output.progress("verifying", len(bindings)) as move:
-        for index, binding in enumerate(bindings):
-            results.append(dataclasses.asdict(verify(operator, binding, seed=seed)))
+    checks = [(name, binding) for name in names for binding in bindings]
+    with output.progress("verifying", len(checks)) as move:
+        for index, (name, binding) in enumerate(checks):
+            result = verify(operator, binding, emitter=name, seed=seed)
+            results.append(dataclasses.asdict(result))
             move(index + 1)
     return results
 

@@ -76,7 +76,7 @@ def command(
     of budgets, limits and rules that admits the operator itself is looked for and tried: it is
     printed only when the operator is found under it.
 
-    OP is as in `syno explain`; index formulas cannot be read yet. The exit code is 0 when the
+    OP is as in `syno explain`. The exit code is 0 when the
     operator, or an equal one, is in the space, and 1 when it is not.
     """
     from syno.explanation import why_not

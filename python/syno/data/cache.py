@@ -39,14 +39,6 @@ class Damaged(Exception):
     """The cache cannot be used as it is; the text says why."""
 
 
-def cache_folder() -> Path:
-    """SYNO_CACHE, else XDG_CACHE_HOME/syno, else ~/.cache/syno."""
-    if own := os.environ.get("SYNO_CACHE"):
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "syno"
-
-
 class ArrayWriter:
     """Writes one .npy file block by block, with its checksum.
 

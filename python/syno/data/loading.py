@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from syno._errors import UserError
+from syno.cache_folder import cache_folder
 from syno.data import cache as store
 from syno.data.dataset import DataSet, Split, statistics
 from syno.data.decode import ColourFound, decode_all, is_grey
@@ -83,7 +84,7 @@ def load(
 def _cached(request: _Request) -> DataSet:
     key = request.key()
     label = f"{_label(request.name)}-{request.size or 'full'}-{key[:16]}"
-    folder = store.cache_folder() / "data" / label
+    folder = cache_folder() / "data" / label
     try:
         return store.read(folder)
     except store.Damaged:

@@ -13,6 +13,7 @@ from syno.emitters.protocol import Case, Emitter, Function, WrongCodeError
 # Name of an emitter: the module that has it as EMITTER.
 _MODULES = {
     "pytorch": "syno.emitters.pytorch",
+    "cpp": "syno.emitters.cpp",
 }
 
 __all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "names"]

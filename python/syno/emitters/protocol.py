@@ -44,13 +44,15 @@ class Emitter(Protocol):
     dtypes: the types its code computes in, the most exact one first: ("float64", "float32"), or
     ("float32",) for code that has no other. float32 is always among them.
     has_gradients: whether its functions have `gradients`.
-    any_batch: whether code made for one size of a dimension that passes through takes any size.
+    any_batch: whether code made for one batch size (of `Operator.batch`) takes any; any_size: and
+    any size of the other dimensions that pass through.
     """
 
     name: str
     dtypes: tuple[str, ...]
     has_gradients: bool
     any_batch: bool
+    any_size: bool
 
     def available(self) -> str | None:
         """None, or why this emitter cannot run here and what to do, in words for the user."""

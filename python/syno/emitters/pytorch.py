@@ -19,6 +19,7 @@ class PyTorch:
     dtypes = ("float64", "float32")
     has_gradients = True
     any_batch = True
+    any_size = True
 
     def available(self) -> str | None:
         """Always: Syno depends on torch."""

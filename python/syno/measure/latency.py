@@ -117,17 +117,26 @@ def _timing(times: list[float]) -> Timing:
 
 
 @contextmanager
-def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
-    """Evaluation mode and so many threads inside; everything as it was afterwards."""
-    modes = [(module, module.training) for net in nets for module in net.modules()]
+def quiet_torch(threads: int) -> Iterator[None]:
+    """So many threads of torch inside; as many as before afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
-    for net in nets:
-        net.eval()
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
+    """Evaluation mode and so many threads inside; everything as it was afterwards."""
+    modes = [(module, module.training) for net in nets for module in net.modules()]
+    for net in nets:
+        net.eval()
+    try:
+        with quiet_torch(threads):
+            yield
+    finally:
         for module, training in modes:
             module.training = training
 

@@ -75,12 +75,11 @@ def verify(
     its check. UserError for a binding the operator does not fit, and for an emitter that is
     unknown or cannot run here.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise UserError(f"'seed' is a non-negative integer, got {seed!r}")
+    check_seed(seed)
     chosen = usable(emitter)
     case = Case(operator, operator.complete(binding))
     text = chosen.source(case) if source is None else source
-    comparison = Comparison(chosen, case, seed)
+    comparison = Comparison(chosen, _with_batch(chosen, case), seed)
     failure = ""
     try:
         comparison.check(build(chosen, [case], [text])[0])
@@ -101,6 +100,12 @@ def verify(
     )
 
 
+def check_seed(seed: int) -> None:
+    """UserError for what is no seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise UserError(f"'seed' is a non-negative integer, got {seed!r}")
+
+
 def usable(name: str) -> Emitter:
     """The emitter of that name. UserError when it is unknown or cannot run here."""
     emitter = emitters.get(name)
@@ -117,7 +122,21 @@ def build(
     return _guarded("building the code", lambda: emitter.build(cases, sources))
 
 
-def described(case: Case, seed: int, mismatch: Exception) -> str:
+def _with_batch(emitter: Emitter, case: Case) -> Case:
+    """The case with 2 in place of a batch of 1, where code takes any size."""
+    operator, binding = case
+    ones = (name for name in free_sizes(emitter, operator) if binding[name] == 1)
+    return Case(operator, binding | dict.fromkeys(ones, 2))
+
+
+def free_sizes(emitter: Emitter, operator: Operator) -> list[str]:
+    """The variables that code may be run with any size of."""
+    if emitter.any_size:
+        return batch_variables(operator)
+    return [operator.batch] if emitter.any_batch and operator.batch is not None else []
+
+
+def described(case: Case, seed: int, mismatch: Exception | str) -> str:
     """A failing case with all that is needed to repeat it."""
     return (
         f"{mismatch}\n  in binding {case.binding}, seed {seed}\n  of operator\n{case.operator.text}"
@@ -132,9 +151,6 @@ class Comparison:
 
     def __init__(self, emitter: Emitter, case: Case, seed: int) -> None:
         operator, binding = case
-        if emitter.any_batch:
-            ones = (name for name in batch_variables(operator) if binding[name] == 1)
-            binding = binding | dict.fromkeys(ones, 2)
         self._emitter = emitter
         self._operator = operator
         self._binding = binding

@@ -124,28 +124,132 @@ class Names {
   std::vector<CoordinateId> visited_;
 };
 
-class Printer {
+// Which statement computes what: with `stages`, statement j multiplies with weight j, and what it reads is made by
+// statement j+1. A view stands as near the input as what needs it allows, a window as near the output as the weights
+// allow that hold its parts: there it makes one index of two.
+class Levels {
  public:
-  explicit Printer(const Operator& op)
-      : map_(make_access_map(op)), names_(op, map_), variables_(*map_.variables) {
-    for (std::size_t i = 0; i < map_.expressions.size(); ++i)
-      pieces_.push_back(piece(static_cast<CoordinateId>(i)));
+  Levels(const Operator& op, const AccessMap& map, bool stages)
+      : map_(map), last_(stages ? std::max<int>(0, static_cast<int>(map.weights.size()) - 1) : 0) {
+    const Graph& graph = op.graph();
+    const std::size_t count = map.expressions.size();
+    made_.assign(count, 0);
+    used_.assign(count, -1);
+    held_.assign(count, 0);
+    if (last_ == 0) return;
+    made_.assign(count, last_ + 1);
+    const auto use = [&](CoordinateId id, int level) {
+      int& made = made_[index(id)];
+      made = std::min(made, level);
+      used_[index(id)] = std::max(used_[index(id)], level);
+    };
+    for (const CoordinateId id : map.data) use(id, last_);
+    for (std::size_t w = 0; w < map.weights.size(); ++w) {
+      for (const CoordinateId id : map.weights[w]) {
+        use(id, static_cast<int>(w));
+        held_[index(id)] = std::max(held_[index(id)], static_cast<int>(w));
+      }
+    }
+    for (auto step = graph.steps().end(); step != graph.steps().begin();) {
+      --step;
+      const PrimitiveInfo& info = primitive_info(step->primitive);
+      int level = last_ + 1;
+      for (int i = 0; i < info.produces; ++i)
+        level = std::min(level, made_[index(step->out[static_cast<std::size_t>(i)])]);
+      if (level > last_) level = 0;  // expanded
+      for (int i = 0; i < info.produces; ++i)
+        made_[index(step->out[static_cast<std::size_t>(i)])] = level;
+      for (int i = 0; i < info.consumes; ++i) {
+        const CoordinateId from = step->in[static_cast<std::size_t>(i)];
+        if (step->primitive == Primitive::kUnfold) {
+          const int held = std::max(held_[index(step->in[0])], held_[index(step->in[1])]);
+          level = std::min(level, std::max(held, made_below(graph, *step)));
+          made_[index(step->out[0])] = level;
+        }
+        if (step->primitive != Primitive::kExpand) use(from, level);
+      }
+    }
+    for (const CoordinateId id : map.iterators) made_[index(id)] = -1;
   }
 
-  std::string print() const {
-    std::string text = "y" + indices(map_.iterators) + " = ";
-    if (!names_.reductions().empty()) {
-      std::vector<std::string> sums;
-      for (const CoordinateId id : names_.reductions())
-        sums.push_back(names_.of(id) + ":" + size_piece(map_.at(id).extent, variables_).text);
-      text += "sum(" + join(sums, ", ") + ") ";
+  int last() const { return last_; }
+  /// The statement whose sum or views make it; -1 for an iterator where there are stages.
+  int made(CoordinateId id) const { return made_[index(id)]; }
+  /// Whether it is an index of what statement `level` makes.
+  bool crosses(CoordinateId id, int level) const {
+    return made_[index(id)] < level && used_[index(id)] >= level;
+  }
+
+ private:
+  static std::size_t index(CoordinateId id) { return static_cast<std::size_t>(id); }
+
+  // The first statement in which both sides of a window can be had: what they are made of may be held by weights.
+  int made_below(const Graph& graph, const Step& step) const {
+    int level = 0;
+    const auto visit = [&](auto&& self, CoordinateId id) -> void {
+      level = std::max(level, held_[index(id)]);
+      const Step* producer = graph.producer(id);
+      if (producer == nullptr) return;
+      for (int i = 0; i < primitive_info(producer->primitive).consumes; ++i)
+        self(self, producer->in[static_cast<std::size_t>(i)]);
+    };
+    for (const CoordinateId id : step.in) visit(visit, id);
+    return level;
+  }
+
+  const AccessMap& map_;
+  int last_;
+  std::vector<int> made_;
+  std::vector<int> used_;
+  /// The last weight that holds it.
+  std::vector<int> held_;
+};
+
+class Printer {
+ public:
+  Printer(const Operator& op, bool stages)
+      : map_(make_access_map(op)),
+        names_(op, map_),
+        variables_(*map_.variables),
+        levels_(op, map_, stages) {}
+
+  std::string print() {
+    std::string text;
+    for (int level = levels_.last(); level >= 0; --level) {
+      if (!text.empty()) text += "\n";
+      text += statement(level);
     }
-    text += "x" + indices(map_.data);
-    for (std::size_t t = 0; t < map_.weights.size(); ++t)
-      text += " * w" + std::to_string(t) + indices(map_.weights[t]);
+    return text;
+  }
+
+ private:
+  const Piece& at(CoordinateId id) const { return pieces_[static_cast<std::size_t>(id)]; }
+
+  // One line: what statement `level` makes of x or of the statement before it in the text.
+  std::string statement(int level) {
+    level_ = level;
+    const std::vector<CoordinateId> target = level == 0 ? map_.iterators : crossing(level);
+    name_target(target);
+    pieces_.clear();
+    for (std::size_t i = 0; i < map_.expressions.size(); ++i)
+      pieces_.push_back(piece(static_cast<CoordinateId>(i)));
+    read_ = level == levels_.last() ? map_.data : crossing(level + 1);
+
+    std::string text = tensor(level) + indices(target) + " = ";
+    std::vector<std::string> sums;
+    for (const CoordinateId id : names_.reductions()) {
+      if (levels_.made(id) == level)
+        sums.push_back(names_.of(id) + ":" + size_piece(map_.at(id).extent, variables_).text);
+    }
+    if (!sums.empty()) text += "sum(" + join(sums, ", ") + ") ";
+    text += (level == levels_.last() ? "x" : tensor(level + 1)) + indices(read_);
+    for (std::size_t t = 0; t < map_.weights.size(); ++t) {
+      if (levels_.last() == 0 || static_cast<int>(t) == level)
+        text += " * w" + std::to_string(t) + indices(map_.weights[t]);
+    }
     std::vector<std::string> conditions;
     for (const CoordinateId id : map_.windows) {
-      if (zero_outside(id)) continue;
+      if (levels_.made(id) != level || zero_outside(id)) continue;
       conditions.push_back("0 <= " + at(id).at_least(kSum) + " < " +
                            size_piece(map_.at(id).extent, variables_).text);
     }
@@ -153,8 +257,60 @@ class Printer {
     return text;
   }
 
- private:
-  const Piece& at(CoordinateId id) const { return pieces_[static_cast<std::size_t>(id)]; }
+  std::string tensor(int level) const {
+    if (level == 0) return "y";
+    const std::string name = levels_.last() == 1 ? "Z" : "Z" + std::to_string(level);
+    return variables_.find(name) ? "stage_" + name : name;
+  }
+
+  std::vector<CoordinateId> crossing(int level) const {
+    std::vector<CoordinateId> ids;
+    for (std::size_t i = 0; i < map_.expressions.size(); ++i) {
+      if (levels_.crosses(static_cast<CoordinateId>(i), level))
+        ids.push_back(static_cast<CoordinateId>(i));
+    }
+    // In the order in which x and the weights have them.
+    std::vector<CoordinateId> met;
+    const auto visit = [&](auto&& self, CoordinateId id) -> void {
+      if (id == kNoCoordinate || std::find(met.begin(), met.end(), id) != met.end()) return;
+      met.push_back(id);
+      self(self, map_.at(id).a);
+      self(self, map_.at(id).b);
+    };
+    for (const CoordinateId id : map_.data) visit(visit, id);
+    for (auto dims = map_.weights.rbegin(); dims != map_.weights.rend(); ++dims) {
+      for (const CoordinateId id : *dims) visit(visit, id);
+    }
+    std::sort(ids.begin(), ids.end(), [&](CoordinateId a, CoordinateId b) {
+      return std::find(met.begin(), met.end(), a) < std::find(met.begin(), met.end(), b);
+    });
+    return ids;
+  }
+
+  // Inside a stage, what it is asked at has the name of the first index in it, where no other has.
+  void name_target(const std::vector<CoordinateId>& target) {
+    inside_.assign(map_.expressions.size(), "");
+    if (levels_.last() == 0) return;
+    const auto taken = [&](const std::string& name) {
+      if (variables_.find(name)) return true;
+      if (std::find(inside_.begin(), inside_.end(), name) != inside_.end()) return true;
+      return std::any_of(
+          names_.reductions().begin(), names_.reductions().end(),
+          [&](CoordinateId id) { return levels_.made(id) == level_ && names_.of(id) == name; });
+    };
+    const auto leaf = [&](CoordinateId id) { return !names_.of(id).empty(); };
+    for (const CoordinateId id : target) {
+      if (leaf(id)) inside_[static_cast<std::size_t>(id)] = names_.of(id);
+    }
+    for (const CoordinateId id : target) {
+      if (leaf(id)) continue;
+      CoordinateId first = id;
+      while (!leaf(first)) first = map_.at(first).a;
+      std::string name = names_.of(first);
+      for (int number = 1; taken(name); ++number) name = names_.of(first) + std::to_string(number);
+      inside_[static_cast<std::size_t>(id)] = name;
+    }
+  }
 
   std::string indices(const std::vector<CoordinateId>& ids) const {
     std::vector<std::string> texts;
@@ -163,6 +319,8 @@ class Printer {
   }
 
   Piece piece(CoordinateId id) const {
+    const std::string& inside = inside_[static_cast<std::size_t>(id)];
+    if (!inside.empty()) return {inside, kAtom};
     const Expression& e = map_.at(id);
     if (e.kind == ExpressionKind::kIterator || e.kind == ExpressionKind::kReduction)
       return {names_.of(id), kAtom};
@@ -172,7 +330,11 @@ class Printer {
       case ExpressionKind::kMixed:
         // a*C/g reads (a*C)/g, which is a*(C/g): the quotient is exact.
         return {a.at_least(kProduct) + "*" + size.text + "+" + at(e.b).at_least(kSum), kSum};
-      case ExpressionKind::kScaled: return {a.at_least(kProduct) + "*" + size.text, kProduct};
+      case ExpressionKind::kScaled:
+        // Not a*s/k, which reads floor(a*s/k).
+        return {a.at_least(kProduct) + "*" +
+                    (size.text.find('/') == std::string::npos ? size.text : "(" + size.text + ")"),
+                kProduct};
       case ExpressionKind::kQuotient:
         return {a.at_least(kProduct) + "/" + size.at_least(kAtom), kProduct};
       case ExpressionKind::kRemainder:
@@ -191,19 +353,18 @@ class Printer {
     return {};
   }
 
-  // Whether a value of `id` outside its extent always makes some index of x or of a weight fall outside, given that
-  // everything else is inside: the major part of a Split, the quotient of a Merge and a Stride carry it on.
+  // Whether a value of `id` outside its extent always makes some index of x, or of a stage, fall outside, given that
+  // everything else is inside: the major part of a Split, the quotient of a Merge and a Stride carry it on. A weight that is read outside
+  // is zero as well, but the text does not say how large it is.
   bool zero_outside(CoordinateId id) const {
-    const auto read_at = [&](const std::vector<CoordinateId>& ids) {
-      return std::find(ids.begin(), ids.end(), id) != ids.end();
-    };
-    if (read_at(map_.data) || std::any_of(map_.weights.begin(), map_.weights.end(), read_at))
-      return true;
+    if (std::find(read_.begin(), read_.end(), id) != read_.end()) return true;
     for (std::size_t i = static_cast<std::size_t>(id) + 1; i < map_.expressions.size(); ++i) {
       const Expression& e = map_.expressions[i];
       const bool carries = e.kind == ExpressionKind::kMixed ||
                            e.kind == ExpressionKind::kQuotient || e.kind == ExpressionKind::kScaled;
-      if (carries && e.a == id && zero_outside(static_cast<CoordinateId>(i))) return true;
+      if (carries && levels_.made(static_cast<CoordinateId>(i)) == level_ && e.a == id &&
+          zero_outside(static_cast<CoordinateId>(i)))
+        return true;
     }
     return false;
   }
@@ -211,13 +372,19 @@ class Printer {
   AccessMap map_;
   Names names_;
   const Variables& variables_;
+  Levels levels_;
+  // Of the statement that is printed.
+  int level_ = 0;
+  std::vector<CoordinateId> read_;
+  /// Names of what it is asked at.
+  std::vector<std::string> inside_;
   std::vector<Piece> pieces_;
 };
 
 }  // namespace
 
-std::string formula(const Operator& op) {
-  return Printer(op).print();
+std::string formula(const Operator& op, bool stages) {
+  return Printer(op, stages).print();
 }
 
 }  // namespace syno

@@ -8,7 +8,8 @@
 //                * and / bind from left to right, mod binds less than + and -
 //
 // Reading x or a weight outside its extents gives 0, which is all that most windows need. A window whose value could
-// come back inside (rotated, or under a second window) has its condition behind `where`.
+// come back inside (rotated, or under a second window), or that only weights read, has its condition behind `where`.
+// parse.h reads what this prints.
 #pragma once
 
 #include <string>
@@ -19,6 +20,7 @@ namespace syno {
 
 /// One line. Names of indices are chosen from the dimensions and never are names of variables; weights and their
 /// dimensions stand in the operator's canonical order, so that w0 has the shape op.weight_shapes()[0].
-std::string formula(const Operator& op);
+/// With `stages`, a line for each weight, x first: `Z[...] = sum(...) x[...] * w1[...]`, then what reads Z.
+std::string formula(const Operator& op, bool stages = false);
 
 }  // namespace syno

@@ -28,8 +28,12 @@ class Builder {
  public:
   explicit Builder(const Plan& plan)
       : plan_(plan), producer_(plan.tensors.size(), -1), buffer_(plan.tensors.size(), -1) {
-    for (std::size_t s = 0; s < plan.stages.size(); ++s)
-      producer_[at(plan.stages[s].output)] = static_cast<int>(s);
+    for (const auto* stages : {&plan.fold_stages, &plan.stages}) {
+      for (const Stage& stage : *stages) {
+        producer_[at(stage.output)] = static_cast<int>(stages_.size());
+        stages_.push_back(&stage);
+      }
+    }
   }
 
   LoopProgram run() {
@@ -39,8 +43,8 @@ class Builder {
           add_buffer(BufferKind::kWeight, plan_.tensor(weight).weight, weight));
       program_.buffers.back().from_weights = true;
     }
-    for (const Stage& stage : plan_.stages) {
-      if (!is_view(stage.kind)) compute(stage);
+    for (const Stage* stage : stages_) {
+      if (!is_view(stage->kind)) compute(*stage);
     }
     finish();
     program_.batched = is_batched();
@@ -69,7 +73,7 @@ class Builder {
 
   Access read(int tensor, std::vector<Index> index, Indices& indices, std::int64_t& scale) const {
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = plan_.stages[at(producer_[at(tensor)])];
+      const Stage& stage = *stages_[at(producer_[at(tensor)])];
       index = through(stage, index, indices);
       if (stage.kind == StageKind::kScale) scale = checked_multiply(scale, stage.amount, "a scale");
       tensor = stage.input;
@@ -185,7 +189,7 @@ class Builder {
     std::vector<const Stage*> views;
     int tensor = plan_.output;
     while (buffer_[at(tensor)] < 0) {
-      const Stage& stage = plan_.stages[at(producer_[at(tensor)])];
+      const Stage& stage = *stages_[at(producer_[at(tensor)])];
       const bool one_to_one = stage.kind == StageKind::kPermute ||
                               stage.kind == StageKind::kSplit || stage.kind == StageKind::kMerge ||
                               stage.kind == StageKind::kRoll || stage.kind == StageKind::kScale;
@@ -266,6 +270,8 @@ class Builder {
 
   const Plan& plan_;
   LoopProgram program_;
+  /// Those on weights alone, then those on the data.
+  std::vector<const Stage*> stages_;
   /// By tensor: the stage that made it, and where it is stored; -1 for views.
   std::vector<int> producer_;
   std::vector<int> buffer_;

@@ -76,10 +76,14 @@ void expect_computes(const Operator& op, const Values& values, std::uint64_t see
   const Exact x = random_integers(shapes.input, seed);
   std::vector<Exact> weights;
   for (const auto& shape : shapes.weights) weights.push_back(random_integers(shape, ++seed));
-  const Plan lowered = plan(op, values);
-  const LoopProgram program = loop_program(lowered);
-  EXPECT_EQ(run(program, x, weights).data, interpret(op, values, x, weights).data)
-      << op.text() << lowered.text() << program.text();
+  const Exact expected = interpret(op, values, x, weights);
+  for (const bool fold : {false, true}) {
+    for (const Plan& lowered : plans(op, values, {3, fold})) {
+      const LoopProgram program = loop_program(lowered);
+      EXPECT_EQ(run(program, x, weights).data, expected.data)
+          << op.text() << lowered.text() << program.text();
+    }
+  }
 }
 
 TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {

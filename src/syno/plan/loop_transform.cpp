@@ -126,6 +126,24 @@ LoopNest merged(const LoopProgram& program, const LoopNest& nest) {
   return result;
 }
 
+namespace {
+
+// Whether all axes of the producer that the access asks are in range for all values of the new axes.
+bool in_range(const LoopNest& producer, const Access& access, const std::vector<Index>& values,
+              const Indices& indices) {
+  for (std::size_t a = 0; a < values.size(); ++a) {
+    const auto asks = [&](const Index& index) { return index.depends_on(static_cast<int>(a)); };
+    const bool asked = std::any_of(access.index.begin(), access.index.end(), asks) ||
+                       std::any_of(access.conditions.begin(), access.conditions.end(),
+                                   [&](const Condition& c) { return asks(c.index); });
+    const Range range = indices.range(values[a]);
+    if (asked && (range.least < 0 || range.most >= producer.axes[a].extent)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 LoopNest inlined(const LoopNest& consumer, std::size_t operand, const LoopNest& producer) {
   const Access& read = consumer.operands[operand];
   ensure(read.buffer == producer.store.buffer, "inlined: another buffer is read");
@@ -151,10 +169,14 @@ LoopNest inlined(const LoopNest& consumer, std::size_t operand, const LoopNest& 
       result.operands.push_back(consumer.operands[o]);
       continue;
     }
-    for (const Access& inner : producer.operands) {
-      // What the consumer asks comes first, and holds wherever the producer's values are asked.
+    for (std::size_t i = 0; i < producer.operands.size(); ++i) {
+      const Access& inner = producer.operands[i];
+      // Where the consumer's conditions fail, one factor that is zero is enough; the others need the conditions only
+      // where they could not be read.
       Indices indices(extents);
-      for (const Condition& condition : read.conditions) indices.assume(condition);
+      if (i == 0 || !in_range(producer, inner, values, indices)) {
+        for (const Condition& condition : read.conditions) indices.assume(condition);
+      }
       for (const Condition& condition : inner.conditions)
         indices.assume({indices.substitute(condition.index, values), condition.extent});
       Access access{inner.buffer, {}, {}};

@@ -10,12 +10,12 @@
 namespace syno::cpp {
 namespace {
 
-// Below so many multiply-adds a column, loading the data costs more than multiplying it.
-constexpr std::int64_t kLeastRows = 4;
+// With fewer rows, a loop over rows shares what it loads as well, and needs no panel.
+constexpr std::int64_t kLeastRows = 8;
 constexpr std::int64_t kLanes = 16;
 // Panels and blocks of them, in floats.
 constexpr std::int64_t kSharedPanel = 64 * 1024;
-constexpr std::int64_t kBlockPanel = 64 * 1024;
+constexpr std::int64_t kBlockPanel = 128 * 1024;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "syno/plan/loop_transform.h"
+#include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
@@ -11,6 +13,7 @@ namespace syno::cpp {
 namespace {
 
 constexpr std::int64_t kMostTile = 8;
+constexpr std::int64_t kMostUnrolled = 16;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -111,6 +114,30 @@ class RowPrinter {
                });
   }
 
+  // Without this the sums stay in memory.
+  void unroll() { out_.line("SYNO_UNROLL"); }
+
+  // Of an address base + (lane + rest) mod length, with the lane's own length: the rest. Only then is there one.
+  std::optional<Index> rotation(std::size_t operand) const {
+    std::optional<Index> rest;
+    for (const Index::Term& term : addresses_[operand].terms()) {
+      if (term.kind == Index::Kind::kAxis ? term.axis != rows_.lane
+                                          : !term.of->depends_on(rows_.lane))
+        continue;
+      const bool rotates = term.kind == Index::Kind::kRemainder && term.coefficient == 1 &&
+                           term.divisor == extent(rows_.lane) && is_linear(*term.of, rows_.lane) &&
+                           term.of->coefficient(rows_.lane) == 1 && !rest;
+      if (!rotates) return std::nullopt;
+      rest = without(*term.of, rows_.lane);
+    }
+    const auto& conditions = nest().operands[operand].conditions;
+    const bool plain = std::none_of(conditions.begin(), conditions.end(), [&](const Condition& c) {
+      return c.index.depends_on(rows_.lane);
+    });
+    // A rest that depends on nothing is a number of 0..length-1, which is what the code asks for.
+    return rest && plain && rest->is_constant() ? rest : std::nullopt;
+  }
+
   static std::string test(const std::string& value, std::int64_t extent) {
     return "static_cast<unsigned long>(" + value + ") < " + std::to_string(extent);
   }
@@ -130,15 +157,30 @@ class RowPrinter {
       out_.line(line + " {").indent();
       ++depth;
     };
-    for (std::size_t a = nest().outputs; a < nest().axes.size(); ++a) {
+    // Innermost last: short loops are unrolled, so that masks become constants.
+    std::vector<std::size_t> summed;
+    for (std::size_t a = nest().outputs; a < nest().axes.size(); ++a) summed.push_back(a);
+    std::stable_sort(summed.begin(), summed.end(), [&](std::size_t a, std::size_t b) {
+      return nest().axes[a].extent > nest().axes[b].extent;
+    });
+    std::int64_t inner = 1;
+    std::vector<bool> short_loop(nest().axes.size(), false);
+    for (std::size_t s = summed.size(); s-- > 0;) {
+      inner *= nest().axes[summed[s]].extent;
+      short_loop[summed[s]] = inner <= kMostUnrolled;
+    }
+    for (const std::size_t a : summed) {
       const std::string& name = names_[a];
-      open("for (long " + name + " = 0; " + name + " < " + std::to_string(nest().axes[a].extent) +
-           "; ++" + name + ")");
+      const std::int64_t extent = nest().axes[a].extent;
+      if (short_loop[a]) unroll();
+      open("for (long " + name + " = 0; " + name + " < " + std::to_string(extent) + "; ++" + name +
+           ")");
     }
     if (!tests.empty()) open("if (" + join(tests, " && ") + ")");
     for (std::size_t o = 0; o < addresses_.size(); ++o) {
       if (uses_lane(o) && is_strided(o)) bounds(o);
     }
+    unroll();
     out_.line("for (long j = 0; j < kParts; ++j) {").indent();
     out_.line("const long l = v + j * kLanes;");
     std::string product;
@@ -158,6 +200,7 @@ class RowPrinter {
     if (!splats.empty()) product += (product.empty() ? "" : " * ") + ("splat(" + splats + ")");
     out_.line("const Vector p = " + (product.empty() ? "splat(1.0f)" : product) + ";");
     if (rows_.tile >= 0) {
+      unroll();
       out_.line("for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(" + tiled + ");");
     } else {
       out_.line("sum[0][j] += p;");
@@ -196,6 +239,18 @@ class RowPrinter {
       return "load_strided(from" + number + " + " + std::to_string(step) + " * l, " +
              std::to_string(step) + ", " + range;
     }
+    if (const auto rest = rotation(o)) {
+      Index base;
+      for (const Index::Term& term : addresses_[o].terms()) {
+        const Index index = Index::term(term);
+        if (!index.depends_on(rows_.lane)) base = base + index;
+      }
+      base = base + Index(addresses_[o].constant());
+      const std::string length = std::to_string(extent(rows_.lane));
+      return "load_rotated(a" + number + " + (" + text(base) + ") + l, l, " +
+             std::to_string(floor_modulo(rest->constant(), extent(rows_.lane))) + ", " + length +
+             ", 0, " + length + " - l)";
+    }
     std::vector<std::string> names = names_;
     names[at(rows_.lane)] = "(l + lane)";
     std::string value = "a" + number + "[" + address(o, "(l + lane)") + "]";
@@ -214,7 +269,9 @@ class RowPrinter {
     if (rows_.lane >= 0 && side_by_side) row = without(row, rows_.lane);
     if (rows_.tile >= 0) names[at(rows_.tile)] = "c";
     if (rows_.lane >= 0) names[at(rows_.lane)] = "(l + lane)";
+    unroll();
     out_.line("for (long c = 0; c < kTile; ++c) {").indent();
+    unroll();
     out_.line("for (long j = 0; j < kParts; ++j) {").indent();
     out_.line("const long l = v + j * kLanes;");
     const std::string value =

@@ -49,6 +49,8 @@ inline long least(long a, long b) { return a < b ? a : b; }
 inline long most(long a, long b) { return a > b ? a : b; }
 constexpr long ceil_divide(long a, long b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 
+#define SYNO_UNROLL _Pragma("GCC unroll 16")
+
 // Lanes [first, last) from memory, which is not touched outside of them; zeros elsewhere.
 inline Vector load_part(const float* from, long first, long last) {
   first = most(first, 0);
@@ -74,6 +76,15 @@ inline void store_part(float* to, Vector v, long count) {
   } else if (count > 0) {
     std::memcpy(to, &v, sizeof(float) * static_cast<std::size_t>(count));
   }
+}
+
+// Lanes [first, last) of a row of `length` that is rotated: lane i is at (i + turn) mod length, 0 <= turn < length.
+// `from` is where lane 0 would be without the rotation, at place `at` of the row.
+inline Vector load_rotated(const float* from, long at, long turn, long length, long first,
+                           long last) {
+  const long wrap = length - turn - at;
+  return load_part(from + turn, first, least(last, wrap)) +
+         load_part(from + turn - length, most(first, wrap), last);
 }
 
 // The same with a stride, and with any function of the lane.
@@ -198,6 +209,10 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
   }
 }
 
+// Floats: some hundred steps of a tile, what a far cache takes to answer.
+constexpr long kAhead = 2048;
+constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
+
 // N columns, and rows in vectors.
 template <class C, int N>
 inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0) {
@@ -215,6 +230,8 @@ inline void row_tile(const float* data, const float* weights, float* y, long til
       Vector w[V];
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) {
+        // Weights stream by once; the processor's own prefetch ends at each page.
+        __builtin_prefetch(weights + kAhead + v * kLanes);
         w[v] = load(weights + v * kLanes);
         SYNO_HOLD(w[v]);
       }
@@ -242,8 +259,6 @@ inline void row_tile(const float* data, const float* weights, float* y, long til
     }
   }
 }
-
-constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
 
 // One block of columns of a group: tiles [first, last) of it, in the better order.
 template <class C>

@@ -61,6 +61,10 @@ void add_part(Calls& calls, std::size_t place, const std::vector<std::string>& s
   if (sizes.size() > 1) calls.push_back(unflatten(place, sizes));
 }
 
+Assignment plain_copy(const std::string& name) {
+  return {name, name + ".clone(memory_format=torch.contiguous_format)", {}, ""};
+}
+
 // Zeros before and after dimension `axis` of `rank`; F.pad counts from the last one.
 std::string padded(const std::string& value, std::size_t rank, std::int64_t axis,
                    std::int64_t before, std::int64_t after) {
@@ -212,6 +216,10 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
     even = even && spatial.before == spatial.after;
   }
 
+  // Next to an extent of 1 strides say nothing, and there torch has computed wrong gradients without
+  // oneDNN: a copy has plain strides, while `contiguous` leaves such a tensor as it is.
+  const auto is_unit = [&](int dim) { return plan_.dim(dim).extent == 1; };
+
   // Data as [batch, channels, spatial...].
   Assignment data{"x", value(stage.input), {}, ""};
   add_permute(data.calls, plan_.tensor(stage.input).dims,
@@ -219,6 +227,8 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
   add_join(data.calls, c.batch.size(), c.groups.size() + c.in_channels.size());
   add_join(data.calls, 0, c.batch.size());
   if (!data.calls.empty()) lines.push_back(std::move(data));
+  const Dims read = concat({c.groups, c.in_channels, places});
+  if (std::any_of(read.begin(), read.end(), is_unit)) lines.push_back(plain_copy("x"));
   for (std::size_t i = 0; !even && i < c.spatial.size(); ++i) {
     const SpatialDim& spatial = c.spatial[i];
     if (spatial.window < 0) continue;
@@ -247,8 +257,15 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
                                      [](const TensorCall& call) { return call.name == "permute"; });
   if (!in_order) weight.calls.push_back({"contiguous", ""});
 
-  std::string arguments = "x, " + (weight.calls.empty() ? held : weight.target);
+  const std::string filter = weight.calls.empty() ? held : weight.target;
   if (!weight.calls.empty()) lines.push_back(std::move(weight));
+  Dims had = plan_.tensor(stage.weight).dims;
+  Dims used = concat({c.groups, c.out_channels, c.in_channels, windows});
+  std::erase_if(had, is_unit);
+  std::erase_if(used, is_unit);
+  if (!in_order && had == used) lines.push_back(plain_copy(filter));
+
+  std::string arguments = "x, " + filter;
   if (even && std::any_of(padding.begin(), padding.end(), [](auto p) { return p > 0; })) {
     arguments += padding.size() == 1 ? ", padding=" + numbers(padding)
                                      : ", padding=(" + numbers(padding) + ")";

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 
-from .emitted import Case
 
-
-def random_convolution(seed: int) -> Case:
-    """Windows over up to three spatial dimensions; batch, groups and channels drawn at random.
+def random_convolution(draw: random.Random) -> tuple[str, dict[str, int]]:
+    """Text and binding: windows over up to three dimensions; batch, groups and channels vary.
 
     Some have a second weight nearer the input that holds a window too, as Operator 1 does: there
     the window is taken after that weight's contraction.
     """
-    draw = random.Random(seed)
     sizes = {"N": draw.choice([1, 2, 3])}
-    out, data, steps, weight, second = ["N"], ["o0"], [], [], []
+    out, data = ["N"], ["o0"]
+    steps: list[str] = []
+    weight: list[str] = []
+    second: list[str] = []
     names = iter(range(100))
     reductions = iter(range(100))
 
@@ -69,7 +69,7 @@ def random_convolution(seed: int) -> Case:
             weight.append(f"{group}:keep")
 
     for axis, variable in zip(range(draw.choice([1, 2, 2, 3])), ("H", "W", "D"), strict=False):
-        place = dimension(variable, [1, 2, 3, 6])
+        place = dimension(variable, [1, 2, 3, 7])
         if draw.random() < 0.85:
             size = f"k_{axis}"
             sizes[size] = draw.choice([1, 2, 3, 4, 5])
@@ -89,8 +89,8 @@ def random_convolution(seed: int) -> Case:
     rest = data[1:]
     draw.shuffle(rest)
     data = [data[0], *rest]
-    place = first_view(steps)
-    steps[place:place] = ["contract " + " ".join(dims) for dims in (weight, second) if dims]
+    first = _first_view(steps)
+    steps[first:first] = ["contract " + " ".join(dims) for dims in (weight, second) if dims]
     text = ["syno operator 1", f"out [{', '.join(out)}]", "in [?]", *steps]
     text.append("match " + " ".join(data))
     extents = {f"o{d}": size for d, size in enumerate(out)}
@@ -105,10 +105,10 @@ def random_convolution(seed: int) -> Case:
         elif words[0] == "unfold":
             extents[words[-1]] = extents[words[1]]
     text[2] = f"in [{', '.join(extents[name] for name in data)}]"
-    return Case("\n".join(text) + "\n", sizes)
+    return "\n".join(text) + "\n", sizes
 
 
-def first_view(steps: list[str]) -> int:
+def _first_view(steps: list[str]) -> int:
     """Where the contraction goes: after what makes its coordinates, before what consumes them."""
     makers = [i for i, step in enumerate(steps) if step.startswith(("reduce", "merge"))]
     views = [i for i, step in enumerate(steps) if step.startswith(("split", "unfold"))]

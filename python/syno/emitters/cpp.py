@@ -1,0 +1,72 @@
+"""C++: emitted code, compiled for this machine. Needs a C++ compiler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from syno import _core
+from syno._errors import UserError
+from syno.emitters.protocol import Array, Case, Function
+from syno.native import NativeFunction, compile_functions, find_compiler
+
+# Code that is checked is compiled for speed of compiling; the flags that could change a value are
+# those of code that is measured.
+_FLAGS = ("-std=c++17", "-O1", "-march=native", "-fPIC", "-shared")
+_NAME = "syno_operator"
+
+
+class Cpp:
+    """Translation units as `emit_cpp` writes them; all cases of a build in one."""
+
+    name = "cpp"
+    dtypes = ("float32",)
+    has_gradients = False
+    any_batch = True
+    any_size = False
+
+    def available(self) -> str | None:
+        """Not without a compiler."""
+        try:
+            find_compiler()
+        except UserError as error:
+            return str(error)
+        return None
+
+    def source(self, case: Case) -> str:
+        """The translation unit without the part that is the same in all of them."""
+        return _emit(case)[0]
+
+    def build(
+        self, cases: Sequence[Case], sources: Sequence[str] | None = None
+    ) -> Sequence[Function]:
+        """Functions for all cases from one translation unit."""
+        texts = [self.source(case) for case in cases] if sources is None else sources
+        named = []
+        for number, (case, text) in enumerate(zip(cases, texts, strict=True)):
+            name = f"{_NAME}_{number}"
+            named.append((name, text.replace(_NAME, name), json.loads(_emit(case)[1])))
+        return [_Function(native) for native in compile_functions(named, flags=_FLAGS)]
+
+
+class _Function:
+    """A function that is given its weights with every call."""
+
+    def __init__(self, native: NativeFunction) -> None:
+        self._native = native
+
+    def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
+        self._native.pack(weights)
+        one = self._native(x, threads=1)
+        two = self._native(x, threads=2)
+        if not (one == two).all():
+            raise ValueError("two threads give another result than one")
+        return one
+
+
+def _emit(case: Case) -> tuple[str, str]:
+    plan = case.operator.plans(case.binding, 1)[0]
+    return _core.emit_cpp(plan, name=_NAME, formula=case.operator.formula(), with_runtime=False)
+
+
+EMITTER = Cpp()

@@ -1,0 +1,12 @@
+"""Operators as compiled code for this machine."""
+
+from syno.native.compiler import Compiler, find_compiler
+from syno.native.function import NativeFunction, compile_functions, compile_operator
+
+__all__ = [
+    "Compiler",
+    "NativeFunction",
+    "compile_functions",
+    "compile_operator",
+    "find_compiler",
+]
