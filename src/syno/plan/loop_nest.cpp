@@ -115,6 +115,10 @@ class Builder {
         if (!shear) in.pop_back();
         return in;
       }
+      case StageKind::kDiagonal:
+        indices.assume({index[at(stage.axis)] - index.back(), 1});
+        in.pop_back();
+        return in;
       case StageKind::kScale: return in;
       case StageKind::kSum:
       case StageKind::kContract:
