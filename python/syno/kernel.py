@@ -66,6 +66,23 @@ class KernelPack(nn.Module):
         """Applies the operator to x, a tensor of the input shape with any batch size."""
         return self.kernel(x)
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """As torch's, for weights of five dimensions, too.
+
+        `net.to(memory_format=torch.channels_last)` raises on those, whatever network they are in;
+        here they keep their order and take type and device.
+        """
+
+        def applied(tensor: torch.Tensor) -> torch.Tensor:
+            try:
+                return fn(tensor)
+            except RuntimeError:
+                if tensor.dim() != 5:
+                    raise
+                return fn(tensor.flatten()).unflatten(0, tensor.shape)
+
+        return super()._apply(applied, recurse)
+
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in sorted(self.binding.items()))

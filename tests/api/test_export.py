@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_files(tmp_path):
 def test_mistakes_are_user_errors_and_leave_no_files(tmp_path):
     conv, binding = zoo.load("conv2d"), zoo.binding("conv2d")
     cases = [
-        (lambda: export(conv, tmp_path / "a", binding=binding, format="onnx"), "format 'onnx'"),
+        (lambda: export(conv, tmp_path / "a", binding=binding, format="flax"), "format 'flax'"),
         (lambda: export(conv, tmp_path / "a"), "exported under a binding"),
         (lambda: export(conv, tmp_path / "no" / "a", binding=binding), "there is no folder"),
         (lambda: export(conv, tmp_path / "operator", binding=binding), "own module 'operator'"),

@@ -186,6 +186,15 @@ def test_gradients_next_to_extents_of_one(case):
         assert "must be contiguous" in str(refused)
 
 
+@pytest.mark.parametrize("sizes", [{"C_in": 64, "C_out": 64}, {"C_in": 96, "C_out": 128}])
+def test_a_shear_is_a_convolution_of_one_tap_where_zeros_are_cheap(sizes):
+    case = Case(ZOO["operator-1"].text, {"N": 2, "H": 6, "k": 3, "g": 32, "s": 2, **sizes})
+    source = case.source()
+    assert source.count("F.conv2d") == 2
+    assert "diag_embed" in source
+    check(case, source)
+
+
 # What a wrong lowering would print: each must be caught.
 MUTATIONS = [
     ("conv2d", r"padding=\(1, 1\)", "padding=(2, 0)"),

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from syno.cli import framework, operand, options, output
+from syno._errors import UserError
+from syno.cli import export_network, framework, operand, options, output
+
+# As a network: that of the study.
+STUDY = "study"
+
+
+class _Image(click.ParamType[tuple[int, int]]):
+    """Channels and size of square images, as `3:32`."""
+
+    name = "image"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        channels, colon, size = value.partition(":")
+        if not (colon and channels.strip().isdecimal() and size.strip().isdecimal()):
+            self.fail(
+                f"'{value}' is no size of images\n  expected: CHANNELS:SIZE, such as 3:32",
+                param,
+                ctx,
+            )
+        return int(channels), int(size)
 
 
 @framework.command(
@@ -21,18 +46,49 @@ from syno.cli import framework, operand, options, output
             "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
             "      -o op.py --check",
         ),
+        (
+            "a whole network with the operator in it",
+            "syno export op.txt --preset paper/resnet18 --network resnet-small \\\n"
+            "      --format torch-export -o net.pt2",
+        ),
     ],
 )
 @click.argument("op")
 @options.operand_options
-@click.option("--format", "format_", default="torch", show_default=True, metavar="NAME")
+@click.option(
+    "--format",
+    "format_",
+    metavar="NAME",
+    help="torch, torch-export, onnx, aoti, ... Default: torch; torch-export of a network.",
+)
 @click.option("--binding", metavar="SIZES", help="Sizes of the layer, as C_in=64,H=28.")
+@click.option(
+    "--network",
+    metavar="NAME",
+    help="The whole model, as resnet-small, with the operator in its slots; `study`: that of the "
+    "study in --store, trained again as there.",
+)
+@click.option(
+    "--model-option",
+    "model_options",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="An option of the model, as width=16; repeat.",
+)
+@click.option(
+    "--image",
+    type=_Image(),
+    default=(3, 32),
+    metavar="CHANNELS:SIZE",
+    help="The model's images. Default: 3:32.",
+)
+@click.option("--classes", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="The .py file to write; the weights go beside it.",
+    help="The file to write; it gets the suffix of its format.",
 )
 @options.seed_option
 @click.option("--check", is_flag=True, help="Run the file in a process that cannot import Syno.")
@@ -42,34 +98,51 @@ def command(
     store: str | None,
     study: str | None,
     preset: str | None,
-    format_: str,
+    format_: str | None,
     binding: str | None,
+    network: str | None,
     out: Path,
     seed: int,
     check: bool,
     as_json: bool,
+    **model: Any,
 ) -> int:
-    """Write an operator as a .py file with torch code and a .safetensors file with weights.
+    """Write an operator, or a network with it inside, so that it runs without Syno.
 
-    Weights are fresh, drawn from --seed. `python FILE.py` compares the code with outputs of the
-    reference interpreter that are stored beside the weights. Without --binding the sizes are those
-    of the first layer of the search that found the operator.
+    The format torch is a .py file with torch code and a .safetensors file with weights: `python
+    FILE.py` compares them with stored outputs of the reference interpreter. torch-export, onnx and
+    aoti (AOTInductor, compiled for this machine) take any batch size and also hold networks.
+    Weights are fresh, drawn from --seed, but for `--network study`. Without --binding the sizes are
+    those of the first layer of the search that found the operator.
     """
-    from syno.cli.isolated import run_without_syno
-    from syno.export import export
+    from syno.export import formats
 
+    chosen = formats.get(
+        format_ or ("torch" if network is None else "torch-export"), networks=network is not None
+    )
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = operand.command_line(f"export {op} -o {out}", preset=preset, store=store, study=study)
-    if binding is None:
-        sizes = operand.own_sizes(operator, line)[0]
+    if network is not None:
+        if binding is not None:
+            raise UserError("the network's layers have their own sizes: leave --binding out")
+        place = (store, study) if network == STUDY else None
+        subject = export_network.subject(operator, network, place, seed, **model)
     else:
-        sizes = operand.checked_sizes(operator, binding, line)
-    written = export(operator, out, binding=sizes, format=format_, seed=seed)
-    run = run_without_syno([written.code]) if check else None
-    files = [str(written.code), str(written.weights)]
+        from syno.export.write import operator_subject
+
+        line = operand.command_line(
+            f"export {op} -o {out}", preset=preset, store=store, study=study
+        )
+        if binding is None:
+            sizes = operand.own_sizes(operator, line)[0]
+        else:
+            sizes = operand.checked_sizes(operator, binding, line)
+        subject = operator_subject(operator, sizes, seed)
+    written = chosen.write(subject, out)
+    run = chosen.check(written, subject) if check else None
+    files = [str(file) for file in written.files]
     if as_json:
-        result = {"key": operator.key, "written": files}
+        result = {"key": operator.key, "format": chosen.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
         output.print_json(result | checked)
     else:

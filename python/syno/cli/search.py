@@ -109,7 +109,7 @@ def command(
         "net": model,
         "data": data,
         "data_dir": data_dir,
-        "model_options": _numbers(model_options),
+        "model_options": numbers(model_options),
         "fidelity": _fidelity(fidelity, fidelity_changes, data),
         "evaluations": evaluations,
         "store": store,
@@ -135,14 +135,15 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
     return framework.OK if summary.trained else framework.NEGATIVE
 
 
-def _numbers(pairs: Sequence[str]) -> dict[str, int]:
-    numbers = {}
+def numbers(pairs: Sequence[str]) -> dict[str, int]:
+    """The options of a model, given as NAME=NUMBER. UserError for another form."""
+    found = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (equals and value.strip().isdecimal()):
             raise UserError(f"cannot read the model option '{pair}'\n  expected: as width=16")
-        numbers[name.strip()] = int(value)
-    return numbers
+        found[name.strip()] = int(value)
+    return found
 
 
 def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:

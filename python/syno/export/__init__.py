@@ -1,5 +1,6 @@
-"""Operators as files that run without Syno. Needs torch and safetensors to write them."""
+"""Operators and networks as files that run without Syno. Needs torch to write them."""
 
-from syno.export.torch_files import Exported, export, export_slots
+from syno.export.formats import Exported
+from syno.export.write import export, export_network, export_slots
 
-__all__ = ["Exported", "export", "export_slots"]
+__all__ = ["Exported", "export", "export_network", "export_slots"]

@@ -6,6 +6,7 @@
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/plan/one_tap.h"
 
 namespace syno {
 namespace {
@@ -71,6 +72,9 @@ Exact run(const LoopProgram& program, const Exact& x, const std::vector<Exact>& 
   return tensors[static_cast<std::size_t>(program.output)];
 }
 
+// Plans in which a shear became a convolution.
+int one_tap_windows = 0;
+
 void expect_computes(const Operator& op, const Values& values, std::uint64_t seed) {
   const OperatorShapes shapes = operator_shapes(op, values);
   const Exact x = random_integers(shapes.input, seed);
@@ -79,9 +83,22 @@ void expect_computes(const Operator& op, const Values& values, std::uint64_t see
   const Exact expected = interpret(op, values, x, weights);
   for (const bool fold : {false, true}) {
     for (const Plan& lowered : plans(op, values, {3, fold})) {
-      const LoopProgram program = loop_program(lowered);
-      EXPECT_EQ(run(program, x, weights).data, expected.data)
-          << op.text() << lowered.text() << program.text();
+      const Plan one_tap = with_one_tap_windows(lowered, 1e9);
+      one_tap_windows += one_tap.stages.size() < lowered.stages.size() ||
+                         one_tap.dims.size() > lowered.dims.size();
+      for (const Plan& form : {lowered, one_tap}) {
+        const LoopProgram program = loop_program(form);
+        EXPECT_EQ(run(program, x, weights).data, expected.data)
+            << op.text() << form.text() << program.text();
+      }
+    }
+  }
+  const LoopProgram by_axes = loop_program(plan(op, values), StoreOrder::kByAxes);
+  EXPECT_EQ(run(by_axes, x, weights).data, expected.data) << op.text() << by_axes.text();
+  for (const LoopNest& nest : by_axes.nests) {
+    for (const Index& index : nest.store.index) {
+      EXPECT_TRUE(index.terms().size() == 1 && index.is_affine() && index.constant() == 0)
+          << by_axes.text();
     }
   }
 }
@@ -97,6 +114,7 @@ TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {
     expect_computes(random.op, random.values, seed);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
+  EXPECT_GT(one_tap_windows, 5);
 }
 
 // Every nest merged, and read in place where it is read by one other nest.

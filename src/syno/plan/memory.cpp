@@ -119,6 +119,7 @@ class Replay {
       case StageKind::kRoll:
       case StageKind::kWindow:
       case StageKind::kShear:
+      case StageKind::kDiagonal:
       case StageKind::kScale:
       case StageKind::kSum:
       case StageKind::kContract:

@@ -68,6 +68,7 @@ std::string action(const Plan& plan, const Stage& stage) {
       return name + " " + input + ": " + in_dim(stage.axis) + " = " + out_dim(stage.axis) + "+" +
              out_dim(window) + (stage.before > 0 ? "-" + std::to_string(stage.before) : "");
     }
+    case StageKind::kDiagonal: return name + " " + input + " over " + in_dim(stage.axis);
     case StageKind::kScale: return name + " " + input + " by " + std::to_string(stage.amount);
     case StageKind::kSum: return "sum " + input + " over " + names(plan, stage.summed);
     case StageKind::kContract:
@@ -114,6 +115,7 @@ std::string_view stage_name(StageKind kind) {
     case StageKind::kExpand: return "expand";
     case StageKind::kWindow: return "window";
     case StageKind::kShear: return "shear";
+    case StageKind::kDiagonal: return "diagonal";
     case StageKind::kScale: return "scale";
     case StageKind::kSum: return "sum";
     case StageKind::kContract: return "contract";

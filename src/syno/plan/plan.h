@@ -50,8 +50,9 @@ enum class StageKind : std::uint8_t {
   kExpand,   ///< a new dimension at `axis`, along which everything is repeated
   kWindow,  ///< out[i, ..., j] = in[i + j - before] or 0; i at `axis`, j is the new last dimension, of extent `amount`
   kShear,   ///< out[i, j] = in[i + j - before, j] or 0; i at `axis`, j at `second_axis`
-  kScale,   ///< out = amount * in
-  kSum,     ///< sums the dimensions `summed`
+  kDiagonal,  ///< out[..., j, ..., b] = in[..., j, ...] where b = j, or 0; j at `axis`, b the new last dimension
+  kScale,        ///< out = amount * in
+  kSum,          ///< sums the dimensions `summed`
   kContract,     ///< multiplies with `weight` and sums `summed`
   kConvolution,  ///< a contraction whose windows are taken inside of it
 };

@@ -154,6 +154,10 @@ class StageRunner {
         case StageKind::kShear:
           *place += index[static_cast<std::size_t>(stage.second_axis)] - stage.before;
           break;
+        case StageKind::kDiagonal:
+          factor = index[axis] == index.back() ? 1 : 0;
+          from.pop_back();
+          break;
         case StageKind::kScale: factor = stage.amount; break;
         default: break;
       }

@@ -19,7 +19,7 @@ namespace syno {
 enum class BoundMode : std::uint8_t {
   kNone,   ///< everything may be completed
   kLoose,  ///< sizes and steps alone: every coordinate can be dropped, every one can be a window
-  kFull,   ///< kinds of coordinates, caps and budgets too
+  kFull,   ///< kinds of coordinates, caps and budgets too; and least multiply-adds (macs_bound.h)
 };
 
 inline constexpr Reason kBoundReason = "completion_bound";

@@ -5,7 +5,12 @@
 namespace syno {
 
 ChildGenerator::ChildGenerator(const Specification& spec, RuleSet rules, BoundMode bound)
-    : spec_(spec), rules_(std::move(rules)), space_(spec), bound_(space_, rules_, bound) {}
+    : spec_(spec),
+      rules_(std::move(rules)),
+      space_(spec),
+      bound_(space_, rules_, bound),
+      macs_(spec, space_.sizes()),
+      bounds_macs_(bound == BoundMode::kFull && macs_.is_on()) {}
 
 PartialGraph ChildGenerator::root() const {
   return {Graph(spec_.variables(), spec_.output()), start_ledger(spec_)};
@@ -36,7 +41,8 @@ std::string ChildGenerator::reason_against(const PartialGraph& parent, const Sta
   const bool alive = step.primitive == Primitive::kReduce
                          ? bound_.may_complete_with_more(child, left)
                          : bound_.may_complete(child, left);
-  return alive ? "" : std::string(kBoundReason);
+  if (!alive) return std::string(kBoundReason);
+  return bounds_macs_ && macs_.refuses(child, step, left) ? std::string(kMacsBoundReason) : "";
 }
 
 std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t max_depth) {
@@ -45,6 +51,7 @@ std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t
   const State state = space_.replay(parent.graph);
   std::vector<Move> moves;
   space_.moves(state, rules_.is_on("R8"), moves);
+  if (bounds_macs_) macs_.begin(parent.graph);
   for (const Move& move : moves) {
     Step step = space_.step(state, move);
     const std::string why = reason_against(parent, state, step, max_depth);
@@ -66,6 +73,7 @@ std::string ChildGenerator::why_not(const PartialGraph& parent, const Step& step
       return "order: reductions come in ascending order of size";
     }
   }
+  if (bounds_macs_) macs_.begin(parent.graph);
   return reason_against(parent, state, step, std::min(max_depth, spec_.limits().max_depth));
 }
 

@@ -9,6 +9,7 @@
 #include "syno/graph/graph.h"
 #include "syno/rules/catalogue.h"
 #include "syno/search/bound.h"
+#include "syno/search/macs_bound.h"
 #include "syno/search/space.h"
 #include "syno/spec/ledger.h"
 
@@ -39,7 +40,7 @@ class ChildGenerator {
   const Rejections& rejections() const { return rejections_; }
 
  private:
-  /// The first reason against `step`, or empty.
+  /// The first reason against `step`, or empty. macs_ has begun with `parent`.
   std::string reason_against(const PartialGraph& parent, const State& state, const Step& step,
                              std::int64_t max_depth);
 
@@ -47,6 +48,8 @@ class ChildGenerator {
   RuleSet rules_;
   StateSpace space_;
   CompletionBound bound_;
+  MacsBound macs_;
+  bool bounds_macs_;
   Rejections rejections_;
 };
 

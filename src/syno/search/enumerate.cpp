@@ -104,7 +104,7 @@ class Worker {
   Worker(const Specification& spec, const EnumerateOptions& options)
       : spec_(spec),
         options_(options),
-        expander_(spec, options.rules, options.bound),
+        expander_(spec, options.rules, options.bound, options.quality && options.macs_bound),
         judge_(spec),
         keyer_(spec.variables(), spec.bindings()) {
     path_.push_back({0, expander_.root()});
@@ -120,6 +120,7 @@ class Worker {
         refused_.push_back({candidate.mark, candidate.order(), rule});
         continue;
       }
+      if (expander_.costs_too_much(here.position, live.move, limit)) continue;
       candidate.move = expander_.spelled(live.move);
       level.insert(candidate);
     }

@@ -28,6 +28,9 @@ struct EnumerateOptions {
   BoundMode bound = BoundMode::kFull;
   /// Whether quality conditions and windows of multiply-adds and parameters apply; off for counting raw structures.
   bool quality = true;
+  /// Whether partial graphs are refused from which every operator needs more than max_macs (macs_bound.h). The operators
+  /// are the same; with `quality` and BoundMode::kFull only.
+  bool macs_bound = true;
   /// Whether operators are compared by their keys; off, every structure is listed and has the key 0.
   bool keys = true;
   /// The depth limit to begin with; smaller ones are contained in it.

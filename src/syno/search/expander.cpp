@@ -6,11 +6,13 @@
 
 namespace syno {
 
-Expander::Expander(const Specification& spec, const RuleSet& rules, BoundMode bound)
+Expander::Expander(const Specification& spec, const RuleSet& rules, BoundMode bound, bool costs)
     : spec_(spec),
       rules_(rules),
       space_(spec),
       bound_(space_, rules, bound),
+      macs_(spec, space_.sizes()),
+      bounds_macs_(costs && bound == BoundMode::kFull && macs_.is_on()),
       drop_restricted_(rules.is_on("R8")) {
   for (const Dimension& dim : spec.input()) target_.push_back(space_.sizes().intern(dim.size));
   std::sort(target_.begin(), target_.end());
@@ -52,6 +54,7 @@ const std::vector<LiveMove>& Expander::live_moves(const Position& position, int 
   live_.clear();
   if (position.state.depth >= limit) return live_;
   space_.moves(position.state, drop_restricted_, moves_);
+  macs_begun_ = false;
   for (std::uint32_t ordinal = 0; ordinal < moves_.size(); ++ordinal) {
     const Move& move = moves_[ordinal];
     State child = position.state;
@@ -70,6 +73,18 @@ const std::vector<LiveMove>& Expander::live_moves(const Position& position, int 
     live_.push_back({ordinal, move, position.marks.after(space_, position.state, move)});
   }
   return live_;
+}
+
+bool Expander::costs_too_much(const Position& position, const Move& move, int limit) {
+  if (!bounds_macs_) return false;
+  State child = position.state;
+  space_.advance(child, move);
+  if (child.count(Primitive::kShare) == 0) return false;
+  if (!macs_begun_) macs_.begin(position.graph);
+  macs_begun_ = true;
+  if (!macs_.refuses(child, space_.step(position.state, move), limit - child.depth)) return false;
+  count(kMacsBoundReason);
+  return true;
 }
 
 const Rule* Expander::refusal(const Position& position, const Move& move) {

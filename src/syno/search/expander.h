@@ -6,6 +6,7 @@
 
 #include "syno/rules/catalogue.h"
 #include "syno/search/bound.h"
+#include "syno/search/macs_bound.h"
 #include "syno/search/marks.h"
 #include "syno/search/space.h"
 #include "syno/search/state.h"
@@ -32,8 +33,8 @@ struct LiveMove {
 /// One object a thread.
 class Expander {
  public:
-  /// Keeps references.
-  Expander(const Specification& spec, const RuleSet& rules, BoundMode bound);
+  /// Keeps references. `costs`: whether max_macs counts.
+  Expander(const Specification& spec, const RuleSet& rules, BoundMode bound, bool costs = true);
 
   Position root();
   /// Takes a move of a listed space; it must be one that was found live.
@@ -41,6 +42,9 @@ class Expander {
   /// The moves from `position` below which an operator of at most `limit` primitives may lie, in a fixed order; rules are
   /// not asked yet. Rejections are counted.
   const std::vector<LiveMove>& live_moves(const Position& position, int limit);
+  /// Whether every operator of at most `limit` primitives below a live move of the position that `live_moves` was asked
+  /// about last needs more than max_macs. Counted.
+  bool costs_too_much(const Position& position, const Move& move, int limit);
   /// The rule that refuses the move, or null.
   const Rule* refusal(const Position& position, const Move& move);
   SpaceMove spelled(const Move& move) const;
@@ -58,6 +62,9 @@ class Expander {
   const RuleSet& rules_;
   StateSpace space_;
   CompletionBound bound_;
+  MacsBound macs_;
+  bool bounds_macs_;
+  bool macs_begun_ = false;
   bool drop_restricted_;
   std::vector<SizeId> target_;
   std::vector<Move> moves_;

@@ -7,7 +7,12 @@
 namespace syno {
 
 LiveSteps::LiveSteps(const Specification& spec, const RuleSet& rules, BoundMode bound)
-    : spec_(spec), rules_(rules), space_(spec), bound_(space_, rules, bound) {
+    : spec_(spec),
+      rules_(rules),
+      space_(spec),
+      bound_(space_, rules, bound),
+      macs_(spec, space_.sizes()),
+      bounds_macs_(bound == BoundMode::kFull && macs_.is_on()) {
   for (const Dimension& dim : spec.input()) target_.push_back(space_.sizes().intern(dim.size));
   std::sort(target_.begin(), target_.end());
 }
@@ -28,11 +33,14 @@ Position LiveSteps::position(const Graph& graph) {
   return position;
 }
 
-bool LiveSteps::alive(const State& child, const Move& move, int limit) {
+bool LiveSteps::alive(const Position& position, const State& child, const Move& move, int limit) {
   const int left = limit - child.depth;
   if (left < 0) return false;
-  return move.primitive == Primitive::kReduce ? bound_.may_complete_with_more(child, left)
-                                              : bound_.may_complete(child, left);
+  const bool completes = move.primitive == Primitive::kReduce
+                             ? bound_.may_complete_with_more(child, left)
+                             : bound_.may_complete(child, left);
+  if (!completes || !bounds_macs_ || child.count(Primitive::kShare) == 0) return completes;
+  return !macs_.refuses(child, space_.step(position.state, move), left);
 }
 
 bool LiveSteps::refused(const Position& position, const Step& step) const {
@@ -45,10 +53,11 @@ std::vector<LiveMove> LiveSteps::from(const Position& position, int limit) {
   std::vector<LiveMove> live;
   if (position.state.depth >= limit) return live;
   space_.moves(position.state, rules_.is_on("R8"), moves_);
+  if (bounds_macs_) macs_.begin(position.graph);
   for (std::uint32_t ordinal = 0; ordinal < moves_.size(); ++ordinal) {
     const Move& move = moves_[ordinal];
     State child = position.state;
-    if (!space_.advance(child, move).empty() || !alive(child, move, limit)) continue;
+    if (!space_.advance(child, move).empty() || !alive(position, child, move, limit)) continue;
     if (refused(position, space_.step(position.state, move))) continue;
     live.push_back({ordinal, move, position.marks.after(space_, position.state, move)});
   }
@@ -65,7 +74,8 @@ bool LiveSteps::leads_on(const Position& position, const Step& step, int limit) 
   if (position.state.depth >= limit) return false;
   const Move move = space_.move(position.state, step);
   State child = position.state;
-  return space_.advance(child, move).empty() && alive(child, move, limit) &&
+  if (bounds_macs_) macs_.begin(position.graph);
+  return space_.advance(child, move).empty() && alive(position, child, move, limit) &&
          !refused(position, step);
 }
 

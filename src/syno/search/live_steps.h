@@ -41,13 +41,16 @@ class LiveSteps {
   Hash128 size_mark(SizeId size) { return space_.mark(size); }
 
  private:
-  bool alive(const State& child, const Move& move, int limit);
+  /// Of a child of the position that macs_ has begun with.
+  bool alive(const Position& position, const State& child, const Move& move, int limit);
   bool refused(const Position& position, const Step& step) const;
 
   const Specification& spec_;
   const RuleSet& rules_;
   StateSpace space_;
   CompletionBound bound_;
+  MacsBound macs_;
+  bool bounds_macs_;
   std::vector<SizeId> target_;
   std::vector<Move> moves_;
 };

@@ -6,6 +6,7 @@
 #include "syno/rules/catalogue.h"
 #include "syno/rules/docs.h"
 #include "syno/search/bound.h"
+#include "syno/search/macs_bound.h"
 #include "syno/spec/ledger.h"
 #include "syno/spec/limits.h"
 
@@ -57,6 +58,8 @@ constexpr std::array kEntries = {
     Entry{reason::kJoined, kSpecification, "weights", ""},
     Entry{kBoundReason, kBound, "",
           "no operator can be reached within the steps and budgets that are left"},
+    Entry{kMacsBoundReason, kBound, "",
+          "every operator that can be reached needs more multiply-adds than max_macs"},
     Entry{reason::kNoWeight, kQuality, "", "no weight to learn"},
     Entry{reason::kInputUnread, kQuality, "", "an input element is never read"},
     Entry{reason::kOutputConstant, kQuality, "", "every output is 0"},

@@ -203,6 +203,12 @@ std::string PytorchLines::einsum(const Stage& stage) const {
   return "torch.einsum(\"" + text + "\", " + value(stage.input) + ", " + value(stage.weight) + ")";
 }
 
+bool PytorchLines::made_by_convolution(int tensor) const {
+  return std::any_of(plan_.stages.begin(), plan_.stages.end(), [&](const Stage& stage) {
+    return stage.output == tensor && stage.kind == StageKind::kConvolution;
+  });
+}
+
 void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& lines) const {
   const ConvolutionDims& c = stage.convolution;
   Dims places;
@@ -227,8 +233,15 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
   add_join(data.calls, c.batch.size(), c.groups.size() + c.in_channels.size());
   add_join(data.calls, 0, c.batch.size());
   if (!data.calls.empty()) lines.push_back(std::move(data));
-  const Dims read = concat({c.groups, c.in_channels, places});
-  if (std::any_of(read.begin(), read.end(), is_unit)) lines.push_back(plain_copy("x"));
+  const Dims channels = concat({c.groups, c.in_channels});
+  const Dims read = concat({channels, places});
+  // The result of a convolution as it is has no such strides, as long as all that it counts as one is longer than 1.
+  const bool as_made =
+      made_by_convolution(stage.input) &&
+      plan_.tensor(stage.input).dims == concat({c.batch, c.groups, c.in_channels, places}) &&
+      std::none_of(places.begin(), places.end(), is_unit) &&
+      !std::all_of(channels.begin(), channels.end(), is_unit);
+  if (!as_made && std::any_of(read.begin(), read.end(), is_unit)) lines.push_back(plain_copy("x"));
   for (std::size_t i = 0; !even && i < c.spatial.size(); ++i) {
     const SpatialDim& spatial = c.spatial[i];
     if (spatial.window < 0) continue;
@@ -321,6 +334,14 @@ void PytorchLines::add_stage(const Stage& stage, std::vector<Assignment>& lines)
       line.value = padded(line.value, dims.size(), stage.axis, stage.before, stage.after);
       line.calls = {{"unfold", axis + ", " + std::to_string(stage.amount) + ", 1"}};
       break;
+    case StageKind::kDiagonal: {
+      // diag_embed makes the last dimension into two.
+      const int last = static_cast<int>(dims.size()) - 1;
+      if (stage.axis != last) line.value += ".movedim(" + axis + ", -1)";
+      line.value = "torch.diag_embed(" + line.value + ")";
+      if (stage.axis != last) line.calls = {{"movedim", "-2, " + axis}};
+      break;
+    }
     case StageKind::kScale: line.value += " * " + std::to_string(stage.amount); break;
     case StageKind::kSum: {
       std::vector<std::int64_t> places;

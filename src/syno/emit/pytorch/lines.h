@@ -42,6 +42,7 @@ class PytorchLines {
   void add_shear(const Stage& stage, std::vector<Assignment>& lines) const;
   std::string einsum(const Stage& stage) const;
   std::vector<Assignment> sizes() const;
+  bool made_by_convolution(int tensor) const;
   /// The expression and the variable of a tensor: "self.w0" until a stage has viewed the weight, then "w0".
   const std::string& value(int tensor) const { return values_[static_cast<std::size_t>(tensor)]; }
   std::string size_of(int dim) const;

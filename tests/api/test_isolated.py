@@ -7,20 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syno import Operator
-from syno.cli.isolated import run_without_syno
+from syno import zoo
 from syno.export import export
+from syno.export.isolated import run_without_syno
 
-from .conftest import CONV
-
-BINDING = {"N": 2, "C_in": 4, "C_out": 4, "H": 5, "k": 3}
+BINDING = {"N": 2, "C_in": 4, "C_out": 4, "H": 5, "W": 5, "k": 3}
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(
-        Operator.from_text(CONV), tmp_path_factory.mktemp("x") / "op", binding=BINDING
-    ).code
+    return export(zoo.load("conv2d"), tmp_path_factory.mktemp("x") / "op", binding=BINDING).code
 
 
 def test_an_exported_operator_runs_and_finds_its_outputs_right(exported: Path) -> None:

@@ -14,7 +14,7 @@ _TIME_LIMIT = 120.0  # seconds; importing torch is most of it
 # Runs in the other process. `-I` takes the working directory and PYTHON* away, and the finder
 # refuses `syno` even where it is installed.
 _PROGRAM = """
-import importlib.abc, runpy, sys
+import importlib.abc, sys
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -22,6 +22,12 @@ class Refuse(importlib.abc.MetaPathFinder):
             raise ImportError("this process may not import syno")
 
 sys.meta_path.insert(0, Refuse())
+program, sys.argv = sys.argv[1], ["-", *sys.argv[2:]]
+exec(compile(program, "<check>", "exec"), {"__name__": "__main__"})
+"""
+
+_FILES = """
+import runpy, sys
 for file in sys.argv[1:]:
     runpy.run_path(file, run_name="__main__")
 """
@@ -36,16 +42,21 @@ class IsolatedRun:
 
 
 def run_without_syno(files: list[Path]) -> IsolatedRun:
-    """Run exported files, one after the other, in one process without Syno.
+    """Run exported Python files, one after the other, in one process without Syno.
 
     Each compares its outputs with the stored ones of the reference interpreter and leaves with an
     error when they differ.
     """
+    return run_program(_FILES, files)
+
+
+def run_program(program: str, arguments: list[Path]) -> IsolatedRun:
+    """Run Python source with files as its arguments in a process without Syno."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     with tempfile.TemporaryDirectory(prefix="syno-isolated-") as folder:
         try:
             done = subprocess.run(
-                [sys.executable, "-I", "-c", _PROGRAM, *(str(f.resolve()) for f in files)],
+                [sys.executable, "-I", "-c", _PROGRAM, program, *map(str, _absolute(arguments))],
                 capture_output=True,
                 text=True,
                 cwd=folder,
@@ -58,3 +69,7 @@ def run_without_syno(files: list[Path]) -> IsolatedRun:
     if done.returncode != 0:
         return IsolatedRun(False, done.stderr.strip().rpartition("\n")[2])
     return IsolatedRun(True, done.stdout.strip())
+
+
+def _absolute(files: list[Path]) -> list[Path]:
+    return [file.resolve() for file in files]

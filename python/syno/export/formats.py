@@ -1,0 +1,97 @@
+"""The formats by name, and what each of them is to those that export."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from syno._errors import UserError
+from syno.export.isolated import IsolatedRun
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.kernel import KernelPack
+
+# Name of a format: the module that has it in its FORMATS.
+_MODULES = {
+    "torch": "syno.export.torch_files",
+    "torch-export": "syno.export.programs",
+    "onnx": "syno.export.programs",
+    "aoti": "syno.export.programs",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is exported.
+
+    module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
+    size of the first dimension; pack: the operator in it, None for a whole network; seed: of the
+    weights and of what is drawn besides.
+    """
+
+    module: nn.Module
+    x: torch.Tensor
+    batch: bool
+    pack: KernelPack | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: `code` runs without Syno, with what stands in `weights` if it has any."""
+
+    code: Path
+    weights: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """All of them."""
+        return [self.code] if self.weights is None else [self.code, self.weights]
+
+
+class Format(Protocol):
+    """One way to write a module so that it runs without Syno.
+
+    suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator.
+    """
+
+    name: str
+    suffix: str
+    networks: bool
+
+    def available(self) -> str | None:
+        """None, or why it cannot be written here and what to do, in words for the user."""
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes the files, each in one step. UserError for an unusable path."""
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Runs the files in a process without Syno and compares what they compute."""
+
+
+def names(*, networks: bool = False) -> tuple[str, ...]:
+    """Every format, or those that can hold a network."""
+    return tuple(name for name in _MODULES if not networks or _get(name).networks)
+
+
+def get(name: str, *, networks: bool = False) -> Format:
+    """The format of that name. UserError when it is unknown, not for this, or cannot run here."""
+    known = names(networks=networks)
+    if name not in known:
+        of = " of networks" if networks and name in _MODULES else ""
+        raise UserError(f"unknown format{of} '{name}'\n  expected: one of {', '.join(known)}")
+    found = _get(name)
+    reason = found.available()
+    if reason is not None:
+        raise UserError(f"the format '{name}' cannot be written here: {reason}")
+    return found
+
+
+def _get(name: str) -> Format:
+    found: Format = importlib.import_module(_MODULES[name]).FORMATS[name]
+    return found

@@ -1,0 +1,209 @@
+"""Formats made from a traced module: torch.export, ONNX and AOTInductor.
+
+The first dimension takes any size where it is a batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._errors import UserError
+from syno.export import files
+from syno.export.formats import Exported, Subject
+from syno.export.isolated import IsolatedRun, run_program
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+# Batch sizes that a written program is run with.
+BATCHES = (1, 3, 8)
+# Largest difference from the module, relative to its largest output.
+TOLERANCE = 1e-4
+
+# Runs in a process without Syno: argv is the program, the inputs and outputs to compare.
+_CHECK = """
+import sys
+import torch
+
+@LOAD@
+
+program, examples = load(sys.argv[1]), torch.load(sys.argv[2])
+worst, count = 0.0, 0
+with torch.no_grad():
+    for x, expected in examples:
+        y = program(x)
+        assert y.shape == expected.shape, f"{list(y.shape)} instead of {list(expected.shape)}"
+        error = (y - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
+        assert error <= @TOLERANCE@, f"off by {error:.1e} of the largest output"
+        worst, count = max(worst, error), count + y.numel()
+sizes = ", ".join(str(len(x)) for x, _ in examples)
+print(f"right: {count} outputs at batch sizes {sizes}, largest error {worst:.1e} of the largest")
+"""
+
+
+class _Program:
+    """What the three formats share."""
+
+    name: str
+    suffix: str
+    networks = True
+    # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
+    loader: str
+
+    def available(self) -> str | None:
+        """torch alone is enough."""
+        return None
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Traces the module and writes it."""
+        code = files.with_suffix(path, self.suffix)
+        program = traced(subject)
+        with _quiet():
+            files.write(code, lambda temporary: self.save(program, temporary))
+        return Exported(code)
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes a traced module."""
+        raise NotImplementedError
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Compares with the module at several batch sizes."""
+        import torch
+
+        text = _CHECK.replace("@LOAD@", self.loader).replace("@TOLERANCE@", str(TOLERANCE))
+        with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
+            path = Path(folder) / "examples.pt"
+            torch.save(examples(subject), path)
+            return run_program(text, [exported.code, path])
+
+
+class TorchExport(_Program):
+    """torch.export: a graph of torch's own operators, for torch.export.load."""
+
+    name = "torch-export"
+    suffix = ".pt2"
+    loader = "def load(path):\n    return torch.export.load(path).module()"
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes the graph and the weights."""
+        import torch
+
+        torch.export.save(program, path)
+
+
+class Onnx(_Program):
+    """ONNX, standard operators only; einsums are matrix products there."""
+
+    name = "onnx"
+    suffix = ".onnx"
+    loader = """
+def load(path):
+    import onnxruntime
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return lambda x: torch.from_numpy(session.run(["y"], {"x": x.numpy()})[0])
+"""
+
+    def available(self) -> str | None:
+        """Not without the packages of the extra `onnx`."""
+        needed = ("onnx", "onnxscript", "onnxruntime")
+        missing = [name for name in needed if importlib.util.find_spec(name) is None]
+        if not missing:
+            return None
+        return f"{', '.join(missing)} missing\n  what to do: pip install 'syno[onnx]'"
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes the model with its weights inside."""
+        import torch
+
+        # Torch's own way to ONNX knows Einsum; taken apart first, it becomes MatMul.
+        made = torch.onnx.export(
+            program.run_decompositions(),
+            dynamo=True,
+            verbose=False,
+            input_names=["x"],
+            output_names=["y"],
+        )
+        if made is None:
+            raise UserError("torch.onnx.export gave no model")
+        foreign = {node.domain for node in made.model_proto.graph.node} - {"", "ai.onnx"}
+        if foreign:
+            raise UserError(f"the model needs operators beyond the standard: {sorted(foreign)}")
+        path.write_bytes(made.model_proto.SerializeToString())
+
+
+class Aoti(_Program):
+    """AOTInductor: a package with compiled code for this machine. Needs a C++ compiler."""
+
+    name = "aoti"
+    suffix = ".pt2"
+    loader = """
+def load(path):
+    import torch._inductor
+    return torch._inductor.aoti_load_package(path)
+"""
+
+    def available(self) -> str | None:
+        """Not without a C++ compiler."""
+        if any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+            return None
+        return "there is no C++ compiler\n  what to do: install g++ or clang++"
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Compiles the graph and packs it."""
+        import torch._inductor
+
+        torch._inductor.aoti_compile_and_package(program, package_path=str(path))
+
+
+FORMATS: dict[str, _Program] = {f.name: f for f in (TorchExport(), Onnx(), Aoti())}
+
+
+def traced(subject: Subject) -> ExportedProgram:
+    """The module as a graph. UserError where torch cannot trace it."""
+    import torch
+
+    shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
+    with _quiet():
+        try:
+            return torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
+        except Exception as error:
+            raise UserError(
+                f"torch.export cannot trace the {type(subject.module).__name__}: {error}"
+            ) from error
+
+
+def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Inputs of several batch sizes, and what the module computes of them."""
+    import torch
+
+    random = torch.Generator().manual_seed(subject.seed)
+    shape = list(subject.x.shape)
+    found = []
+    for batch in BATCHES if subject.batch else shape[:1]:
+        x = torch.randn([batch, *shape[1:]], generator=random)
+        with torch.no_grad():
+            found.append((x, subject.module(x).contiguous()))
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch says on the way: it concerns its own internals."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)

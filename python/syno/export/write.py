@@ -1,0 +1,139 @@
+"""Operators, kernel packs and networks, written in any format."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._errors import UserError
+from syno.export import formats
+from syno.export.formats import Exported, Subject
+from syno.operator import Operator
+from syno.spec import Binding
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.kernel import KernelPack
+
+# Batch size that a module is traced with: more than one, which torch would take as fixed.
+_TRACED_BATCH = 3
+
+
+def export(
+    operator: Operator | KernelPack,
+    path: str | os.PathLike[str],
+    *,
+    binding: Binding | str | None = None,
+    format: str = "torch",
+    seed: int = 0,
+) -> Exported:
+    """Writes an operator so that it runs without Syno.
+
+    operator: an Operator, which needs a binding and gets fresh weights drawn from `seed`; or a
+        kernel pack out of a network (`syno.slots(net)[name].kernel`), which brings its own.
+    path: of the file; it gets the format's suffix. `torch` also writes a .safetensors of that name,
+        and `python FILE.py` checks the module against an example whose outputs the reference
+        interpreter computed.
+    format: one of `syno.export.formats.names()`.
+
+    UserError for an unknown format, one that cannot be written here, an unusable path or a missing
+    binding.
+    """
+    chosen = formats.get(format)
+    return chosen.write(operator_subject(operator, binding, seed), Path(path))
+
+
+def export_network(
+    net: nn.Module,
+    path: str | os.PathLike[str],
+    example_input: torch.Tensor,
+    *,
+    format: str = "torch-export",
+) -> Exported:
+    """Writes a whole network, operators and trained weights inside, so that it runs without Syno.
+
+    It is traced in evaluation mode, on the CPU; the first dimension of `example_input` is the batch
+    and may have any size afterwards. UserError as in `export`.
+    """
+    return formats.get(format, networks=True).write(network_subject(net, example_input), Path(path))
+
+
+def export_slots(
+    net: nn.Module, folder: str | os.PathLike[str], *, format: str = "torch", seed: int = 0
+) -> list[Exported]:
+    """Writes every operator in a network with the weights it has there, each by itself.
+
+    Files are named by the slots, dots as underscores. What a slot adds to its operator, the pooling
+    before and the bias after, is not in them. UserError when the network holds no operator.
+    """
+    from syno.kernel import KernelPack
+
+    packs = {
+        name.removesuffix(".layer"): module
+        for name, module in net.named_modules()
+        if isinstance(module, KernelPack)
+    }
+    if not packs:
+        raise UserError(
+            f"the network {type(net).__name__} holds no operator to export\n"
+            "  hint: syno.replace(net, operator) puts one into its slots"
+        )
+    return [
+        export(pack, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed)
+        for name, pack in packs.items()
+    ]
+
+
+def operator_subject(
+    operator: Operator | KernelPack, binding: Binding | str | None, seed: int
+) -> Subject:
+    """An operator as something to write. UserError for a missing binding."""
+    import torch
+
+    pack = _pack(operator, binding, seed)
+    shape = pack.operator.shapes(pack.binding).input
+    batch = pack.operator.batch is not None
+    x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
+    return Subject(copy.deepcopy(pack.kernel).cpu().float().eval(), x, batch, pack, seed)
+
+
+def network_subject(net: nn.Module, example_input: torch.Tensor, seed: int = 0) -> Subject:
+    """A network as something to write; it stays as it is."""
+    import torch
+    from torch import nn
+
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    if not isinstance(example_input, torch.Tensor) or example_input.dim() == 0:
+        raise UserError("'example_input' is a tensor whose first dimension is the batch")
+    module = copy.deepcopy(net).cpu().eval()
+    x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
+    with torch.no_grad():
+        module(x)  # slots learn the sizes of their maps
+    return Subject(module, x, True, None, seed)
+
+
+def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: int) -> KernelPack:
+    import torch
+
+    from syno.kernel import KernelPack
+
+    if isinstance(operator, KernelPack):
+        if binding is not None:
+            raise UserError("a kernel pack has its own binding: leave `binding` out")
+        return operator
+    if not isinstance(operator, Operator):
+        raise UserError(f"expected an Operator or a kernel pack, got {type(operator).__name__}")
+    if binding is None:
+        raise UserError(
+            "an operator is exported under a binding\n"
+            "  expected: a size for each of "
+            f"{', '.join(operator.variables)}      got: no binding"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return operator.kernel_pack(binding)

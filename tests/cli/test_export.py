@@ -1,0 +1,88 @@
+"""`syno export`: formats, and whole networks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno.cli.main import cli
+
+CONV = """syno operator 1
+out [N, C_out: unordered, H, H]
+in [N, C_in: unordered, H, H]
+reduce C_in -> r0
+reduce k_1 -> r1
+contract o1:drop r0:keep r1:keep
+unfold o2 r1 -> c0
+match o0 r0 c0 o3
+"""
+NETWORK = ("--preset", "paper/resnet18", "--network", "resnet-small", "--model-option", "width=8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["export", CONV, *arguments])
+
+
+@pytest.mark.parametrize("name", ["torch-export", "onnx"])
+def test_an_operator_in_another_format_is_checked_without_syno(name: str, tmp_path: Path) -> None:
+    if name == "onnx":
+        pytest.importorskip("onnxscript")
+    sizes = "C_in=4,C_out=8,H=6,k_1=3"
+    result = run(
+        "--binding", sizes, "--format", name, "-o", str(tmp_path / "op"), "--check", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["format"] == name
+    assert answer["ran_without_syno"] is True
+    assert "at batch sizes 1, 3, 8" in answer["output"]
+    assert [Path(file).stem for file in answer["written"]] == ["op"]
+
+
+def test_a_network_holds_the_operator(tmp_path: Path) -> None:
+    import torch
+
+    out = tmp_path / "net.pt2"
+    result = run(*NETWORK, "--image", "1:8", "--classes", "7", "-o", str(out), "--check")
+    assert result.exit_code == 0, result.output
+    assert "without Syno: right: 84 outputs" in result.stdout
+    program = torch.export.load(out)
+    assert program.module()(torch.zeros(5, 1, 8, 8)).shape == (5, 7)
+    # The operator's weight has a window of one dimension.
+    shapes = [tuple(tensor.shape) for tensor in program.state_dict.values()]
+    assert (8, 8, 3) in shapes
+
+
+def test_the_same_seed_gives_the_same_network(tmp_path: Path) -> None:
+    import torch
+
+    found = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        out = tmp_path / f"{name}.pt2"
+        result = run(*NETWORK, "--image", "1:8", "-o", str(out), "--seed", seed)
+        assert result.exit_code == 0, result.output
+        found.append(torch.export.load(out).module()(torch.ones(1, 1, 8, 8)))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--format", "tensorflow"), "unknown format 'tensorflow'\n  expected: one of torch, "),
+        ((*NETWORK, "--format", "torch"), "unknown format of networks 'torch'"),
+        ((*NETWORK, "--binding", "H=8"), "leave --binding out"),
+        ((*NETWORK[:3], "vgg"), "unknown model 'vgg'"),
+        ((*NETWORK[:3], "study"), "name it with --store"),
+        ((*NETWORK, "--image", "three"), "'three' is no size of images"),
+        ((*NETWORK, "--model-option", "width"), "cannot read the model option 'width'"),
+    ],
+)
+def test_mistakes_are_errors(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    result = run(*arguments, "-o", str(tmp_path / "x"))
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
