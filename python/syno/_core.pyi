@@ -725,6 +725,18 @@ def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
     The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.
     """
 
+def emit_tvm(plan: Plan, formula: str = '') -> tuple[str, str]:
+    """
+    The source of prim_func() and build() for TVM, and its manifest as JSON.
+    """
+
+def emit_triton(plan: Plan, formula: str = '', least_product: int = 8) -> tuple[str, str]:
+    """
+    The source of syno_operator() and its Triton kernels, and its manifest as JSON.
+
+    least_product: rows and terms from which on a nest is a matrix product.
+    """
+
 def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True) -> tuple[str, str]:
     """
     A C++ translation unit with a plain C interface, and its manifest as JSON.

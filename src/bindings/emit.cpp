@@ -4,10 +4,19 @@
 
 #include "syno/emit/cpp/cpp.h"
 #include "syno/emit/pytorch/pytorch.h"
+#include "syno/emit/triton/triton.h"
+#include "syno/emit/tvm/tvm.h"
 
 #include "bindings.h"
 
 namespace syno::bindings {
+namespace {
+
+std::pair<std::string, std::string> text_and_manifest(Source source) {
+  return {std::move(source.text), source.manifest.json()};
+}
+
+}  // namespace
 
 using namespace nb::literals;
 
@@ -17,17 +26,31 @@ void bind_emit(nb::module_& m) {
       [](const Plan& plan, std::string formula) {
         PytorchOptions options;
         options.formula = std::move(formula);
-        Source source = emit_pytorch(plan, options);
-        return std::pair(std::move(source.text), source.manifest.json());
+        return text_and_manifest(emit_pytorch(plan, options));
       },
       "plan"_a, "formula"_a = "",
       "The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.");
   m.def(
+      "emit_tvm",
+      [](const Plan& plan, std::string formula) {
+        return text_and_manifest(emit_tvm(plan, {.formula = std::move(formula)}));
+      },
+      "plan"_a, "formula"_a = "",
+      "The source of prim_func() and build() for TVM, and its manifest as JSON.");
+  m.def(
+      "emit_triton",
+      [](const Plan& plan, std::string formula, std::int64_t least_product) {
+        return text_and_manifest(
+            emit_triton(plan, {.formula = std::move(formula), .least_product = least_product}));
+      },
+      "plan"_a, "formula"_a = "", "least_product"_a = TritonOptions{}.least_product,
+      "The source of syno_operator() and its Triton kernels, and its manifest as JSON.\n\n"
+      "least_product: rows and terms from which on a nest is a matrix product.");
+  m.def(
       "emit_cpp",
       [](const Plan& plan, std::string name, std::string formula, bool with_runtime) {
         const CppOptions options{std::move(name), std::move(formula), with_runtime};
-        Source source = emit_cpp(plan, options);
-        return std::pair(std::move(source.text), source.manifest.json());
+        return text_and_manifest(emit_cpp(plan, options));
       },
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
       "A C++ translation unit with a plain C interface, and its manifest as JSON.");

@@ -14,9 +14,11 @@ from syno.verify.drawn import MAX_TERMS, draw_case, is_legal
 from syno.verify.shrink import shrink
 from syno.verify.traits import TRAITS, traits
 
+from . import loop_mutations
 from .mutations import BUGS, MUTATIONS, mutated
 
 OPERATORS = 400
+ALL_MUTATIONS = MUTATIONS | {"tvm": loop_mutations.TVM, "triton": loop_mutations.TRITON}
 
 
 def test_random_operators_agree_with_the_interpreter():
@@ -39,12 +41,12 @@ def test_the_mix_has_enough_of_everything():
     assert counts["derived weight coordinate"] / OPERATORS > 0.4
 
 
-@pytest.mark.parametrize("emitter", MUTATIONS)
+@pytest.mark.parametrize("emitter", ALL_MUTATIONS)
 def test_every_known_bug_is_caught(emitter):
     reason = emitters.get(emitter).available()
     if reason is not None:
         pytest.skip(reason)
-    bugs = MUTATIONS[emitter]
+    bugs = ALL_MUTATIONS[emitter]
     assert len(BUGS) >= 20
     assert set(BUGS) <= {mutation.bug for mutation in bugs}
     for mutation in bugs:

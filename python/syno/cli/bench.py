@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, options, output
+from syno.cli import bench_kernels, framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -303,3 +303,4 @@ def _shown(value: Any) -> str:
 
 
 command.add_command(synthesis)
+command.add_command(bench_kernels.command)

@@ -14,6 +14,8 @@ from syno.emitters.protocol import Case, Emitter, Function, WrongCodeError
 _MODULES = {
     "pytorch": "syno.emitters.pytorch",
     "cpp": "syno.emitters.cpp",
+    "triton": "syno.emitters.triton",
+    "tvm": "syno.emitters.tvm",
 }
 
 __all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "names"]

@@ -1,8 +1,8 @@
 """Kernels of single operators, timed beside convolutions in the same run.
 
 What is timed is what is verified: the very function, at the timed binding. A time that the machine
-cannot reach is an error. Everything of one layer runs in turns, so that a slow moment of the machine
-meets all; ratios are medians over the rounds.
+cannot reach is an error. Everything of one layer runs in turns, so that a slow moment of the
+machine meets all; ratios of a layer are medians over the rounds.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from syno.verify.check import Comparison, MismatchError
 RESNET18_LAYERS = ((64, 56), (128, 28), (256, 14), (512, 7))
 # What timed code is a multiple of.
 BASELINE = "torch conv2d"
+FROZEN = "torch conv2d frozen"
 CPP = "cpp"
 _CONTROL = "control"
 _CONTROL_SIZE = 256
@@ -83,11 +84,15 @@ class KernelRun:
         for layer in {t.layer for t in self.times if t.batch == batch}:
             found = {t.kernel: t for t in self.times if (t.layer, t.batch) == (layer, batch)}
             beside = [found[name] for name in over if name in found]
-            if kernel not in found or not beside:
-                return None
-            best = min(t.median_ms for t in beside)
-            ratios.append(best / found[kernel].median_ms)
+            if kernel in found and beside:
+                # Best times: a busy machine makes all others longer, by as much as it likes.
+                ratios.append(min(t.best_ms for t in beside) / found[kernel].best_ms)
         return _geometric_mean(ratios)
+
+    def roofline_share(self, kernel: str, batch: int) -> float | None:
+        """Geometric mean over the layers of the share of what the machine can do."""
+        found = [t.roofline for t in self.times if (t.kernel, t.batch) == (kernel, batch)]
+        return _geometric_mean([share for share in found if share is not None])
 
 
 @dataclass
@@ -101,14 +106,37 @@ class _Candidate:
 
 
 def sizes(operator: Operator, channels: int, size: int, batch: int) -> dict[str, int]:
-    """The binding of an operator for vision in a layer of so many channels and size."""
+    """The binding of an operator in a layer of so many channels and size.
+
+    A sequence (variable T) has as many positions as the map has; H is then a number of features.
+    UserError for a variable that layers have no size for.
+    """
     known = {"N": batch, "C_in": channels, "C_out": channels, "C": channels}
     known |= {"H": size, "W": size, "T": size * size, "k": 3, "g": 32, "s": 2}
-    known |= {"k_1": 3, "k_2": 7}
+    known |= {"k_1": 3, "k_2": 7, "R": channels // 4, "t": 3}
+    if "T" in operator.variables:
+        known["H"] = channels
+        if "k" in operator.variables:  # GPT-2's projection: two halves, blocks of 16 features
+            known |= {"k": 2, "g": channels // 16}
     missing = [name for name in operator.variables if name not in known]
     if missing:
         raise UserError(f"no size for {', '.join(missing)} in a layer of a network for images")
     return {name: value for name, value in known.items() if name in operator.variables}
+
+
+def bindings_of(
+    operators: Mapping[str, Operator], channels: int, size: int, batch: int
+) -> dict[str, dict[str, int]]:
+    """`sizes` of all operators that fit the layer."""
+    found = {}
+    for name, operator in operators.items():
+        binding = sizes(operator, channels, size, batch)
+        try:
+            operator.shapes(binding)
+        except UserError:
+            continue  # such as pooling of a map of odd size
+        found[name] = binding
+    return found
 
 
 def bench_kernels(
@@ -174,7 +202,7 @@ def _own(name: str, operator: Operator, binding: dict[str, int], threads: int) -
 def check_native(
     name: str, operator: Operator, binding: dict[str, int], function: NativeFunction, threads: int
 ) -> int:
-    """Compares the function itself with the interpreter; how many outputs. UserError where wrong."""
+    """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
 
     def packed(x: Any, weights: Any) -> Any:
         function.pack(weights)
@@ -225,7 +253,7 @@ def _convolutions(
     if "frozen" in torch_forms:
         frozen = compiled(layer, freeze=True)
         frozen(x)
-        found.append(_Candidate("torch conv2d frozen", lambda: frozen(x), macs, moved, False, 0))
+        found.append(_Candidate(FROZEN, lambda: frozen(x), macs, moved, False, 0))
     return found
 
 
@@ -236,7 +264,10 @@ def compiled(module: torch.nn.Module, *, freeze: bool) -> Callable[[torch.Tensor
     torch._dynamo.reset()
     before = inductor.freezing
     inductor.freezing = freeze
-    options = {"max_autotune": True, "freezing": freeze}
+    options: dict[str, str | int | bool | Callable[..., Any]] = {
+        "max_autotune": True,
+        "freezing": freeze,
+    }
     function = torch.compile(module, options=options, dynamic=False)
 
     def call(x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What this processor can do at most, by a built-in micro-benchmark: the floor under every timing."""
+"""What this processor can do at most, by a built-in micro-benchmark: the floor of all times."""
 
 from __future__ import annotations
 

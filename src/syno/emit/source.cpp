@@ -56,4 +56,13 @@ Manifest make_manifest(const Plan& plan, std::string emitter, std::string entry)
   return manifest;
 }
 
+Manifest make_manifest(const Plan& plan, const LoopProgram& program, std::string emitter,
+                       std::string entry) {
+  Manifest manifest = make_manifest(plan, std::move(emitter), std::move(entry));
+  for (auto* dims : {&manifest.input, &manifest.output}) {
+    for (std::size_t d = 0; d < dims->size(); ++d) (*dims)[d].free = d == 0 && program.batched;
+  }
+  return manifest;
+}
+
 }  // namespace syno

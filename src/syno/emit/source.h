@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "syno/plan/loop_nest.h"
 #include "syno/plan/plan.h"
 
 namespace syno {
@@ -38,5 +39,8 @@ struct Source {
 
 /// The manifest of a plan; `emitter` and `entry` name what was emitted.
 Manifest make_manifest(const Plan& plan, std::string emitter, std::string entry);
+/// The same of loop nests, in which no dimension is free but the batch.
+Manifest make_manifest(const Plan& plan, const LoopProgram& program, std::string emitter,
+                       std::string entry);
 
 }  // namespace syno

@@ -26,8 +26,11 @@ std::vector<Index> axes_from(std::size_t count) {
 
 class Builder {
  public:
-  explicit Builder(const Plan& plan)
-      : plan_(plan), producer_(plan.tensors.size(), -1), buffer_(plan.tensors.size(), -1) {
+  Builder(const Plan& plan, StoreOrder order)
+      : plan_(plan),
+        order_(order),
+        producer_(plan.tensors.size(), -1),
+        buffer_(plan.tensors.size(), -1) {
     for (const auto* stages : {&plan.fold_stages, &plan.stages}) {
       for (const Stage& stage : *stages) {
         producer_[at(stage.output)] = static_cast<int>(stages_.size());
@@ -198,7 +201,8 @@ class Builder {
       const bool one_to_one = stage.kind == StageKind::kPermute ||
                               stage.kind == StageKind::kSplit || stage.kind == StageKind::kMerge ||
                               stage.kind == StageKind::kRoll || stage.kind == StageKind::kScale;
-      if (!one_to_one) return false;
+      const bool by_axes = stage.kind == StageKind::kPermute || stage.kind == StageKind::kScale;
+      if (!one_to_one || (order_ == StoreOrder::kByAxes && !by_axes)) return false;
       views.push_back(&stage);
       tensor = stage.input;
     }
@@ -274,6 +278,7 @@ class Builder {
   }
 
   const Plan& plan_;
+  StoreOrder order_;
   LoopProgram program_;
   /// Those on weights alone, then those on the data.
   std::vector<const Stage*> stages_;
@@ -349,8 +354,8 @@ std::string LoopProgram::text() const {
   return text;
 }
 
-LoopProgram loop_program(const Plan& plan) {
-  return Builder(plan).run();
+LoopProgram loop_program(const Plan& plan, StoreOrder order) {
+  return Builder(plan, order).run();
 }
 
 }  // namespace syno

@@ -76,6 +76,12 @@ struct LoopProgram {
   std::string text() const;
 };
 
-LoopProgram loop_program(const Plan& plan);
+/// How the last nest stores its result.
+enum class StoreOrder : std::uint8_t {
+  kThroughViews,  ///< through one-to-one views behind it, wherever the output has the element
+  kByAxes,  ///< indices of a store are axes, each once; views behind a nest become a copy. For languages without scatter.
+};
+
+LoopProgram loop_program(const Plan& plan, StoreOrder order = StoreOrder::kThroughViews);
 
 }  // namespace syno

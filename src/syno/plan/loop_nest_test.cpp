@@ -93,6 +93,14 @@ void expect_computes(const Operator& op, const Values& values, std::uint64_t see
       }
     }
   }
+  const LoopProgram by_axes = loop_program(plan(op, values), StoreOrder::kByAxes);
+  EXPECT_EQ(run(by_axes, x, weights).data, expected.data) << op.text() << by_axes.text();
+  for (const LoopNest& nest : by_axes.nests) {
+    for (const Index& index : nest.store.index) {
+      EXPECT_TRUE(index.terms().size() == 1 && index.is_affine() && index.constant() == 0)
+          << by_axes.text();
+    }
+  }
 }
 
 TEST(LoopNest, ComputesWhatTheInterpreterComputesOnRandomOperators) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "syno/emit/printer.h"
+#include "syno/emit/python_text.h"
 #include "syno/emit/pytorch/lines.h"
 #include "syno/plan/one_tap.h"
 #include "syno/support/error.h"
@@ -30,7 +31,7 @@ class Emitter {
     out_.line("from torch import nn");
     out_.line().line();
     out_.line("class " + options_.class_name + "(nn.Module):").indent();
-    docstring();
+    print_docstring(out_, plan_, options_.formula);
     if (!plan_.weights.empty()) constructor();
     out_.line().line("def forward(self, x: torch.Tensor) -> torch.Tensor:").indent();
     check_shape();
@@ -42,34 +43,6 @@ class Emitter {
   }
 
  private:
-  void docstring() {
-    out_.line("\"\"\"A linear operator on x " + plan_.tensor_text(plan_.input) + ".");
-    out_.line();
-    out_.line("Returns " + plan_.tensor_text(plan_.output) + ". " +
-              with_thousands(plan_.cost.macs) + " MACs, " + with_thousands(plan_.params) +
-              " parameters.");
-    if (!plan_.fold_stages.empty()) {
-      out_.line();
-      out_.line("Weights are combined first, in every call, so that gradients reach each of them:");
-      out_.line(with_thousands(plan_.fold_macs) + " MACs that do not depend on x.");
-    }
-    if (!options_.formula.empty()) {
-      out_.line();
-      for (const std::string_view line : split_lines(options_.formula)) out_.line(escaped(line));
-    }
-    out_.line("\"\"\"");
-  }
-
-  // A docstring may hold neither its own end nor escape sequences.
-  static std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-      if (c == '\\' || c == '"') result += '\\';
-      result += c;
-    }
-    return result;
-  }
-
   void constructor() {
     out_.line().line("def __init__(self):").indent();
     out_.line("super().__init__()");
@@ -103,13 +76,10 @@ class Emitter {
       fixed.push_back(std::to_string(dim.extent));
       places.push_back(std::to_string(d));
     }
-    const auto tuple = [](const std::vector<std::string>& parts) {
-      return "(" + join(parts, ", ") + (parts.size() == 1 ? ",)" : ")");
-    };
     std::string wrong;
     if (fixed.size() + leading == dims.size() && !fixed.empty()) {
       const std::string tail = leading == 0 ? "" : "[" + std::to_string(leading) + ":]";
-      wrong = "x.shape" + tail + " != " + tuple(fixed);
+      wrong = "x.shape" + tail + " != " + tuple_text(fixed);
     } else {
       wrong = "x.dim() != " + std::to_string(dims.size());
       for (std::size_t i = 0; i < fixed.size(); ++i)

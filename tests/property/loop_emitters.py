@@ -1,0 +1,57 @@
+"""What tests of the emitters for TVM and Triton share: cases, checks, and the reason to skip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from syno import Operator, _core, emitters
+from syno.emitters import Case
+from syno.verify.check import Comparison, MismatchError, build, described
+
+from . import emitted
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skips without the emitter's package: `make check-all` installs it, `make test` does not."""
+    reason = emitters.get(name).available()
+    return pytest.mark.skipif(reason is not None, reason=str(reason))
+
+
+def zoo() -> dict[str, Case]:
+    return {name: loop_case(case) for name, case in emitted.zoo().items()}
+
+
+def loop_case(case: emitted.Case) -> Case:
+    return Case(Operator.from_text(case.text), dict(case.binding))
+
+
+def with_sizes(case: Case, **sizes: int) -> Case:
+    """The case with these sizes, as far as the operator has such variables."""
+    known = {name: size for name, size in sizes.items() if name in case.operator.variables}
+    return Case(case.operator, case.binding | known)
+
+
+def random_case(seed: int) -> Case:
+    """Every kind of graph, with a batch and causal windows in some."""
+    operator, binding = _core.random_operator(
+        seed,
+        batch=seed % 3 == 0,
+        causal_windows=0.3 if seed % 5 == 0 else 0.0,
+        min_weights=seed % 2,
+        max_terms=3000,
+    )
+    return Case(Operator(operator), binding)
+
+
+def check(name: str, cases: Sequence[Case], sources: Sequence[str] | None = None) -> None:
+    """Fails with all that is needed to repeat the first wrong case."""
+    emitter = emitters.get(name)
+    functions = build(emitter, cases, sources)
+    for number, (case, function) in enumerate(zip(cases, functions, strict=True)):
+        try:
+            Comparison(emitter, case, number).check(function)
+        except MismatchError as mismatch:
+            source = emitter.source(case) if sources is None else sources[number]
+            pytest.fail(f"{described(case, number, mismatch)}\n{source}")

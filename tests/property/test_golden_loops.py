@@ -1,0 +1,53 @@
+"""Sources for TVM and Triton as they stand in git: readable, and also run.
+
+SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden writes them anew, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+import pytest
+
+from syno import emitters
+
+from .emitted import ROOT
+from .loop_emitters import check, needs, zoo
+
+ZOO = zoo()
+GOLDEN = ("conv2d", "operator-1")
+EMITTERS = ("tvm", "triton")
+
+
+def path_of(emitter: str, name: str):
+    return ROOT / "tests/golden" / emitter / f"{name.replace('-', '_')}.py"
+
+
+@pytest.mark.parametrize("emitter", EMITTERS)
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_source_is_the_one_in_git(emitter, name):
+    source = emitters.get(emitter).source(ZOO[name])
+    path = path_of(emitter, name)
+    if os.environ.get("SYNO_UPDATE_GOLDEN"):
+        path.write_text(source)
+    difference = "\n".join(
+        difflib.unified_diff(
+            path.read_text().splitlines(), source.splitlines(), "in git", "now", lineterm=""
+        )
+    )
+    assert not difference, (
+        f"SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden updates it\n{difference}"
+    )
+
+
+@pytest.mark.parametrize("emitter", [pytest.param(name, marks=needs(name)) for name in EMITTERS])
+def test_the_sources_in_git_compute_the_operators(emitter):
+    sources = [path_of(emitter, name).read_text() for name in GOLDEN]
+    check(emitter, [ZOO[name] for name in GOLDEN], sources)
+
+
+@pytest.mark.parametrize("emitter", EMITTERS)
+def test_every_golden_file_is_checked(emitter):
+    found = {path.name for path in (ROOT / "tests/golden" / emitter).glob("*.py")}
+    assert found == {path_of(emitter, name).name for name in GOLDEN}
