@@ -98,6 +98,18 @@ def test_what_was_found_can_be_shown_verified_exported_and_reported(
     assert key[:8] in (folder / "report.html").read_text()
 
 
+def test_the_network_of_a_study_is_exported_as_it_was_trained(
+    found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = found["best"]
+    words = ("export", best["key"][:10], "--store", "runs.db", "--network", "study", "-o", "net")
+    result = inside(folder, monkeypatch, *words, "--check")
+    assert result.exit_code == 0, result.stderr
+    assert "without Syno: right: 120 outputs at batch sizes 1, 3, 8" in result.stdout
+    assert f"accuracy on the hold-out: {best['accuracy']:.1%}" in result.stderr
+    assert (folder / "net.pt2").is_file()
+
+
 def inside(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Result:
     """Run the command line in this process: torch is imported once for all."""
     monkeypatch.chdir(folder)

@@ -131,8 +131,10 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     screen = output.console()
     screen.print(f"[bold]operator {operator.key}[/bold]")
     screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n", markup=False)
+    formula, stages = operator.formula(), operator.formula(stages=True)
     for heading, text in (
-        ("Formula", operator.formula()),
+        ("Formula", formula),
+        *([("Stages", stages)] if stages != formula else []),
         ("Drawing", tree(operator.to_json())),
         ("Text", operator.text),
     ):

@@ -130,7 +130,7 @@ class Names {
 class Levels {
  public:
   Levels(const Operator& op, const AccessMap& map, bool stages)
-      : map_(map), last_(stages ? std::max<int>(0, static_cast<int>(map.weights.size()) - 1) : 0) {
+      : last_(stages ? std::max<int>(0, static_cast<int>(map.weights.size()) - 1) : 0) {
     const Graph& graph = op.graph();
     const std::size_t count = map.expressions.size();
     made_.assign(count, 0);
@@ -197,7 +197,6 @@ class Levels {
     return level;
   }
 
-  const AccessMap& map_;
   int last_;
   std::vector<int> made_;
   std::vector<int> used_;
@@ -235,7 +234,7 @@ class Printer {
       pieces_.push_back(piece(static_cast<CoordinateId>(i)));
     read_ = level == levels_.last() ? map_.data : crossing(level + 1);
 
-    std::string text = tensor(level) + indices(target) + " = ";
+    std::string text = tensor(level) + (level == 0 ? indices(target) : sized(target)) + " = ";
     std::vector<std::string> sums;
     for (const CoordinateId id : names_.reductions()) {
       if (levels_.made(id) == level)
@@ -310,6 +309,26 @@ class Printer {
       for (int number = 1; taken(name); ++number) name = names_.of(first) + std::to_string(number);
       inside_[static_cast<std::size_t>(id)] = name;
     }
+  }
+
+  // The indices of a stage, each with its size where what the stage is asked at may be read in several ways.
+  std::string sized(const std::vector<CoordinateId>& ids) const {
+    const auto is_leaf = [&](CoordinateId id) {
+      return id == kNoCoordinate || !names_.of(id).empty();
+    };
+    const auto has_window = [&](auto&& self, CoordinateId id) -> bool {
+      if (is_leaf(id)) return false;
+      const Expression& e = map_.at(id);
+      return e.kind == ExpressionKind::kWindow || self(self, e.a) || self(self, e.b);
+    };
+    std::vector<std::string> texts;
+    for (const CoordinateId id : ids) {
+      const Expression& e = map_.at(id);
+      const bool plain = e.kind == ExpressionKind::kWindow && is_leaf(e.a) && is_leaf(e.b);
+      const bool open = !plain && has_window(has_window, id);
+      texts.push_back(at(id).text + (open ? ":" + size_piece(e.extent, variables_).text : ""));
+    }
+    return "[" + join(texts, ",") + "]";
   }
 
   std::string indices(const std::vector<CoordinateId>& ids) const {

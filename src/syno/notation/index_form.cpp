@@ -188,6 +188,7 @@ FormId Forms::power(FormId a, std::int64_t exponent) {
 std::optional<Size> Forms::as_size(std::int64_t number) const {
   if (number == 1) return Size();
   std::optional<Size> found;
+  int least = 0;
   for (const auto& [name, value] : values_) {
     // 4 is s^2 where s is 2.
     int power = 0;
@@ -198,10 +199,13 @@ std::optional<Size> Forms::as_size(std::int64_t number) const {
     }
     const auto index = variables_->find(name);
     if (left != 1 || power == 0 || !index) continue;
-    if (found) {
+    // 4 itself rather than 2^2.
+    if (found && power > least) continue;
+    if (found && power == least) {
       throw NoIndex{unnamed(number) + ": several variables could stand for it",
                     "write the variable that is meant"};
     }
+    least = power;
     found = Size::variable(*index, power);
   }
   return found;

@@ -110,14 +110,16 @@ class Assembler {
           root.options.push_back(id);
         }
         if (root.options.empty()) refuse_index(root);
-        if (root.kind == RootKind::kWeight && allowed_.weights_bound) refuse_unknown_extent(root);
+        const bool open =
+            root.kind == RootKind::kWeight ? allowed_.weights_bound : !root.index.extent;
+        if (open) refuse_unknown_extent(root);
       }
     } catch (const TooManyReadings&) {
       too_many();
     }
   }
 
-  // The text does not say how large a weight is: where a window reads it, that must follow.
+  // The text does not say how large a weight, a stage or x is: where a window reads it, that must follow.
   void refuse_unknown_extent(const Root& root) {
     std::set<Size> extents;
     for (const NodeId id : root.options) {

@@ -47,19 +47,21 @@ void for_each_share(const std::vector<Offset>& offsets, const Visit& visit) {
 Recogniser::Recogniser(Forms& forms, std::vector<Size> extents,
                        std::map<FormId, std::optional<Size>> bounds, RecogniserOptions options)
     : forms_(forms), extents_(std::move(extents)), bounds_(std::move(bounds)), options_(options) {
-  const std::size_t variables = forms_.variables().count();
-  below_.assign(variables, false);
+  below_.assign(forms_.variables().count(), false);
+  const auto divides = [&](const Size& size, bool as_divisor) {
+    for (std::size_t v = 0; v < below_.size(); ++v) {
+      if (size.power(v) < 0 || (as_divisor && size.power(v) > 0)) below_[v] = true;
+    }
+  };
   for (const Atom& atom : forms_.atoms()) {
     if (atom.kind == AtomKind::kLeaf) continue;
     blocks_[atom.of].insert(atom.size);
-    for (std::size_t v = 0; v < variables; ++v) {
-      if (atom.size.power(v) != 0) below_[v] = true;
-    }
+    divides(atom.size, true);
   }
-  for (const Size& extent : extents_) {
-    for (std::size_t v = 0; v < variables; ++v) {
-      if (extent.power(v) < 0) below_[v] = true;
-    }
+  for (const Size& extent : extents_) divides(extent, false);
+  for (const auto& [id, extent] : bounds_) {
+    if (extent) divides(*extent, false);
+    for (const Term& term : forms_.at(id).terms) divides(term.size, false);
   }
 }
 
