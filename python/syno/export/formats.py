@@ -22,6 +22,8 @@ _MODULES = {
     "torch-export": "syno.export.programs",
     "onnx": "syno.export.programs",
     "aoti": "syno.export.programs",
+    "triton": "syno.export.loop_files",
+    "tvm": "syno.export.loop_files",
 }
 
 

@@ -41,9 +41,9 @@ class TorchFiles:
             raise InternalError("the format 'torch' is for operators")
         code = files.with_suffix(path, self.suffix)
         weights = code.with_suffix(".safetensors")
-        tensors = _tensors(pack, subject.seed)
-        text = _code(pack)
-        files.write(weights, lambda temporary: _save(tensors, temporary))
+        held = tensors(pack, subject.seed)
+        text = filled("standalone.py.txt", pack, pack.operator.source(pack.binding))
+        files.write(weights, lambda temporary: save_tensors(held, temporary))
         files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)
 
@@ -55,7 +55,7 @@ class TorchFiles:
 FORMATS = {"torch": TorchFiles()}
 
 
-def _tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
+def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
     """Weights, and an example: input, positions of outputs, their values and absolute terms."""
     import torch
 
@@ -82,19 +82,20 @@ def _tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
     }
 
 
-def _code(pack: KernelPack) -> str:
-    """The emitted class between the docstring and the loading and checking of the template."""
-    template = (resources.files(__package__) / "standalone.py.txt").read_text(encoding="utf-8")
+def filled(template: str, pack: KernelPack, source: str) -> str:
+    """A template of this folder around emitted source."""
+    text = (resources.files(__package__) / template).read_text(encoding="utf-8")
     sizes = ", ".join(f"{name}={value}" for name, value in sorted(pack.binding.items()))
     return (
-        template.replace("@FORMULA@", pack.operator.formula())
+        text.replace("@FORMULA@", pack.operator.formula())
         .replace("@KEY@", pack.operator.structure)
         .replace("@SIZES@", sizes)
-        .replace("@SOURCE@", pack.operator.source(pack.binding).strip())
+        .replace("@SOURCE@", source.strip())
     )
 
 
-def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+def save_tensors(held: dict[str, torch.Tensor], path: Path) -> None:
+    """Writes a .safetensors file."""
     from safetensors.torch import save_file
 
-    save_file(tensors, path)
+    save_file(held, path)
