@@ -208,7 +208,7 @@ MUTATIONS = [
     ("operator-1", r"narrow\(2, j, 5\)", "narrow(2, 2 - j, 5)"),
     ("operator-2", r"x = x\.roll\(-1, 3\)", "x = x.roll(-1, 4)"),
     ("grouped", r"permute\(3, 4, 0, 1, 2\)", "permute(3, 4, 0, 2, 1)"),
-    ("dilated", r"::3\]", "1::3]"),
+    ("dilated", r"pad\(x, \(4, 2, 4, 2\)\)", "pad(x, (3, 3, 3, 3))"),
     ("pooled-conv", r"x\.sum\(", "x.mean("),
     ("pixel-shuffle", r"unflatten\(1, \(3, 2\)\)", "unflatten(1, (2, 3)).transpose(1, 2)"),
 ]

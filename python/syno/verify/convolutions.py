@@ -80,9 +80,19 @@ def random_convolution(draw: random.Random) -> tuple[str, dict[str, int]]:
                     second.append(f"{tap}:keep")
             if draw.random() < 0.1:
                 weight.append(f"{place}:keep")
+            tap_read = tap
+            if draw.random() < 0.15:  # dilation
+                sizes[f"d_{axis}"] = draw.choice([2, 3])
+                tap_read = fresh()
+                steps.append(f"stride {tap} d_{axis} -> {tap_read}")
+            if draw.random() < 0.15:
+                sizes[f"s_{axis}"] = draw.choice([2, 3])
+                strided = fresh()
+                steps.append(f"stride {place} s_{axis} -> {strided}")
+                place = strided
             window = fresh()
             causal = " causal" if draw.random() < 0.2 else ""
-            steps.append(f"unfold {place} {tap}{causal} -> {window}")
+            steps.append(f"unfold {place} {tap_read}{causal} -> {window}")
             place = window
         data.append(place)
 
@@ -102,6 +112,8 @@ def random_convolution(draw: random.Random) -> tuple[str, dict[str, int]]:
             extents[words[4]], extents[words[5]] = "g", "C_out"
         elif words[0] == "split":
             extents[words[4]] = f"{extents[words[1]]}*{extents[words[2]]}"
+        elif words[0] == "stride":
+            extents[words[4]] = f"{extents[words[1]]}*{words[2]}"
         elif words[0] == "unfold":
             extents[words[-1]] = extents[words[1]]
     text[2] = f"in [{', '.join(extents[name] for name in data)}]"
@@ -111,6 +123,6 @@ def random_convolution(draw: random.Random) -> tuple[str, dict[str, int]]:
 def _first_view(steps: list[str]) -> int:
     """Where the contraction goes: after what makes its coordinates, before what consumes them."""
     makers = [i for i, step in enumerate(steps) if step.startswith(("reduce", "merge"))]
-    views = [i for i, step in enumerate(steps) if step.startswith(("split", "unfold"))]
+    views = [i for i, step in enumerate(steps) if step.startswith(("split", "stride", "unfold"))]
     steps[:] = [steps[i] for i in makers] + [steps[i] for i in views]
     return len(makers)

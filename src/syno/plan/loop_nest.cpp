@@ -156,8 +156,9 @@ class Builder {
             std::find_if(spatial.begin(), spatial.end(),
                          [&](const SpatialDim& candidate) { return candidate.padded == dim; });
         ensure(window != spatial.end(), "loop_program: an unknown dimension");
-        Index sum = Index::axis(place[at(window->dim)]);
-        if (window->window >= 0) sum = sum + Index::axis(place[at(window->window)]);
+        Index sum = Index::axis(place[at(window->dim)]) * window->stride;
+        if (window->window >= 0)
+          sum = sum + Index::axis(place[at(window->window)]) * window->dilation;
         index.push_back(sum - Index(window->before));
         indices.assume({index.back(), plan_.dim(dim).extent});
       }

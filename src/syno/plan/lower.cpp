@@ -207,28 +207,58 @@ class Lowering {
 
   // --- the data -------------------------------------------------------------------------------------------------
 
+  // An Unfold of the data that is executed but not taken yet: the data still has the dimension that it produced. Strides of
+  // its place and of its index may wait with it.
+  struct Waiting {
+    std::size_t unfold = 0;
+    int place = -1;
+    int index = -1;
+    std::int64_t stride = 1;
+    std::int64_t dilation = 1;
+    std::vector<std::size_t> strides;
+  };
+
   // Takes the windows that wait and for which `wanted` holds.
   template <class Predicate>
   void take_windows(Predicate wanted) {
     for (std::size_t i = 0; i < waiting_.size();) {
-      const Step& step = network_.step(waiting_[i]);
-      if (wanted(step)) {
-        data_ = window(data_, step);
-        waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
+      const Waiting waiting = waiting_[i];
+      if (!wanted(waiting)) {
         ++i;
+        continue;
       }
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      data_ = window(data_, network_.step(waiting.unfold));
+      for (const std::size_t stride : waiting.strides) data_ = view(data_, stride);
     }
   }
   void take_all_windows() {
-    take_windows([](const Step&) { return true; });
+    take_windows([](const Waiting&) { return true; });
+  }
+
+  // Whether the Stride `s` is one of a window that waits; it waits with it.
+  bool waits_with_window(std::size_t s) {
+    const Step& step = network_.step(s);
+    if (step.primitive != Primitive::kStride) return false;
+    for (Waiting& waiting : waiting_) {
+      const bool of_place = step.out[0] == waiting.place;
+      if (!of_place && step.out[0] != waiting.index) continue;
+      std::int64_t& factor = of_place ? waiting.stride : waiting.dilation;
+      factor = checked_multiply(factor, network_.step_size(s), "a stride");
+      (of_place ? waiting.place : waiting.index) = step.in[0];
+      waiting.strides.push_back(s);
+      return true;
+    }
+    return false;
   }
 
   void view_data(std::size_t s) {
     const Step& step = network_.step(s);
-    take_windows([&](const Step& unfold) {
-      return std::any_of(unfold.in.begin(), unfold.in.end(),
-                         [&](CoordinateId id) { return id == step.out[0] || id == step.out[1]; });
+    if (waits_with_window(s)) return;
+    take_windows([&](const Waiting& waiting) {
+      return std::any_of(step.out.begin(), step.out.end(), [&](CoordinateId id) {
+        return id != kNoCoordinate && (id == waiting.place || id == waiting.index);
+      });
     });
     if (step.primitive != Primitive::kUnfold) {
       data_ = view(data_, s);
@@ -242,7 +272,7 @@ class Lowering {
     if (contains(dims(data_), step.in[1])) {
       data_ = window(data_, step);
     } else {
-      waiting_.push_back(s);
+      waiting_.push_back({s, step.in[0], step.in[1], 1, 1, {}});
     }
   }
 
@@ -315,14 +345,17 @@ class Lowering {
 
     // Windows that this stage sums may be taken inside of it; at most two, as libraries have it.
     std::vector<SpatialDim> windows;
-    take_windows([&](const Step& unfold) {
-      const bool inside = contains(held, unfold.in[1]) && !contains(held, unfold.in[0]) &&
-                          contains(summed, unfold.in[1]) && !contains(summed, unfold.in[0]) &&
-                          windows.size() < 2;
+    take_windows([&](const Waiting& waiting) {
+      const Step& unfold = network_.step(waiting.unfold);
+      const std::int64_t before = padding_before(unfold, extent(unfold.in[1]));
+      const std::int64_t reach = waiting.dilation * (extent(waiting.index) - 1);
+      // Where the end is not read, something must be left.
+      const bool inside = contains(held, waiting.index) && !contains(held, waiting.place) &&
+                          contains(summed, waiting.index) && !contains(summed, waiting.place) &&
+                          extent(unfold.out[0]) + reach - before > 0 && windows.size() < 2;
       if (!inside) return true;
-      const std::int64_t size = extent(unfold.in[1]);
-      const std::int64_t before = padding_before(unfold, size);
-      windows.push_back({unfold.out[0], unfold.in[0], unfold.in[1], before, size - 1 - before});
+      windows.push_back({unfold.out[0], waiting.place, waiting.index, before, reach - before,
+                         waiting.stride, waiting.dilation});
       return false;
     });
     const auto convolution = move.windows_apart
@@ -335,6 +368,8 @@ class Lowering {
     }
 
     Dims all = dims(data_);
+    for (const SpatialDim& spatial : convolution ? windows : std::vector<SpatialDim>{})
+      std::replace(all.begin(), all.end(), spatial.padded, spatial.dim);
     for (const int dim : dims(weight)) {
       if (!contains(all, dim)) all.push_back(dim);
     }
@@ -415,8 +450,7 @@ class Lowering {
   int data_ = -1;
   /// Views executed so far; a weight goes through them when it is multiplied in.
   std::vector<std::size_t> views_;
-  /// Unfolds of the data that are executed but not taken yet: the data still has the dimension they produced.
-  std::vector<std::size_t> waiting_;
+  std::vector<Waiting> waiting_;
   std::int64_t unassigned_ = 1;
   int last_weight_ = -1;
 };

@@ -23,9 +23,12 @@ std::string names(const Plan& plan, const std::vector<int>& dims) {
 std::string spatial_text(const Plan& plan, const ConvolutionDims& convolution) {
   std::vector<std::string> parts;
   for (const SpatialDim& spatial : convolution.spatial) {
-    std::string part = plan.dim(spatial.dim).name;
+    const auto times = [](std::int64_t factor) {
+      return factor == 1 ? "" : std::to_string(factor) + "*";
+    };
+    std::string part = times(spatial.stride) + plan.dim(spatial.dim).name;
     if (spatial.window >= 0) {
-      part += "+" + plan.dim(spatial.window).name;
+      part += "+" + times(spatial.dilation) + plan.dim(spatial.window).name;
       if (spatial.before > 0) part += "-" + std::to_string(spatial.before);
     }
     parts.push_back(part);

@@ -58,13 +58,17 @@ enum class StageKind : std::uint8_t {
 };
 std::string_view stage_name(StageKind kind);
 
-/// One spatial dimension of a convolution. Without a window its kernel has extent 1.
+/// One spatial dimension of a convolution: in[stride*dim + dilation*window - before], or 0. Without a window its kernel has
+/// extent 1.
 struct SpatialDim {
   int padded = -1;  ///< the input's dimension
   int dim = -1;     ///< the output's dimension
   int window = -1;  ///< the weight's dimension, or -1
   std::int64_t before = 0;
+  /// Such that all places of the kernel are in the padded input; below 0 where its end is not read.
   std::int64_t after = 0;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
 };
 
 /// Dimensions of a convolution by what they do; together they are all dimensions of the two inputs.

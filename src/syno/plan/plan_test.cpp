@@ -121,6 +121,43 @@ TEST(Plan, MovesTheWindowOfOperator1BehindItsFirstContraction) {
   EXPECT_EQ(chosen.fan_in, (std::vector<std::int64_t>{32 * 9, 2}));
 }
 
+TEST(Plan, AStrideOfAWindowIsTheConvolutionsOwn) {
+  // Of the window's place a stride, of its index a dilation.
+  const Plan strided =
+      Bound(
+          "syno operator 1\nout [N, D, H]\nin [N, C, s*H]\nreduce C -> r0\nreduce k -> r1\n"
+          "contract o1:drop r0:keep r1:keep\nstride o2 s -> c0\nunfold c0 r1 -> c1\nmatch o0 r0 "
+          "c1\n",
+          "N=2, D=3, C=4, H=5, s=2, k=3")
+          .plan();
+  EXPECT_EQ(strided.text(),
+            "x [n, c=4, I=10]\n"
+            "w0 [d=3, c=4, k=3]\n"
+            "t0 [n, d=3, h=5] = convolve x, w0 at 2*h+k-1, sum over c k    360 MACs\n"
+            "total 360 MACs, 36 parameters, 30 elements written\n"
+            "      584 bytes moved, at most 584 alive\n");
+  const Plan dilated = Bound(kDilated.text, kDilated.binding).plan();
+  EXPECT_EQ(kinds(dilated), std::vector{StageKind::kConvolution});
+  for (const SpatialDim& spatial : dilated.stages[0].convolution.spatial) {
+    EXPECT_EQ(spatial.stride, 1);
+    EXPECT_EQ(spatial.dilation, 3);
+    EXPECT_EQ(spatial.before, 4);
+    EXPECT_EQ(spatial.after, 2);
+  }
+}
+
+TEST(Plan, AStridedWindowThatNoConvolutionTakesIsSliced) {
+  // The weight depends on the window's place.
+  const Plan plan =
+      Bound(
+          "syno operator 1\nout [H]\nin [s*H]\nreduce k -> r0\ncontract o0:keep r0:keep\n"
+          "stride o0 s -> c0\nunfold c0 r0 -> c1\nmatch c1\n",
+          "H=5, s=2, k=3")
+          .plan();
+  EXPECT_EQ(kinds(plan),
+            (std::vector{StageKind::kWindow, StageKind::kSlice, StageKind::kContract}));
+}
+
 TEST(Plan, TextNamesEveryStageWithShapeAndCost) {
   EXPECT_EQ(Bound(kOperator2.text, "N=1, C_in=8, C_out=12, H=5, g=2, s=2, k=3").plan().text(),
             "x [n, e=8, j=5, I=5]\n"

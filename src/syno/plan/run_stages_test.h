@@ -111,7 +111,8 @@ class StageRunner {
               return dim < 0 ? 0 : by[static_cast<std::size_t>(dim)];
             };
             data[static_cast<std::size_t>(spatial.padded)] =
-                value(spatial.dim) + value(spatial.window) - spatial.before;
+                spatial.stride * value(spatial.dim) + spatial.dilation * value(spatial.window) -
+                spatial.before;
           }
           return at(stage.input, data) * at(stage.weight, by);
         });

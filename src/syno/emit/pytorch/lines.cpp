@@ -214,11 +214,15 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
   Dims places;
   Dims windows;
   std::vector<std::int64_t> padding;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> dilations;
   bool even = true;
   for (const SpatialDim& spatial : c.spatial) {
     places.push_back(spatial.padded);
     if (spatial.window >= 0) windows.push_back(spatial.window);
     padding.push_back(spatial.before);
+    strides.push_back(spatial.stride);
+    dilations.push_back(spatial.dilation);
     even = even && spatial.before == spatial.after;
   }
 
@@ -242,14 +246,15 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
       std::none_of(places.begin(), places.end(), is_unit) &&
       !std::all_of(channels.begin(), channels.end(), is_unit);
   if (!as_made && std::any_of(read.begin(), read.end(), is_unit)) lines.push_back(plain_copy("x"));
-  for (std::size_t i = 0; !even && i < c.spatial.size(); ++i) {
-    const SpatialDim& spatial = c.spatial[i];
-    if (spatial.window < 0) continue;
-    lines.push_back({"x",
-                     padded("x", 2 + c.spatial.size(), static_cast<std::int64_t>(2 + i),
-                            spatial.before, spatial.after),
-                     {},
-                     ""});
+  if (!even) {
+    // F.pad counts from the last dimension.
+    std::vector<std::int64_t> amounts;
+    for (std::size_t i = c.spatial.size(); i-- > 0;) {
+      amounts.push_back(c.spatial[i].before);
+      amounts.push_back(c.spatial[i].after);
+    }
+    if (amounts.size() == 4 && amounts[2] == 0 && amounts[3] == 0) amounts.resize(2);
+    lines.push_back({"x", "F.pad(x, (" + numbers(amounts) + "))", {}, ""});
   }
 
   // The weight as [groups and filters, channels of a group, window...].
@@ -279,10 +284,15 @@ void PytorchLines::add_convolution(const Stage& stage, std::vector<Assignment>& 
   if (!in_order && had == used) lines.push_back(plain_copy(filter));
 
   std::string arguments = "x, " + filter;
-  if (even && std::any_of(padding.begin(), padding.end(), [](auto p) { return p > 0; })) {
-    arguments += padding.size() == 1 ? ", padding=" + numbers(padding)
-                                     : ", padding=(" + numbers(padding) + ")";
-  }
+  const auto add_argument = [&](const char* name, const std::vector<std::int64_t>& values,
+                                std::int64_t usual) {
+    if (std::all_of(values.begin(), values.end(), [&](auto v) { return v == usual; })) return;
+    arguments += std::string(", ") + name + "=" +
+                 (values.size() == 1 ? numbers(values) : "(" + numbers(values) + ")");
+  };
+  if (even) add_argument("padding", padding, 0);
+  add_argument("stride", strides, 1);
+  add_argument("dilation", dilations, 1);
   std::int64_t groups = 1;
   for (const int dim : c.groups) groups *= plan_.dim(dim).extent;
   if (groups > 1) arguments += ", groups=" + std::to_string(groups);
