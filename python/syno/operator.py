@@ -104,6 +104,12 @@ class Operator:
         """
         if not isinstance(text, str):
             raise UserError(f"index notation is a string, got {type(text).__name__}")
+        if text.lstrip().startswith("syno operator"):
+            raise UserError(
+                "this is the text of an operator, not index notation\n"
+                "  expected: y[...] = sum(...) x[...] * w0[...]\n"
+                "  what to do: read it with Operator.from_text"
+            )
         if specification is not None:
             input = specification.input if input is None else input
             output = specification.output if output is None else output

@@ -55,6 +55,11 @@ def test_a_formula_is_a_string(text):
         Operator.parse(text)
 
 
+def test_the_text_format_is_not_index_notation():
+    with pytest.raises(UserError, match=r"Operator\.from_text"):
+        Operator.parse(zoo.load("linear").text)
+
+
 def _shape(dims):
     return (
         "[" + ", ".join(d["size"] + (": unordered" if d["unordered"] else "") for d in dims) + "]"

@@ -575,8 +575,12 @@ class Assembler {
 
 ParsedFormula parse_formula(std::string_view text, const FormulaShapes& shapes) {
   notation::Meaning meaning = notation::resolve(text, shapes);
+  // Sizes that are legal only where some variable is 1 need shapes that say so: else l+k would be a digit l of extent L
+  // beside a stride by 1/L.
+  const bool shaped = meaning.input.has_value() && meaning.output.has_value();
   std::string reason;
   for (const bool any_size : {false, true}) {
+    if (any_size && !shaped) continue;
     for (const bool weights_bound : {false, true}) {
       try {
         std::optional<ParsedFormula> parsed =

@@ -352,6 +352,9 @@ TEST(ParseFormula, SaysWhyATextIsOutsideTheEightPrimitives) {
   expect("Z[h] = x[h]\ny[h:H] = Z[h] * Z[h]", "stage 'Z' is read twice");
   expect("Z[h] = x[h]\ny[h:H] = x[h]", "two statements make what nothing reads");
   expect("y[h:H] = x[(h+a) mod H]; a = b; b = a", "is defined by itself");
+  // Without padding: the window would read part of x.
+  expect("y[l:L] = sum(k:K) x[l+k] * w[k]", "is outside the eight primitives");
+  expect("y[l:L] = sum(k:K) x[l-k] * w[k]", "subtracts an index");
   const std::string part = refusal("y[h] = x[h/s]", {"[H]", "[H]", {}});
   EXPECT_NE(part.find("runs up to s^-1*H"), std::string::npos) << part;
 }
