@@ -77,8 +77,8 @@ class Operator:
         input, output: shapes, such as "[N, C_in: unordered, H, W]"; those of the specification
             unless given. Without an output, extents come from sizes behind the indices of y
             (y[o:C_out]) or from the input; without an input, from how x is read.
-        sizes: variables that numbers in the text stand for; with "s=2", 2*h is s*h. Those of the
-            specification with values, unless given.
+        sizes: variables that numbers in the text stand for; with "s=2", 2*h is s*h, and with "k=3",
+            h+a-1 is h+a-k/2 for a window a of k. Those of the specification, unless given.
 
         UserError with line and column, and with the reason for what the eight primitives cannot
         express.

@@ -40,6 +40,9 @@ def test_numbers_are_variables_with_these_values():
     assert Operator.parse("y[h:H] = x[2h]", sizes="s=2") == by_name
     with pytest.raises(UserError, match=r'factor 2(.|\n)*sizes="s=2"'):
         Operator.parse("y[h:H] = x[2h]")
+    assert Operator.parse("y[h:H] = sum(a:3) x[h+a-1]", sizes="k=3") == Operator.parse(
+        "y[h:H] = sum(a:k) x[h+a-k/2]"
+    )
     with pytest.raises(UserError, match="several variables could stand for it"):
         Operator.parse("y[h:H] = x[2h]", sizes="s=2, t=2")
 

@@ -59,7 +59,7 @@ class _Image(click.ParamType[tuple[int, int]]):
     "--format",
     "format_",
     metavar="NAME",
-    help="torch, torch-export, onnx, aoti, ... Default: torch; torch-export of a network.",
+    help="torch, torch-export, onnx, aoti, cpp, ... Default: torch; torch-export of a network.",
 )
 @click.option("--binding", metavar="SIZES", help="Sizes of the layer, as C_in=64,H=28.")
 @click.option(

@@ -22,6 +22,7 @@ _MODULES = {
     "torch-export": "syno.export.programs",
     "onnx": "syno.export.programs",
     "aoti": "syno.export.programs",
+    "cpp": "syno.export.cpp_files",
     "triton": "syno.export.loop_files",
     "tvm": "syno.export.loop_files",
 }
@@ -45,15 +46,19 @@ class Subject:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: `code` runs without Syno, with what stands in `weights` if it has any."""
+    """What was written: `code` runs without Syno, with what stands in `weights` if it has any.
+
+    header: what C and C++ programs include.
+    """
 
     code: Path
     weights: Path | None = None
+    header: Path | None = None
 
     @property
     def files(self) -> list[Path]:
         """All of them."""
-        return [self.code] if self.weights is None else [self.code, self.weights]
+        return [path for path in (self.code, self.weights, self.header) if path is not None]
 
 
 class Format(Protocol):

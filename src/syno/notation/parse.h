@@ -31,7 +31,8 @@ struct FormulaShapes {
   std::string input;
   /// Empty: from sizes behind the indices of y (`o:C_out`), or from the input where that is unambiguous.
   std::string output;
-  /// Variables that stand for numbers in the text: with s=2, `2*h` is `s*h`.
+  /// Variables that numbers in the text stand for: with s=2, `2*h` is `s*h`; with k=3, `h+a-1` is `h+a-k/2` for a
+  /// window a of k.
   std::map<std::string, std::int64_t> values;
 };
 

@@ -172,7 +172,7 @@ TEST(ParseFormula, NeverReadsAnotherOperatorThanTheTextSays) {
   options.extents = {1, 2, 3, 4};
   int read = 0;
   int changed = 0;
-  const std::uint64_t count = std::getenv("SYNO_THOROUGH") != nullptr ? 20'000 : 1'000;
+  const std::uint64_t count = std::getenv("SYNO_THOROUGH") != nullptr ? 5'000 : 1'000;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     const RandomOperator drawn = random_operator(500'000 + seed, options);
     CounterRandom random(seed, 7);
@@ -384,6 +384,20 @@ TEST(ParseFormula, FindsExtentsWhereTheyFollow) {
   const Operator shuffle =
       parse_formula("y[c,h*s+a] = x[c*s+a,h] where a < s", {"[s*C, H]", "", {}}).op;
   EXPECT_EQ(shape_text(shuffle.output(), *shuffle.variables()), "[C, s*H]");
+}
+
+TEST(ParseFormula, TakesNumbersForVariablesWithTheirValue) {
+  const FormulaShapes shapes{"[C, H]", "[C, H]", {{"k", 3}, {"s", 2}}};
+  const Operator conv = parse_formula("y[c,h] = sum(a:k) x[c,h+a-k/2] * w[a]", shapes).op;
+  EXPECT_EQ(parse_formula("y[c,h] = sum(a:3) x[c,h+a-1] * w[a]", shapes).op, conv);
+  EXPECT_EQ(parse_formula("y[c,h] =\n  sum(a : k)  # taps\n  x[c,h+a-1]\n  * w[a]\n", shapes).op,
+            conv);
+  EXPECT_NE(refusal("y[c,h] = sum(a:k) x[c,h+a-2] * w[a]", shapes).find("needs mod"),
+            std::string::npos);
+  const FormulaShapes blocks{"[C]", "[D]", {}};
+  EXPECT_EQ(
+      parse_formula("y[G*(D/g)+c] = sum(r) x[C/g*G+r] * W[G,c,r]", blocks).op,
+      parse_formula("y[o] = sum(r:C/g) x[o/(D/g)*C/g+r] * W[o/(D/g),o mod (D/g),r]", blocks).op);
 }
 
 TEST(ParseFormula, NamesTheWeightsOfTheText) {

@@ -321,27 +321,34 @@ class Resolver {
       if (term.times != 1 || !atoms.contains(term.atom)) fail("is no sum of digits");
     }
     if (terms.empty()) fail("has no index");
+    if (std::none_of(terms.begin(), terms.end(), [](const Term& t) { return t.size.is_one(); }))
+      fail("leaves out elements: no digit has the factor 1");
     const std::size_t variables = meaning_.variables->count();
-    const auto divides = [&](const Size& a, const Size& b) {
+    const auto divides = [&](const Size& a, const Size& b, bool surely = false) {
       const Size quotient = b / a;
-      if (quotient.is_one()) return false;
+      bool above = false;
       for (std::size_t v = 0; v < variables; ++v) {
-        if (quotient.power(v) > 0) return true;
+        above = above || quotient.power(v) > 0;
+        if (surely && !a.is_one() && quotient.power(v) < 0) return false;
       }
-      return false;
+      return above;
     };
-    // From the last digit to the first.
+    // From the last digit to the first: C/g may be a multiple of 1, and of s, but g/C is none.
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      const auto next = std::find_if(
-          terms.begin() + static_cast<std::ptrdiff_t>(i), terms.end(), [&](const Term& term) {
-            return std::all_of(
-                terms.begin() + static_cast<std::ptrdiff_t>(i), terms.end(),
-                [&](const Term& other) { return other == term || divides(term.size, other.size); });
-          });
+      const auto first = terms.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto least = [&](bool surely) {
+        return std::find_if(first, terms.end(), [&](const Term& term) {
+          return (i > 0 || term.size.is_one()) &&
+                 std::all_of(first, terms.end(), [&](const Term& other) {
+                   return other == term || divides(term.size, other.size, surely);
+                 });
+        });
+      };
+      auto next = least(true);
+      if (next == terms.end()) next = least(false);
       if (next == terms.end()) fail("is no sum of digits");
       std::swap(terms[i], *next);
     }
-    if (!terms[0].size.is_one()) fail("leaves out elements: no digit has the factor 1");
     FormId rest = actual;
     for (std::size_t i = terms.size(); i-- > 0;) {
       const std::string& name = atoms[terms[i].atom];
@@ -465,6 +472,43 @@ class Resolver {
 
 }  // namespace
 
+namespace {
+
+// h+a-1 with a window a of k = 3 is h+a-k/2: numbers stand for variables that have such a value.
+void name_paddings(Meaning& meaning, const std::map<std::string, std::int64_t>& values) {
+  const auto visit = [&](Index& index) {
+    const Form form = meaning.forms.at(index.form);
+    const std::int64_t whole = meaning.forms.whole(index.form);
+    if (whole >= 0 || form.terms.size() < 2) return;
+    std::optional<Size> window;
+    for (const Term& term : form.terms) {
+      const Atom& atom = meaning.forms.atom(term.atom);
+      if (atom.kind != AtomKind::kLeaf || !term.size.is_one() || term.times != 1) continue;
+      const Leaf& leaf = meaning.leaves[static_cast<std::size_t>(atom.of)];
+      for (const auto& [name, value] : values) {
+        const auto variable = meaning.variables->find(name);
+        if (!leaf.reduction || !variable || *leaf.extent != Size::variable(*variable)) continue;
+        if (value / 2 != -whole) continue;
+        // Two windows of one size: the text does not say which.
+        if (window && *window != *leaf.extent) return;
+        window = *leaf.extent;
+      }
+    }
+    if (!window) return;
+    Form named = form;
+    named.offsets.push_back({Size(), false, Size(), -whole});
+    named.offsets.push_back({Size(), true, *window, -1});
+    index.form = meaning.forms.intern(std::move(named));
+  };
+  for (Index& index : meaning.data) visit(index);
+  for (Index& index : meaning.conditions) visit(index);
+  for (Meaning::Weight& weight : meaning.weights) {
+    for (Index& index : weight.indices) visit(index);
+  }
+}
+
+}  // namespace
+
 Meaning resolve(std::string_view text, const FormulaShapes& shapes) {
   FormulaText source = read_formula(text);
   Classes classes = classify(source, shapes);
@@ -476,6 +520,7 @@ Meaning resolve(std::string_view text, const FormulaShapes& shapes) {
   if (!shapes.output.empty()) meaning.output = parse_shape(shapes.output, *variables);
   Resolver(meaning, std::move(classes.indices)).run();
   infer_extents(meaning);
+  name_paddings(meaning, shapes.values);
   return meaning;
 }
 

@@ -198,6 +198,7 @@ class Reader {
       stage.sums.push_back(std::move(made));
     } while (accept(","));
     expect(")", "at the end of the sum");
+    skip_breaks();
     accept("*");
   }
 
