@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +63,17 @@ def test_folded_weights_give_the_same():
     function.pack(weights)
     assert folded.fold_macs > 0
     assert np.array_equal(function(x), operator.interpret(sizes, x, weights))
+
+
+@pytest.mark.parametrize("first", range(0, len(zoo.names()), 9))
+def test_touches_no_memory_but_its_own(first):
+    # In a process of its own: a page that must not be touched kills it.
+    script = Path(__file__).with_name("guarded_pages.py")
+    names = zoo.names()[first : first + 9]
+    result = subprocess.run(
+        [sys.executable, script, *names], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == names, f"{result.returncode} {result.stderr}"
 
 
 def test_is_compiled_once(tmp_path, monkeypatch):

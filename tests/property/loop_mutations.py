@@ -130,6 +130,6 @@ TRITON = _listed(
         "reduction one too short": ("sum", r"\(term < 4\)", "(term < 3)"),
         "mean instead of a sum": ("sum", r"total \+= factor0", "total += factor0 / 4"),
         "repeat counted as a sum": ("expand", r"y_at, factor0,", "y_at, 4 * factor0,"),
-        "weight left out": ("two weights", r"t0_at, factor0 \* factor1", "t0_at, factor0"),
+        "weight left out": ("two weights", r"factor0 \* factor1 \*", "factor0 *"),
     }
 )

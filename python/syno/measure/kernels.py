@@ -232,13 +232,15 @@ def _torch_form(
     module = load_kernel(source, keep=False)().eval()
     x = torch.randn(operator.shapes(binding).input)
     expected = module(x)
-    timed = module if form == "eager" else compiled(module, freeze=form == "frozen")
-    got = timed(x)
+    call: Callable[[torch.Tensor], torch.Tensor] = module
+    if form != "eager":
+        call = compiled(module, freeze=form == "frozen")
+    got = call(x)
     error = float((got - expected).abs().max() / expected.abs().max())
     if not error < 1e-4:
         raise UserError(f"{name}: compiled and eager PyTorch differ by {error:.1e} of the maximum")
     moved = 4 * (x.numel() + got.numel() + operator.params(binding))
-    return [_Candidate(f"{name} {form}", lambda: timed(x), macs, moved, False, 0)]
+    return [_Candidate(f"{name} {form}", lambda: call(x), macs, moved, False, 0)]
 
 
 def _convolutions(

@@ -116,8 +116,11 @@ AxisRoles axis_roles(const LoopNest& nest) {
       roles.terms.push_back(axis);
       continue;
     }
-    const bool in_data = depends_on(nest.operands[0], axis);
-    const bool in_weight = nest.operands.size() > 1 && depends_on(nest.operands[1], axis);
+    const auto in = [axis](const Access& operand) { return depends_on(operand, axis); };
+    const bool product = nest.operands.size() > 1;
+    const bool in_weight = product && in(nest.operands.back());
+    const bool in_data =
+        std::any_of(nest.operands.begin(), nest.operands.end() - (product ? 1 : 0), in);
     (in_data && in_weight ? roles.groups : in_weight ? roles.rows : roles.columns).push_back(axis);
   }
   return roles;
@@ -129,7 +132,7 @@ TritonKernel::TritonKernel(const LoopProgram& program, const LoopNest& nest,
       given_(nest),
       nest_(merged(program, without_batch(program, nest))),
       roles_(axis_roles(nest_)) {
-  product_ = nest_.operands.size() == 2 && !roles_.terms.empty() &&
+  product_ = nest_.operands.size() > 1 && !roles_.terms.empty() &&
              extent(roles_.rows) >= least_product && extent(roles_.terms) >= least_product;
 }
 
@@ -263,12 +266,15 @@ void TritonKernel::print_product(Printer& out) const {
   out.line("for start in range(0, " + terms + ", TERMS):").indent();
   out.line("term = start + tl.arange(0, TERMS)");
   print_parts(out, "term", roles_.terms, false);
-  const std::string data =
-      load(out, nest_.operands[0], {"column", columns, "[:, None]", roles_.columns, true});
+  const Side across{"column", columns, "[:, None]", roles_.columns, true};
+  std::vector<std::string> data;
+  for (auto operand = nest_.operands.begin(); operand != nest_.operands.end() - 1; ++operand)
+    data.push_back(load(out, *operand, across));
   const std::string weight =
-      load(out, nest_.operands[1], {"row", rows, "[None, :]", roles_.rows, true});
+      load(out, nest_.operands.back(), {"row", rows, "[None, :]", roles_.rows, true});
   out.line("left = " + weight);
-  out.line("right = " + data);
+  out.line("right = " + data.front());
+  for (std::size_t d = 1; d < data.size(); ++d) out.line("right *= " + data[d]);
   out.line("total += tl.dot(left, right, input_precision=precision)").dedent();
   print_store(out, "total", {"column", columns, "", roles_.columns, false});
 }

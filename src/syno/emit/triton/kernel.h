@@ -11,8 +11,9 @@ namespace syno {
 
 /// The axes of a nest by the operands they are in, outermost first; the batch of the program is not among them.
 struct AxisRoles {
-  std::vector<int> groups;   ///< of the result, in both operands
-  std::vector<int> rows;     ///< of the result, in the second operand alone
+  std::vector<int>
+      groups;  ///< of the result, in the last operand, the weight, and in others, the data
+  std::vector<int> rows;     ///< of the result, in the weight alone
   std::vector<int> columns;  ///< of the result, the others
   std::vector<int> terms;    ///< summed
 

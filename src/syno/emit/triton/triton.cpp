@@ -7,6 +7,7 @@
 #include "syno/emit/python_text.h"
 #include "syno/emit/triton/kernel.h"
 #include "syno/plan/loop_nest.h"
+#include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
@@ -35,10 +36,40 @@ def checked(name, tensor, shape):
     return tensor.contiguous()
 )";
 
+// Where the result of a nest that sums nothing is read by one nest alone, it is computed there: no kernel, and no trip
+// through memory.
+LoopProgram fused(LoopProgram program) {
+  const auto reads = [&](int buffer) {
+    std::size_t count = 0;
+    for (const LoopNest& nest : program.nests) {
+      for (const Access& operand : nest.operands) count += operand.buffer == buffer ? 1 : 0;
+    }
+    return count;
+  };
+  for (std::size_t p = 0; p + 1 < program.nests.size();) {
+    const LoopNest producer = program.nests[p];
+    const int buffer = producer.store.buffer;
+    const bool sums = producer.outputs < producer.axes.size();
+    if (sums || program.buffer(buffer).from_weights || reads(buffer) != 1) {
+      ++p;
+      continue;
+    }
+    for (LoopNest& consumer : program.nests) {
+      for (std::size_t o = 0; o < consumer.operands.size(); ++o) {
+        if (consumer.operands[o].buffer != buffer) continue;
+        consumer = inlined(consumer, o, producer);
+        break;
+      }
+    }
+    program.nests.erase(program.nests.begin() + static_cast<std::ptrdiff_t>(p));
+  }
+  return program;
+}
+
 class Emitter {
  public:
   Emitter(const Plan& plan, const TritonOptions& options)
-      : plan_(plan), options_(options), program_(loop_program(plan)) {
+      : plan_(plan), options_(options), program_(fused(loop_program(plan))) {
     for (const LoopNest& nest : program_.nests)
       kernels_.emplace_back(program_, nest, options.least_product);
   }

@@ -76,6 +76,19 @@ TEST(Triton, AFewRowsAreSummedForEachPosition) {
   EXPECT_NE(forced.text.find("tl.dot"), std::string::npos);
 }
 
+TEST(Triton, WhatSumsNothingIsComputedWhereItIsRead) {
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [C, H]\nin [C, H]\nreduce C -> r0\ncontract o0:drop r0:keep\n"
+      "contract r0:keep o1:keep\nmatch r0 o1\n");
+  const Source source =
+      emit_triton(plan(op, Binding::parse("C=16, H=16").resolve(*op.variables())));
+  EXPECT_EQ(source.text.find("t0"), std::string::npos) << source.text;
+  EXPECT_NE(source.text.find("        right = tl.load(x + x_at, x_in, 0.0)\n"
+                             "        right *= tl.load(w1 + w1_at, w1_in, 0.0)\n"),
+            std::string::npos)
+      << source.text;
+}
+
 TEST(Triton, AxesHaveTheRolesOfAMatrixProduct) {
   const LoopProgram program = loop_program(planned(kGrouped));
   const LoopNest nest = merged(program, without_batch(program, program.nests.back()));
