@@ -164,6 +164,36 @@ def test_costs_under_a_binding_and_over_all_layers():
     assert f"{conv.macs(SIZES):,} MACs" in conv.plan(SIZES)
 
 
+def test_plans_are_the_cheapest_and_begin_with_the_usual_one():
+    conv = Operator.from_json(CONV)
+    plans = conv.plans(SIZES, 5)
+    assert 1 < len(plans) <= 5
+    assert str(plans[0]) == conv.plan(SIZES)
+    assert [plan.macs for plan in plans] == sorted(plan.macs for plan in plans)
+    assert len({plan.text for plan in plans}) == len(plans)
+    assert all(plan.bytes_moved >= plan.peak_bytes > 0 for plan in plans)
+    assert all(plan.fold_macs == 0 for plan in plans)
+    for limit in (0, True, "3"):
+        with pytest.raises(UserError, match="a limit of plans is a positive integer"):
+            conv.plans(SIZES, limit)
+    with pytest.raises(UserError, match="a limit of 1 to 1000"):
+        conv.plans(SIZES, 1001)
+
+
+def test_weights_are_folded_only_where_it_is_asked_for_and_pays():
+    low_rank = Operator.from_text(
+        "syno operator 1\nout [N, D]\nin [N, C]\nreduce C -> r0\nreduce R -> r1\n"
+        "contract o1:drop r1:keep\ncontract r1:join r0:keep\nmatch o0 r0\n"
+    )
+    for rank, pays in ((2, False), (60, True)):
+        sizes = f"N=1, C=64, D=64, R={rank}"
+        (plan,) = low_rank.plans(sizes, 1, fold_weights=True)
+        assert (plan.fold_macs > 0) == pays
+        assert plan.macs == (64 * 64 if pays else low_rank.macs(sizes))
+        folded = low_rank.source(sizes, fold_weights=True)
+        assert (folded != low_rank.source(sizes)) == pays
+
+
 def test_a_binding_is_completed_from_the_specification():
     under = Operator.from_json(CONV, spec_of_conv())
     shape = under.weight_shapes({"C_in": 4, "C_out": 6, "H": 8})

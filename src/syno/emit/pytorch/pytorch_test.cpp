@@ -42,6 +42,28 @@ class Linear(nn.Module):
 )");
 }
 
+TEST(Pytorch, PoolingIsOneSumADimension) {
+  const std::string pooled = emitted(kPooledConv).text;
+  EXPECT_NE(pooled.find("x.sum(3).sum(4)"), std::string::npos) << pooled;
+}
+
+TEST(Pytorch, FoldedWeightsAreCombinedBeforeTheData) {
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [N, D]\nin [N, C]\nreduce C -> r0\nreduce R -> r1\n"
+      "contract o1:drop r1:keep\ncontract r1:join r0:keep\nmatch o0 r0\n");
+  const Values values = Binding::parse("N=1, C=8, D=8, R=7").resolve(*op.variables());
+  const std::string folded =
+      emit_pytorch(plans(op, values, {.limit = 1, .fold_weights = true}).front()).text;
+  const std::size_t weights = folded.find("w0 = torch.einsum(\"dr,rc->dc\", self.w0, self.w1)");
+  ASSERT_NE(weights, std::string::npos) << folded;
+  EXPECT_LT(weights, folded.find("torch.einsum(\"nc,dc->nd\", x, w0)"));
+  EXPECT_EQ(emit_pytorch(plan(op, values)).text.find("self.w0, self.w1"), std::string::npos);
+}
+
+TEST(Pytorch, StridesOfAWindowAreArgumentsOfTheConvolution) {
+  EXPECT_NE(emitted(kDilated).text.find("dilation=(3, 3)"), std::string::npos);
+}
+
 TEST(Pytorch, TheManifestListsTensorsAndCosts) {
   EXPECT_EQ(emitted(kLinear).manifest.json(),
             R"({"emitter": "pytorch", "entry": "SynoOperator", )"
