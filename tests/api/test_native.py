@@ -53,6 +53,19 @@ def test_equals_the_interpreter_with_other_vectors(flags):
     assert np.array_equal(function(x, 2), operator.interpret(sizes, x, weights))
 
 
+def test_shows_nothing_but_its_interface():
+    """Of static members that the loader sees it makes one in all libraries, if names are equal."""
+    operator, sizes, *_ = _case("conv2d")
+    function = native.compile_operator(operator, sizes)
+    path = function._library._name
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True
+    )
+    shown = {line.split()[-1] for line in listed.stdout.splitlines()}
+    parts = ("pack", "packed_size", "run", "workspace_size")
+    assert shown == {f"syno_operator_{part}" for part in parts}
+
+
 def test_folded_weights_give_the_same():
     operator, sizes, x, _ = _case("operator-1")
     sizes |= {"C_out": 192, "g": 8}

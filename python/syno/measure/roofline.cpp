@@ -1,7 +1,6 @@
 // What a processor can do at most: multiply-adds of float32 a second, and bytes read a second from a working set.
-#include <omp.h>
-
 #include <cstring>
+#include <omp.h>
 
 #if defined(__AVX512F__)
 constexpr int kLanes = 16, kChains = 24;

@@ -69,6 +69,9 @@ class Emitter {
     schedule();
     place();
     head();
+    // Nothing of it may be seen outside: a process may load many operators, whose parts have equal names, and the
+    // loader makes one of static members that it can see.
+    out_.line("namespace {");
     out_.line("namespace " + options_.name + "_detail {").line();
     for (std::size_t p = 0; p < phases_.size(); ++p) {
       out_.line("// " + text_of(phases_[p]));
@@ -83,7 +86,8 @@ class Emitter {
     }
     packed_offsets();
     image_function();
-    out_.line().line("}  // namespace " + options_.name + "_detail").line();
+    out_.line().line("}  // namespace " + options_.name + "_detail");
+    out_.line("}  // namespace").line();
     interface();
     return out_.text();
   }
