@@ -1,4 +1,4 @@
-"""What tests of the emitters for TVM and Triton share: cases, checks, and the reason to skip."""
+"""What tests of the emitters for C++, TVM and Triton share: cases, checks, reasons to skip."""
 
 from __future__ import annotations
 

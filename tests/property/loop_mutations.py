@@ -5,7 +5,7 @@ from __future__ import annotations
 from .mutations import BUGS, Mutation
 
 
-def _listed(bugs: dict[str, tuple[str, ...]]) -> tuple[Mutation, ...]:
+def listed(bugs: dict[str, tuple[str, ...]]) -> tuple[Mutation, ...]:
     """bug: operator, then pattern, replacement, pattern, replacement, ..."""
     assert set(bugs) == set(BUGS)
     return tuple(
@@ -14,7 +14,7 @@ def _listed(bugs: dict[str, tuple[str, ...]]) -> tuple[Mutation, ...]:
     )
 
 
-TVM = _listed(
+TVM = listed(
     {
         "bound of the window instead of the place": ("window", r"k - 1 < 5", "k - 1 < 3"),
         "padding on the wrong side": (
@@ -71,7 +71,7 @@ TVM = _listed(
     }
 )
 
-TRITON = _listed(
+TRITON = listed(
     {
         "bound of the window instead of the place": ("window", r"k - 1 < 5\n", "k - 1 < 3\n"),
         "padding on the wrong side": (

@@ -1,4 +1,4 @@
-"""Sources for TVM and Triton as they stand in git: readable, and also run.
+"""Sources for C++, TVM and Triton as they stand in git: readable, and also run.
 
 SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden writes them anew, to be read in the diff.
 """
@@ -17,11 +17,11 @@ from .loop_emitters import check, needs, zoo
 
 ZOO = zoo()
 GOLDEN = ("conv2d", "operator-1")
-EMITTERS = ("tvm", "triton")
+EMITTERS = {"cpp": "cpp", "tvm": "py", "triton": "py"}  # and how their files end
 
 
 def path_of(emitter: str, name: str):
-    return ROOT / "tests/golden" / emitter / f"{name.replace('-', '_')}.py"
+    return ROOT / "tests/golden" / emitter / f"{name.replace('-', '_')}.{EMITTERS[emitter]}"
 
 
 @pytest.mark.parametrize("emitter", EMITTERS)
@@ -49,5 +49,5 @@ def test_the_sources_in_git_compute_the_operators(emitter):
 
 @pytest.mark.parametrize("emitter", EMITTERS)
 def test_every_golden_file_is_checked(emitter):
-    found = {path.name for path in (ROOT / "tests/golden" / emitter).glob("*.py")}
+    found = {path.name for path in (ROOT / "tests/golden" / emitter).iterdir() if path.is_file()}
     assert found == {path_of(emitter, name).name for name in GOLDEN}
