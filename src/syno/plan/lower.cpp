@@ -267,7 +267,16 @@ class Lowering {
     CoordinateSet present;
     for (const int dim : dims(data_)) present.set(static_cast<std::size_t>(dim));
     // Nothing depends on the place of this window, but the terms outside are zero all the same.
-    if (network_.unfold_is_bare(s, done_, present)) data_ = expand(data_, step.out[0], 0);
+    if (network_.unfold_is_bare(s, done_, present)) {
+      // Behind the batch, which stays in front.
+      int axis = 0;
+      const Dims& has = dims(data_);
+      while (axis < static_cast<int>(has.size()) &&
+             plan_.dim(has[static_cast<std::size_t>(axis)]).role == DimRole::kFree) {
+        ++axis;
+      }
+      data_ = expand(data_, step.out[0], axis);
+    }
     if (!contains(dims(data_), step.out[0])) return;
     if (contains(dims(data_), step.in[1])) {
       data_ = window(data_, step);
