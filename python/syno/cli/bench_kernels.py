@@ -93,13 +93,49 @@ def command(
     the default forms this takes some minutes, most of them in torch.compile.
     """
     from syno._errors import UserError
-    from syno.measure import kernels
 
-    chosen = _chosen(operators) | _drawn(drawn, seed)
     wanted = [] if forms == "none" else [form.strip() for form in forms.split(",")]
     for form in wanted:
         if form not in _FORMS:
             raise UserError(f"unknown form '{form}'\n  expected: {', '.join(_FORMS)}, or none")
+    chosen = _chosen(operators) | _drawn(drawn, seed)
+    return _measure(chosen, batches, wanted, threads, rounds, picture, as_json)
+
+
+@framework.command(
+    name="bench",
+    examples=[
+        ("all of them, against the roofline", "syno zoo bench --picture zoo.png"),
+        ("two of them on one thread", "syno zoo bench operator-1 depthwise --threads 1"),
+    ],
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=20), default=30, show_default=True)
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A PNG or PDF.")
+@output.json_option
+def zoo_command(
+    names: tuple[str, ...], threads: int, rounds: int, picture: Path | None, as_json: bool
+) -> int:
+    """Time the operators as compiled C++ in ResNet-18's four layers, at batch size 1.
+
+    A sequence has as many positions as the layer's map. `syno bench kernels` has more options.
+    """
+    chosen = _chosen(",".join(names) or "zoo")
+    return _measure(chosen, (1,), [], threads, rounds, picture, as_json)
+
+
+def _measure(
+    chosen: dict[str, Operator],
+    batches: tuple[int, ...],
+    wanted: list[str],
+    threads: int,
+    rounds: int,
+    picture: Path | None,
+    as_json: bool,
+) -> int:
+    from syno.measure import kernels
+
     runs = []
     for batch in batches:
         bindings = {

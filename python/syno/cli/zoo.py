@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, options, output
+from syno.cli import bench_kernels, framework, options, output
 
 if TYPE_CHECKING:
     from syno.verify import Verification
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
         ("what there is, for programs", "syno zoo list --json"),
         ("one of them", "syno zoo show operator-1"),
         ("whether the generated code computes them", "syno zoo verify"),
+        ("how fast it is", "syno zoo bench"),
     ],
 )
 def command() -> None:
-    """List, show and verify well-known operators: convolutions, projections, the paper's.
+    """List, show, verify and time well-known operators: convolutions, projections, the paper's.
 
     Each has a small binding for a first try. The baselines of NAS-PTE are no operators: they are
     torch modules, which `syno.zoo.module` makes.
@@ -193,3 +194,4 @@ def _print(results: Sequence[tuple[str, Verification]]) -> None:
 command.add_command(list_command)
 command.add_command(show_command)
 command.add_command(verify_command)
+command.add_command(bench_kernels.zoo_command)
