@@ -17,6 +17,9 @@ def test_a_time_below_the_roofline_is_refused():
     assert machine.floor(10**9, 0) == pytest.approx(0.02)
     assert machine.floor(0, 2**20) == pytest.approx(2**20 / 1e10)
     assert machine.floor(0, 2**24) == pytest.approx(2**24 / 1e9)
+    slower = roofline.Roofline(2, 9e10, (roofline.Level(2**20, 2e10), roofline.Level(2**25, 1e8)))
+    best = machine.faster_of(slower)
+    assert (best.flops, best.levels[0].bytes_per_s, best.levels[1].bytes_per_s) == (1e11, 2e10, 1e9)
     assert roofline.checked_time("kernel", 0.02, 0.02) == 0.02
     with pytest.raises(roofline.ImpossibleTimeError, match=r"kernel: 10\.0000 ms is less than"):
         roofline.checked_time("kernel", 0.01, 0.02)

@@ -46,6 +46,14 @@ class Roofline:
                 return level.bytes_per_s
         return self.levels[-1].bytes_per_s
 
+    def faster_of(self, other: Roofline) -> Roofline:
+        """The best of two measurements of one machine."""
+        levels = tuple(
+            Level(a.bytes, max(a.bytes_per_s, b.bytes_per_s))
+            for a, b in zip(self.levels, other.levels, strict=True)
+        )
+        return Roofline(self.threads, max(self.flops, other.flops), levels)
+
     def floor(self, macs: int, moved: int) -> float:
         """Seconds that so many multiply-adds take at least, on so many bytes that move once.
 
