@@ -60,7 +60,7 @@ class KernelTime:
     outputs: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class KernelRun:
     """All times of one run, and what they were taken on.
 
