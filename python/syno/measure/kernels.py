@@ -234,7 +234,7 @@ def _torch_form(
     expected = module(x)
     call: Callable[[torch.Tensor], torch.Tensor] = module
     if form != "eager":
-        call = compiled(module, freeze=form == "frozen")
+        call = compiled(module, x, freeze=form == "frozen")
     got = call(x)
     error = float((got - expected).abs().max() / expected.abs().max())
     if not error < 1e-4:
@@ -252,30 +252,27 @@ def _convolutions(
     moved = 4 * (2 * x.numel() + 9 * channels * channels)
     found = [_Candidate(BASELINE, lambda: layer(x), macs, moved, False, 0)]
     if "frozen" in torch_forms:
-        frozen = compiled(layer, freeze=True)
-        frozen(x)
+        frozen = compiled(layer, x, freeze=True)
         found.append(_Candidate(FROZEN, lambda: frozen(x), macs, moved, False, 0))
     return found
 
 
-def compiled(module: torch.nn.Module, *, freeze: bool) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The module under torch.compile max-autotune; freeze: its weights are constants."""
+def compiled(
+    module: torch.nn.Module, x: torch.Tensor, *, freeze: bool
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The module under torch.compile for inputs like x: its weights frozen, or max-autotune."""
     import torch._inductor.config as inductor
 
     torch._dynamo.reset()
-    before = inductor.freezing
-    inductor.freezing = freeze
-    options: dict[str, str | int | bool | Callable[..., Any]] = {
-        "max_autotune": True,
-        "freezing": freeze,
-    }
-    function = torch.compile(module, options=options, dynamic=False)
+    function = torch.compile(module, options={"max_autotune": not freeze}, dynamic=False)
+    # Dynamo asks the setting while it traces, which is in the first call.
+    with inductor.patch(freezing=freeze):
+        function(x)
 
     def call(x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = function(x)
         return result
 
-    inductor.freezing = before
     return call
 
 
