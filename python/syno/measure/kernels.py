@@ -263,7 +263,7 @@ def compiled(
     """The module under torch.compile for inputs like x: its weights frozen, or max-autotune."""
     import torch._inductor.config as inductor
 
-    torch._dynamo.reset()
+    # No reset of Dynamo: functions compiled before would be compiled again, without the setting.
     function = torch.compile(module, options={"max_autotune": not freeze}, dynamic=False)
     # Dynamo asks the setting while it traces, which is in the first call.
     with inductor.patch(freezing=freeze):
