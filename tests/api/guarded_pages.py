@@ -17,7 +17,6 @@ from syno.measure.kernels import sizes
 from syno.native import function as function_module
 
 CHANNELS, SIZE, THREADS = 64, 14, 2
-_FLAGS = ("-std=c++17", "-O1", "-march=native", "-fPIC", "-shared")
 
 
 def guarded(count, end):
@@ -45,7 +44,7 @@ def check(name, end):
 
     operator = zoo.load(name)
     binding = sizes(operator, CHANNELS, SIZE, 1)
-    function = native.compile_operator(operator, binding, flags=_FLAGS)
+    function = native.compile_operator(operator, binding, flags=native.QUICK_FLAGS)
     weights = [drawn(shape) for shape in function.weight_shapes]
     function.pack(weights)
     x, y = drawn(function.input_shape), drawn(function.output_shape)

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from syno import _core
 from syno._errors import UserError
 from syno.emitters.protocol import Array, Case, Function
-from syno.native import NativeFunction, compile_functions, find_compiler
+from syno.native import QUICK_FLAGS, NativeFunction, compile_functions, find_compiler
 
-# Code that is checked is compiled for speed of compiling; the flags that could change a value are
-# those of code that is measured.
-_FLAGS = ("-std=c++17", "-O1", "-march=native", "-fPIC", "-shared")
 _NAME = "syno_operator"
 
 
@@ -41,12 +38,13 @@ class Cpp:
         self, cases: Sequence[Case], sources: Sequence[str] | None = None
     ) -> Sequence[Function]:
         """Functions for all cases from one translation unit."""
-        texts = [self.source(case) for case in cases] if sources is None else sources
+        emitted = [_emit(case) for case in cases]
+        texts = [text for text, _ in emitted] if sources is None else sources
         named = []
-        for number, (case, text) in enumerate(zip(cases, texts, strict=True)):
+        for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
             name = f"{_NAME}_{number}"
-            named.append((name, text.replace(_NAME, name), json.loads(_emit(case)[1])))
-        return [_Function(native) for native in compile_functions(named, flags=_FLAGS)]
+            named.append((name, text.replace(_NAME, name), json.loads(manifest)))
+        return [_Function(native) for native in compile_functions(named, flags=QUICK_FLAGS)]
 
 
 class _Function:

@@ -1,9 +1,11 @@
 """Operators as compiled code for this machine."""
 
-from syno.native.compiler import Compiler, find_compiler
+from syno.native.compiler import FLAGS, QUICK_FLAGS, Compiler, find_compiler
 from syno.native.function import NativeFunction, compile_functions, compile_operator
 
 __all__ = [
+    "FLAGS",
+    "QUICK_FLAGS",
     "Compiler",
     "NativeFunction",
     "compile_functions",

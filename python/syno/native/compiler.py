@@ -19,7 +19,10 @@ from syno._errors import UserError
 from syno.cache_folder import cache_folder
 
 # What code that is measured is built with. Nothing here changes results: no -ffast-math.
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fPIC", "-shared")
+_COMMON = ("-std=c++17", "-march=native", "-fPIC", "-shared")
+FLAGS = (*_COMMON, "-O3")
+# Code that is only checked: quick to compile.
+QUICK_FLAGS = (*_COMMON, "-O1")
 _THREADS = "-fopenmp"
 _COMPILERS = ("g++", "clang++", "c++")
 

@@ -35,6 +35,13 @@ std::int64_t multiply(std::int64_t a, std::int64_t b) {
   return checked_multiply(a, b, "an index");
 }
 
+// Of the divisor and the coefficients of all terms.
+std::int64_t common_factor(const Index& index, std::int64_t divisor) {
+  std::int64_t common = divisor;
+  for (const Term& term : index.terms()) common = std::gcd(common, term.coefficient);
+  return common;
+}
+
 }  // namespace
 
 Index Index::axis(int axis) {
@@ -124,6 +131,15 @@ void Index::add(const Term& term) {
   }
   at->coefficient = plus(at->coefficient, term.coefficient);
   if (at->coefficient == 0) terms_.erase(at);
+}
+
+Index Index::floor_divided(std::int64_t factor) const {
+  Index result(floor_divide(constant_, factor));
+  for (Term term : terms_) {
+    term.coefficient /= factor;
+    result.add(term);
+  }
+  return result;
 }
 
 void Index::join_parts() {
@@ -229,15 +245,9 @@ Index Indices::quotient(const Index& index, std::int64_t divisor) const {
   const std::int64_t least = floor_divide(known.least, divisor);
   if (least == floor_divide(known.most, divisor)) return multiple + Index(least);
   // A common factor of the terms and the divisor.
-  std::int64_t common = divisor;
-  for (const Term& term : rest.terms()) common = std::gcd(common, term.coefficient);
+  const std::int64_t common = common_factor(rest, divisor);
   if (common > 1) {
-    Index smaller(floor_divide(rest.constant(), common));
-    for (Term term : rest.terms()) {
-      term.coefficient /= common;
-      smaller.add(term);
-    }
-    return multiple + quotient(smaller, divisor / common);
+    return multiple + quotient(rest.floor_divided(common), divisor / common);
   }
   const bool nested = rest.constant() == 0 && rest.terms().size() == 1 &&
                       rest.terms()[0].kind == Kind::kQuotient && rest.terms()[0].coefficient == 1;
@@ -261,15 +271,9 @@ Index Indices::remainder(const Index& index, std::int64_t divisor) const {
   const Range known = range(rest);
   const std::int64_t least = floor_divide(known.least, divisor);
   if (least == floor_divide(known.most, divisor)) return rest - Index(multiply(least, divisor));
-  std::int64_t common = divisor;
-  for (const Term& term : rest.terms()) common = std::gcd(common, term.coefficient);
+  const std::int64_t common = common_factor(rest, divisor);
   if (common > 1) {
-    Index smaller(floor_divide(rest.constant(), common));
-    for (Term term : rest.terms()) {
-      term.coefficient /= common;
-      smaller.add(term);
-    }
-    return remainder(smaller, divisor / common) * common +
+    return remainder(rest.floor_divided(common), divisor / common) * common +
            Index(floor_modulo(rest.constant(), common));
   }
   const bool nested = rest.constant() == 0 && rest.terms().size() == 1 &&

@@ -55,6 +55,8 @@ class Index {
  private:
   friend class Indices;
   void add(const Term& term);
+  /// The floor of index / factor, a factor of all coefficients.
+  Index floor_divided(std::int64_t factor) const;
   /// d * (e div d) + e mod d becomes e.
   void join_parts();
 

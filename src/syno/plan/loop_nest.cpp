@@ -1,7 +1,6 @@
 #include "syno/plan/loop_nest.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
@@ -337,20 +336,21 @@ std::int64_t LoopNest::macs() const {
   return product;
 }
 
+std::string LoopProgram::text(const LoopNest& nest) const {
+  std::string text = access_text(*this, nest, nest.store) + " = ";
+  std::vector<std::string> summed;
+  for (std::size_t a = nest.outputs; a < nest.axes.size(); ++a)
+    summed.push_back(nest.axes[a].name + "<" + std::to_string(nest.axes[a].extent));
+  if (!summed.empty()) text += "sum(" + join(summed, ", ") + ") ";
+  if (nest.scale != 1) text += std::to_string(nest.scale) + " * ";
+  std::vector<std::string> factors;
+  for (const Access& operand : nest.operands) factors.push_back(access_text(*this, nest, operand));
+  return text + join(factors, " * ");
+}
+
 std::string LoopProgram::text() const {
   std::string text;
-  for (const LoopNest& nest : nests) {
-    text += access_text(*this, nest, nest.store) + " = ";
-    std::vector<std::string> summed;
-    for (std::size_t a = nest.outputs; a < nest.axes.size(); ++a)
-      summed.push_back(nest.axes[a].name + "<" + std::to_string(nest.axes[a].extent));
-    if (!summed.empty()) text += "sum(" + join(summed, ", ") + ") ";
-    if (nest.scale != 1) text += std::to_string(nest.scale) + " * ";
-    std::vector<std::string> factors;
-    for (const Access& operand : nest.operands)
-      factors.push_back(access_text(*this, nest, operand));
-    text += join(factors, " * ") + "\n";
-  }
+  for (const LoopNest& nest : nests) text += this->text(nest) + "\n";
   return text;
 }
 

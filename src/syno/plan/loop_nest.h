@@ -74,6 +74,8 @@ struct LoopProgram {
   const Buffer& buffer(int index) const { return buffers[static_cast<std::size_t>(index)]; }
   /// "t0[n, g, h, w] = sum(r<4) x[n, 4*g + r, h, w] * w1[4*g + r]", a line a nest.
   std::string text() const;
+  /// The line of one of the nests.
+  std::string text(const LoopNest& nest) const;
 };
 
 /// How the last nest stores its result.

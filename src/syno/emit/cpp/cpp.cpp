@@ -92,7 +92,7 @@ class Emitter {
     return out_.text();
   }
 
-  bool takes_batches() const { return program_.batched; }
+  const LoopProgram& program() const { return program_; }
 
  private:
   // --- what runs how ----------------------------------------------------------------------------------------------
@@ -202,12 +202,7 @@ class Emitter {
 
   std::string text_of(const Phase& phase) const {
     for (const LoopNest& nest : program_.nests) {
-      if (nest.store.buffer != phase.store) continue;
-      LoopProgram one = program_;
-      one.nests = {nest};
-      std::string text = one.text();
-      text.pop_back();
-      return text;
+      if (nest.store.buffer == phase.store) return program_.text(nest);
     }
     throw InternalError("emit_cpp: a phase without a nest");
   }
@@ -505,13 +500,8 @@ class Emitter {
 
 Source emit_cpp(const Plan& plan, const CppOptions& options) {
   cpp::Emitter emitter(plan, options);
-  Source source{emitter.run(), make_manifest(plan, "cpp", options.name)};
-  // Only a batch in front takes any size; all other extents are constants of the code.
-  for (auto* dims : {&source.manifest.input, &source.manifest.output}) {
-    for (std::size_t d = 0; d < dims->size(); ++d)
-      (*dims)[d].free = d == 0 && emitter.takes_batches();
-  }
-  return source;
+  std::string text = emitter.run();
+  return {std::move(text), make_manifest(plan, emitter.program(), "cpp", options.name)};
 }
 
 std::string cpp_runtime() {
