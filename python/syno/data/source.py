@@ -264,7 +264,7 @@ def find_path(
     names = {_bare(entry, suffixes) for entry in found}
     raise UserError(
         f"data set '{name}' is not in data folder '{base}'{_nearest(name, [*known, *names])}\n"
-        f"  expected: {wanted}, or a folder 'train'\n"
+        f"  expected: a folder '{name}', a file '{name}{suffixes[0]}', or a folder 'train'\n"
         f"  got: {', '.join(found[:8]) or 'an empty folder'}{' ...' if len(found) > 8 else ''}"
     )
 
