@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+
+_REAL = os.environ.get("SYNO_DATA")
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """The folder of real data sets that SYNO_DATA named when the tests began."""
+    if not _REAL:
+        pytest.skip("needs SYNO_DATA")
+    return Path(_REAL)
 
 
 @pytest.fixture(autouse=True)

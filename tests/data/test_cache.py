@@ -19,7 +19,7 @@ import pytest
 import syno
 from syno import UserError
 from syno.cache_folder import cache_folder
-from syno.data import cache, load
+from syno.data import cache, load, loading
 from syno.data.loading import decode_all
 
 
@@ -62,7 +62,7 @@ def test_another_size_or_a_changed_image_is_decoded_anew(photos: Path, decodes: 
     assert first.fingerprint != changed.fingerprint
 
 
-@pytest.mark.parametrize("name", [*(f"{a}.npy" for a in cache._ARRAYS), "meta.json"])
+@pytest.mark.parametrize("name", [*(f"{a}.npy" for a in loading._ARRAYS), "meta.json"])
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "emptied"])
 def test_a_damaged_cache_is_noticed_and_built_again(
     photos: Path,
@@ -101,7 +101,7 @@ def test_a_meta_file_of_another_format_is_damage(photos: Path, cache_dir: Path) 
     folder = only_cache(cache_dir)
     (folder / "meta.json").write_text(json.dumps([1, 2]))
     with pytest.raises(cache.Damaged, match=r"meta\.json is damaged"):
-        cache.read(folder)
+        cache.read(folder, loading._ARRAYS)
 
 
 def test_a_full_disk_leaves_no_half_cache(

@@ -22,6 +22,7 @@ RUNNABLE = [
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
     namespace: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page):
         if block.language != "python":

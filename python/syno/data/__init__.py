@@ -1,10 +1,12 @@
-"""Image data sets as memory-mapped arrays: digits, CIFAR, and any image folder or archive of one.
+"""Data sets as memory-mapped arrays: images (digits, CIFAR, any image folder or archive of one) and
+text.
 
-Needs NumPy and Pillow (scikit-learn for ``digits``), never torch.
+Needs NumPy and Pillow (scikit-learn for ``digits``, tokenizers for byte pairs), never torch.
 """
 
 from syno.data.dataset import DataSet, Split
 from syno.data.loading import KNOWN, load
 from syno.data.random import Stream
+from syno.data.text import TextBatches, TextData, load_text
 
-__all__ = ["KNOWN", "DataSet", "Split", "Stream", "load"]
+__all__ = ["KNOWN", "DataSet", "Split", "Stream", "TextBatches", "TextData", "load", "load_text"]

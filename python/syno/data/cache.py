@@ -1,9 +1,10 @@
 """Decoded data sets as array files in the user's cache folder.
 
-    <cache>/data/<name>-<size>-<key>/          renamed into place when complete
+    <cache>/data/<name>-<form>-<key>/          renamed into place when complete
         train_images.npy  train_labels.npy  test_images.npy  test_labels.npy  meta.json
-    <cache>/data/<name>-<size>-<key>.lock      held (flock) while one process builds
-    <cache>/data/<name>-<size>-<key>.tmp-*     left by a killed process; the next builder removes it
+        (a text: train_tokens.npy  held_tokens.npy  test_tokens.npy  meta.json)
+    <cache>/data/<name>-<form>-<key>.lock      held (flock) while one process builds
+    <cache>/data/<name>-<form>-<key>.tmp-*     left by a killed process; the next builder removes it
 
 A cache is never the only copy: it may be deleted at any time, and one whose bytes do not match the
 checksums in meta.json is built again. That check also covers a power cut, so nothing is synced.
@@ -16,11 +17,12 @@ import fcntl
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,10 +30,11 @@ from typing import Any
 import numpy as np
 
 from syno._errors import UserError
-from syno.data.dataset import DataSet, Split
+from syno.cache_folder import cache_folder
 
 FORMAT = 1
-_ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+# The header of a .npy file, padded so that the count can be written when it is known.
+_HEADER_BYTES = 128
 _log = logging.getLogger("syno.data")
 
 
@@ -46,33 +49,58 @@ class ArrayWriter:
     through a map kills the process with SIGBUS.
     """
 
-    def __init__(self, path: Path, count: int) -> None:
+    def __init__(self, path: Path, like: np.ndarray) -> None:
+        """like: an array (maybe of no rows) of the type and row shape of all blocks."""
         self._file = open(path, "wb")  # noqa: SIM115 - closed by close()
-        self._count = count
-        self._written = 0
+        self._file.write(b" " * _HEADER_BYTES)
+        self.type, self.row = like.dtype, like.shape[1:]
+        self.count = 0
         self.crc = 0
 
     def add(self, block: np.ndarray) -> None:
-        """Appends rows; shape and type of the first block hold for all."""
-        if not self._written:
-            header = {
-                "descr": np.lib.format.dtype_to_descr(block.dtype),
-                "fortran_order": False,
-                "shape": (self._count, *block.shape[1:]),
-            }
-            np.lib.format.write_array_header_1_0(self._file, header)
-        data = np.ascontiguousarray(block).data
+        """Appends rows."""
+        assert block.dtype == self.type and block.shape[1:] == self.row
+        data = np.ascontiguousarray(block).data.cast("B") if block.size else b""
         self.crc = zlib.crc32(data, self.crc)
         self._file.write(data)
-        self._written += len(block)
+        self.count += len(block)
 
     def close(self) -> None:
-        """Flushes and closes the file."""
-        self._file.close()
+        """Writes the header, flushes and closes the file."""
+        with self._file as file:
+            file.seek(0)
+            file.write(_header(self.type.str, (self.count, *self.row)))
 
 
-def read(folder: Path) -> DataSet:
-    """The data set in `folder`, memory-mapped. Raises Damaged with the reason."""
+def folder_of(name: str, form: str, key: str) -> Path:
+    """Where the cache of data set `name` in this form (a size, a tokenizer) with this key lies."""
+    kept = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(name).name)
+    return cache_folder() / "data" / f"{kept[:40] or 'data'}-{form}-{key[:16]}"
+
+
+def cached(
+    folder: Path, names: Sequence[str], build: Callable[[Path], None]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `read` gives; built first where no whole cache is, by one process while others wait.
+
+    build: fills a folder with the arrays `names` and, last, `write_meta`.
+    """
+    try:
+        return read(folder, names)
+    except Damaged:
+        pass  # read again under the lock, where the reason is reported
+    with locked(folder):
+        try:
+            return read(folder, names)
+        except Damaged as reason:
+            _report_damage(folder, reason)
+        with building(folder) as made:
+            build(made)
+        return read(folder, names)
+
+
+def read(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The description and the memory-mapped arrays in `folder`. Raises Damaged with the reason."""
     try:
         text = (folder / "meta.json").read_text()
     except FileNotFoundError as error:
@@ -84,22 +112,20 @@ def read(folder: Path) -> DataSet:
         seal = meta.pop("seal")
         if seal != _seal(meta):
             raise Damaged("meta.json was altered")
-        arrays = {name: _map(folder / f"{name}.npy", meta["arrays"][name]) for name in _ARRAYS}
+        if meta["format"] != FORMAT:
+            raise Damaged(f"format {meta['format']}, not {FORMAT}")
+        return meta, {name: _map(folder / f"{name}.npy", meta["arrays"][name]) for name in names}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"meta.json is damaged: {error}") from error
-    return DataSet(
-        name=meta["name"],
-        train=Split(arrays["train_images"], arrays["train_labels"]),
-        test=Split(arrays["test_images"], arrays["test_labels"]),
-        classes=tuple(meta["classes"]),
-        mean=tuple(meta["mean"]),
-        std=tuple(meta["std"]),
-        fingerprint=meta["fingerprint"],
-    )
 
 
-def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+def write_meta(folder: Path, meta: dict[str, Any], writers: dict[str, ArrayWriter]) -> None:
     """Seals a finished cache; written last."""
+    arrays = {
+        name: {"crc32": writer.crc, "type": writer.type.str, "shape": [writer.count, *writer.row]}
+        for name, writer in writers.items()
+    }
+    meta = {"format": FORMAT, **meta, "arrays": arrays}
     (folder / "meta.json").write_text(json.dumps({**meta, "seal": _seal(meta)}, indent=1))
 
 
@@ -145,24 +171,43 @@ def disk_errors(folder: Path) -> Iterator[None]:
         what = "the disk is full" if full else (error.strerror or str(error))
         raise UserError(
             f"cannot write the data cache '{folder.parent}': {what}\n"
-            "  set SYNO_CACHE to a folder with room, or pass cache=False to keep images in memory"
+            "  set SYNO_CACHE to a folder with room, or pass cache=False to keep the data in memory"
         ) from error
 
 
-def report_damage(folder: Path, reason: Damaged) -> None:
+def _report_damage(folder: Path, reason: Damaged) -> None:
     """Says that a cache is built again; a cache that was never there is no news."""
     if folder.exists():
-        _log.warning("data cache '%s' is damaged (%s); decoding the images again", folder, reason)
+        _log.warning("data cache '%s' is damaged (%s); building it again", folder, reason)
 
 
-def _map(path: Path, entry: dict[str, int]) -> np.ndarray:
+def _map(path: Path, entry: dict[str, Any]) -> np.ndarray:
+    kind, shape = np.dtype(entry["type"]), tuple(entry["shape"])
+    size = kind.itemsize * math.prod(shape)
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise Damaged(f"{path.name} is missing or truncated") from error
-    if zlib.crc32(array.data) != entry["crc32"]:
+        with open(path, "rb") as file:
+            # Not numpy's own reading of it, which evaluates what stands there.
+            header = file.read(_HEADER_BYTES)
+            length = os.fstat(file.fileno()).st_size
+        if header != _header(entry["type"], shape) or length != _HEADER_BYTES + size:
+            raise Damaged(f"{path.name} is truncated, or its head was altered")
+        array = (
+            np.memmap(path, kind, "r", offset=_HEADER_BYTES, shape=shape)
+            if size
+            else np.empty(shape, kind)
+        )
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
+    if zlib.crc32(array.data.cast("B") if array.size else b"") != entry["crc32"]:
         raise Damaged(f"{path.name} does not match its checksum")
     return array
+
+
+def _header(kind: str, shape: tuple[int, ...]) -> bytes:
+    """The head of an array file, version 1.0 of the .npy format."""
+    text = repr({"descr": kind, "fortran_order": False, "shape": shape})
+    text = text.ljust(_HEADER_BYTES - 11) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode("latin1")
 
 
 def _seal(meta: dict[str, Any]) -> str:

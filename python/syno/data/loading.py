@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from syno._errors import UserError
-from syno.cache_folder import cache_folder
 from syno.data import cache as store
 from syno.data.dataset import DataSet, Split, statistics
 from syno.data.decode import ColourFound, decode_all, is_grey
@@ -24,6 +23,7 @@ from syno.data.source import Source, find_source
 # Names that need no explanation; every other name is a folder or archive of images.
 KNOWN = ("digits", "cifar10", "cifar100")
 _LARGEST = 4096
+_ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 @dataclass(frozen=True)
@@ -83,24 +83,25 @@ def load(
 
 def _cached(request: _Request) -> DataSet:
     key = request.key()
-    label = f"{_label(request.name)}-{request.size or 'full'}-{key[:16]}"
-    folder = cache_folder() / "data" / label
-    try:
-        return store.read(folder)
-    except store.Damaged:
-        pass  # read again under the lock, where the reason is reported
-    with store.locked(folder):
+
+    def build(made: Path) -> None:
+        layout = _prepare(request)
         try:
-            return store.read(folder)
-        except store.Damaged as reason:
-            store.report_damage(folder, reason)
-        with store.building(folder) as made:
-            layout = _prepare(request)
-            try:
-                _fill(made, request, layout, key)
-            except ColourFound:
-                _fill(made, replace(request, channels=3), layout, key)
-    return store.read(folder)
+            _fill(made, request, layout, key)
+        except ColourFound:
+            _fill(made, replace(request, channels=3), layout, key)
+
+    folder = store.folder_of(request.name, str(request.size or "full"), key)
+    meta, arrays = store.cached(folder, _ARRAYS, build)
+    return DataSet(
+        name=meta["name"],
+        train=Split(arrays["train_images"], arrays["train_labels"]),
+        test=Split(arrays["test_images"], arrays["test_labels"]),
+        classes=tuple(meta["classes"]),
+        mean=tuple(meta["mean"]),
+        std=tuple(meta["std"]),
+        fingerprint=meta["fingerprint"],
+    )
 
 
 def _in_memory(request: _Request) -> DataSet:
@@ -120,12 +121,6 @@ def _in_memory(request: _Request) -> DataSet:
         std=std,
         fingerprint=key,
     )
-
-
-def _label(name: str) -> str:
-    """A readable, safe start of the cache folder's name."""
-    kept = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(name).name)
-    return kept[:40] or "images"
 
 
 def _prepare(request: _Request) -> Layout:
@@ -161,27 +156,24 @@ def _collect(request: _Request, layout: Layout) -> dict[str, np.ndarray]:
 
 def _fill(folder: Path, request: _Request, layout: Layout, key: str) -> None:
     """Writes the array files and, last, meta.json."""
-    labels = {"train_labels": layout.train_labels, "test_labels": layout.test_labels}
-    rows = {"train_images": len(layout.train), "test_images": len(layout.test)}
-    rows |= {name: len(values) for name, values in labels.items()}
+    writers: dict[str, store.ArrayWriter] = {}
     with ExitStack() as stack:
-        writers = {
-            name: stack.enter_context(closing(store.ArrayWriter(folder / f"{name}.npy", count)))
-            for name, count in rows.items()
-        }
-        _decode(request, layout, lambda split, block: writers[split].add(block))
-        for name, values in labels.items():
-            writers[name].add(values)
+
+        def add(name: str, block: np.ndarray) -> None:
+            if name not in writers:
+                writer = store.ArrayWriter(folder / f"{name}.npy", block)
+                writers[name] = stack.enter_context(closing(writer))
+            writers[name].add(block)
+
+        _decode(request, layout, add)
+        add("train_labels", layout.train_labels)
+        add("test_labels", layout.test_labels)
     mean, std = statistics(np.load(folder / "train_images.npy", mmap_mode="r"))
-    store.write_meta(
-        folder,
-        {
-            "format": store.FORMAT,
-            "name": request.name,
-            "classes": list(layout.classes),
-            "mean": list(mean),
-            "std": list(std),
-            "fingerprint": key,
-            "arrays": {name: {"crc32": writer.crc} for name, writer in writers.items()},
-        },
-    )
+    meta = {
+        "name": request.name,
+        "classes": list(layout.classes),
+        "mean": list(mean),
+        "std": list(std),
+        "fingerprint": key,
+    }
+    store.write_meta(folder, meta, writers)

@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 _MASK = (1 << 64) - 1
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+# Constants of Philox4x32-10.
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 
 
 class Stream:
@@ -26,3 +30,40 @@ class Stream:
     def below(self, bound: int, count: int) -> np.ndarray:
         """Uniform integers 0 .. bound - 1, int64 [count]; the bias is below bound / 2^64."""
         return (self._bits.random_raw(count) % np.uint64(bound)).astype(np.int64)
+
+
+def draws(seed: int, stream: int, index: np.ndarray, count: int) -> np.ndarray:
+    """`count` random 32-bit numbers for each of the counters `index`: uint32 [n, count].
+
+    A fixed function of (seed, stream, counter, column) alone, so it is the same in whatever
+    batches, order or worker a counter comes up. seed: 64 bits; stream: 32 bits; index: int64 [n],
+    not negative. Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
+    (SC 2011), on the counter (index low, index high, stream, block of four columns).
+    """
+    index = np.asarray(index, dtype=np.uint64)
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
+    low, high, blocks = np.broadcast_arrays(index[:, None] & _LOW, index[:, None] >> _HALF, blocks)
+    words = [low, high, np.full_like(low, stream & 0xFFFFFFFF), blocks]
+    words = _philox(words, [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
+    drawn = np.stack(words, axis=2).reshape(len(index), -1)
+    return drawn[:, :count].astype(np.uint32)
+
+
+def _philox(words: list[np.ndarray], keys: list[int]) -> list[np.ndarray]:
+    """Ten rounds of Philox4x32: four words of 32 bits (in uint64) under two keys of 32 bits."""
+    for _ in range(10):
+        left, right = _MULTIPLIERS[0] * words[0], _MULTIPLIERS[1] * words[2]
+        words = [
+            (right >> _HALF) ^ words[1] ^ np.uint64(keys[0]),
+            right & _LOW,
+            (left >> _HALF) ^ words[3] ^ np.uint64(keys[1]),
+            left & _LOW,
+        ]
+        keys = [(key + step) & 0xFFFFFFFF for key, step in zip(keys, _KEY_STEPS, strict=True)]
+    return words
+
+
+def scaled(drawn: np.ndarray, bound: int | np.ndarray) -> np.ndarray:
+    """Uniform integers 0 .. bound - 1 from 32-bit draws: int64 of the same shape; the bias is below
+    bound / 2^32."""
+    return (drawn.astype(np.uint64) * np.asarray(bound, dtype=np.uint64) >> _HALF).astype(np.int64)

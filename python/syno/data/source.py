@@ -1,15 +1,17 @@
-"""Where images come from: a folder or an archive of one, seen the same way."""
+"""Where files come from: a folder or an archive of one, seen the same way."""
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,13 +24,18 @@ _SPOOL_BYTES = 512 << 20
 
 
 class FolderSource:
-    """Images under a folder."""
+    """Files under a folder; `accept` says by its path whether a file belongs to the data."""
 
-    def __init__(self, root: Path) -> None:
-        self.where = f"folder '{root}'"
+    def __init__(
+        self, root: Path, accept: Callable[[str], bool] = is_image, only: str | None = None
+    ) -> None:
+        """only: one file is all there is, and nothing else is looked at."""
+        self.where = f"file '{root / only}'" if only else f"folder '{root}'"
         self.files: list[str] = []
         self.folders: list[str] = []
         self._root = root
+        self._accept = accept
+        self._only = only
         self._stamps: list[tuple[str, int, int]] = []
 
     def scan(self, advance: Callable[[int], None]) -> None:
@@ -36,7 +43,10 @@ class FolderSource:
         if self.files:
             return
         try:
-            self._walk("", advance)
+            if self._only:
+                self._add(self._only, os.stat(self._root / self._only), advance)
+            else:
+                self._walk("", advance)
         except OSError as error:
             raise UserError(
                 f"cannot read {self.where}: {error.strerror}: '{error.filename}'"
@@ -51,12 +61,30 @@ class FolderSource:
             digest.update(repr(stamp).encode())
         return digest.hexdigest()
 
+    def content(self) -> str:
+        """A fingerprint of names and bytes: reads every file."""
+        self.scan(lambda _: None)
+        digest = hashlib.blake2b(digest_size=16)
+        for path, size, _ in self._stamps:
+            digest.update(repr((path, size)).encode())
+            with self.open(path) as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
     def read(self, path: str) -> bytes:
         """The file's bytes."""
         try:
             return (self._root / path).read_bytes()
         except OSError as error:
-            raise UserError(f"cannot read image {self.locate(path)}: {error.strerror}") from error
+            raise UserError(f"cannot read {self.locate(path)}: {error.strerror}") from error
+
+    def open(self, path: str) -> IO[bytes]:
+        """The file, to read from its beginning."""
+        try:
+            return open(self._root / path, "rb")
+        except OSError as error:
+            raise UserError(f"cannot read {self.locate(path)}: {error.strerror}") from error
 
     def locate(self, path: str) -> str:
         """Names the file in a message."""
@@ -73,21 +101,24 @@ class FolderSource:
             if entry.is_dir():
                 self.folders.append(path)
                 self._walk(path, advance)
-            elif is_image(path):
-                status = entry.stat()
-                self.files.append(path)
-                self._stamps.append((path, status.st_size, status.st_mtime_ns))
-                advance(1)
+            elif self._accept(path):
+                self._add(path, entry.stat(), advance)
+
+    def _add(self, path: str, status: os.stat_result, advance: Callable[[int], None]) -> None:
+        self.files.append(path)
+        self._stamps.append((path, status.st_size, status.st_mtime_ns))
+        advance(1)
 
 
 class ArchiveSource:
-    """Images in a .tar, plain or compressed. It is streamed once; no member is unpacked by name."""
+    """Files in a .tar, plain or compressed. It is streamed once; no member is unpacked by name."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, accept: Callable[[str], bool] = is_image) -> None:
         self.where = f"archive '{path}'"
         self.files: list[str] = []
         self.folders: list[str] = []
         self._path = path
+        self._accept = accept
         self._spool: IO[bytes] | None = None
         self._place: dict[str, tuple[int, int]] = {}
 
@@ -102,8 +133,12 @@ class ArchiveSource:
             raise UserError(f"cannot read {self.where}: {error.strerror}") from error
         return digest.hexdigest()
 
+    def content(self) -> str:
+        """The same."""
+        return self.fingerprint()
+
     def scan(self, advance: Callable[[int], None]) -> None:
-        """Fills `files` and `folders` and keeps the images' bytes for `read`."""
+        """Fills `files` and `folders` and keeps the files' bytes for `read`."""
         self._spool = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115
         try:
             # tarfile's own decompression passes a cut-off stream over in silence; these do not.
@@ -129,12 +164,16 @@ class ArchiveSource:
         self._spool.seek(start)
         return self._spool.read(length)
 
+    def open(self, path: str) -> IO[bytes]:
+        """The file, to read from its beginning."""
+        return io.BytesIO(self.read(path))
+
     def locate(self, path: str) -> str:
         """Names the file in a message."""
         return f"'{path}' in {self.where}"
 
     def close(self) -> None:
-        """Frees the images' bytes."""
+        """Frees the files' bytes."""
         if self._spool is not None:
             self._spool.close()
 
@@ -144,7 +183,7 @@ class ArchiveSource:
         path = os.path.normpath(member.name)
         if member.isdir() and path != ".":
             self.folders.append(path)
-        if not (member.isfile() and is_image(path)):
+        if not (member.isfile() and self._accept(path)):
             return
         content = archive.extractfile(member)
         assert content is not None and self._spool is not None
@@ -183,40 +222,68 @@ def _stream(path: Path) -> IO[bytes]:
 Source = FolderSource | ArchiveSource
 
 
-def find_source(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
-    """The source of data set `name`: `name` itself when it is a path, else the folder or archive of
-    that name in `data_dir` (default: the environment's SYNO_DATA), else `data_dir` itself when it
-    is that folder or archive. Raises UserError that lists where it looked and what is there."""
+def find_path(
+    name: str,
+    data_dir: str | os.PathLike[str] | None,
+    suffixes: Sequence[str],
+    known: Sequence[str] = (),
+) -> Path:
+    """Where data set `name` lies: `name` itself when it is a path, else the folder or file of that
+    name (with one of `suffixes`) in `data_dir` (default: the environment's SYNO_DATA), else
+    `data_dir` itself when it is that folder or file.
+
+    Raises UserError that lists where it looked and what is there, with the nearest of these names
+    and of `known`.
+    """
     if os.sep in name or name.startswith(("~", ".")):
-        return _at(Path(name).expanduser(), name)
+        return Path(name).expanduser()
     given = data_dir if data_dir is not None else os.environ.get("SYNO_DATA")
+    wanted = f"'{name}' or '{name}{suffixes[0]}'"
     if not given:
         here = f", or write '.{os.sep}{name}' for the folder here" if Path(name).is_dir() else ""
         raise UserError(
-            f"data set '{name}' needs a data folder, and none is given\n"
-            f"  pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds '{name}' or "
-            f"'{name}.tar.xz'{here}"
+            f"data set '{name}' needs a data folder, and none is given{_nearest(name, known)}\n"
+            f"  pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds {wanted}{here}"
         )
     base = Path(given).expanduser()
     if not base.exists():
         raise UserError(
-            f"data folder '{base}' does not exist\n"
-            f"  expected: a folder that holds '{name}' or '{name}.tar.xz'"
+            f"data folder '{base}' does not exist\n  expected: a folder that holds {wanted}"
         )
     if base.is_file() or base.name == name:
-        return _at(base, name)
-    for candidate in (base / name, *(base / (name + suffix) for suffix in ARCHIVES)):
+        return base
+    for candidate in (base / name, *(base / (name + suffix) for suffix in suffixes)):
         if candidate.exists():
-            return _at(candidate, name)
+            return candidate
     if (base / "train").is_dir():
-        return _at(base, name)
-    found = sorted(entry.name for entry in base.iterdir() if not entry.name.startswith("."))
+        return base
+    try:
+        found = sorted(entry.name for entry in base.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise UserError(f"cannot read data folder '{base}': {error.strerror}") from error
+    names = {_bare(entry, suffixes) for entry in found}
     raise UserError(
-        f"data set '{name}' is not in data folder '{base}'\n"
-        f"  expected: a folder '{name}', an archive '{name}.tar.xz' or '{name}.tar', or a folder "
-        f"'train'\n  got: {', '.join(found[:8]) or 'an empty folder'}"
-        f"{' ...' if len(found) > 8 else ''}"
+        f"data set '{name}' is not in data folder '{base}'{_nearest(name, [*known, *names])}\n"
+        f"  expected: a folder '{name}', a file '{name}{suffixes[0]}', or a folder 'train'\n"
+        f"  got: {', '.join(found[:8]) or 'an empty folder'}{' ...' if len(found) > 8 else ''}"
     )
+
+
+def find_source(
+    name: str, data_dir: str | os.PathLike[str] | None, known: Sequence[str] = ()
+) -> Source:
+    """The images of data set `name`, found as `find_path` says."""
+    return _at(find_path(name, data_dir, ARCHIVES, known), name)
+
+
+def _bare(entry: str, suffixes: Sequence[str]) -> str:
+    ending = max((s for s in suffixes if entry.endswith(s)), key=len, default="")
+    return entry.removesuffix(ending)
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(set(known) - {name}), n=3)
+    return f"; did you mean {' or '.join(repr(other) for other in close)}?" if close else ""
 
 
 def _at(path: Path, name: str) -> Source:

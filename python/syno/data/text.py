@@ -1,0 +1,367 @@
+"""`load_text`: a text as arrays of tokens, and batches of contexts with their next tokens.
+
+Needs NumPy (and `tokenizers` for byte pairs), never torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from syno._errors import UserError
+from syno.data import cache as store
+from syno.data.documents import KINDS, SUFFIXES, Documents, text_source
+from syno.data.progress import bar
+from syno.data.random import Stream
+from syno.data.source import ARCHIVES, Source, find_path
+from syno.data.tokens import BYTE_VOCABULARY, BytePairTokenizer, ByteTokenizer, Tokenizer, from_json
+
+TOKENIZERS = (ByteTokenizer.name, BytePairTokenizer.name)
+_PARTS = ("train", "held", "test")
+_ARRAYS = tuple(f"{part}_tokens" for part in _PARTS)
+_LARGEST_VOCABULARY = 1 << 20
+_DOCUMENTS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class TextData:
+    """Tokens of a text, each document followed by `tokenizer.end`: uint16 or uint32 [T], maybe
+    memory-mapped.
+
+    Quality is chosen on `held_tokens`, documents that training and tokenizer never saw;
+    `test_tokens` is an official test part, empty where there is none. `documents` and `text_bytes`
+    count what the parts "train", "held" and "test" were made of: UTF-8 without the ends.
+    `fingerprint` (32 hex) names content, split and tokenizer.
+    """
+
+    name: str
+    train_tokens: np.ndarray
+    held_tokens: np.ndarray
+    test_tokens: np.ndarray
+    tokenizer: Tokenizer
+    fingerprint: str
+    documents: dict[str, int] = field(default_factory=dict)
+    text_bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are; a token is 0 .. vocabulary - 1."""
+        return self.tokenizer.vocabulary
+
+    def batches(self, context: int, batch: int, seed: int, step: int = 0) -> TextBatches:
+        """Endless training batches from `step` on: (inputs, targets), both int64 [batch, context].
+
+        targets[b, i] is the token behind inputs[b, i]. In one pass the training tokens are cut into
+        windows of `context` from a place that the seed draws, and each window comes once, in an
+        order of the seed. The batch of a step is a function of (context, batch, seed, step) alone.
+        Raises UserError where the training tokens do not fill one batch.
+        """
+        return TextBatches(self, context, batch, seed, step)
+
+    def held_batches(self, context: int, batch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The held-out tokens once, in order: (inputs, targets), int64 [n, context] with n = batch
+        but in the last; a rest shorter than a context is left out."""
+        return self._in_order("held", self.held_tokens, context, batch)
+
+    def test_batches(self, context: int, batch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The official test part as `held_batches`; read it once, for the report."""
+        return self._in_order("test", self.test_tokens, context, batch)
+
+    def bits_a_byte(self, loss: float, part: str = "held") -> float:
+        """A mean loss a token (nats) as bits a byte of text, which compares across tokenizers."""
+        tokens = getattr(self, f"{part}_tokens")
+        return float(loss * len(tokens) / max(self.text_bytes[part], 1) / np.log(2))
+
+    def _in_order(
+        self, part: str, tokens: np.ndarray, context: int, batch: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        _check_sizes(context, batch)
+        windows = (len(tokens) - 1) // context
+        if windows < 1:
+            raise UserError(
+                f"the {part} part of text '{self.name}' is too short for a context of {context}\n"
+                f"  expected: at least {context + 1} tokens      got: {len(tokens)}\n"
+                "  take a smaller context, or hold out more (holdout=)"
+            )
+        return (
+            _cut(tokens, np.arange(first, min(first + batch, windows)) * context, context)
+            for first in range(0, windows, batch)
+        )
+
+
+class TextBatches:
+    """What `TextData.batches` gives: an endless iterator whose `step` can be kept and gone on from.
+
+    `steps_a_pass` is how many batches one pass over the training tokens has (the windows left over
+    are others in each pass).
+    """
+
+    def __init__(self, data: TextData, context: int, batch: int, seed: int, step: int) -> None:
+        _check_sizes(context, batch)
+        if step < 0:
+            raise UserError(f"step {step} of a training is negative\n  expected: 0 or more")
+        self._tokens, self._context, self._batch = data.train_tokens, context, batch
+        # A window needs one token more, and the first of a pass begins up to context - 1 late.
+        self._windows = (len(self._tokens) - context) // context
+        self.steps_a_pass = self._windows // batch
+        if self.steps_a_pass < 1:
+            least = (batch + 1) * context
+            raise UserError(
+                f"text '{data.name}' is too short for batches of {batch} with a context of "
+                f"{context}\n  expected: at least {least:,} training tokens      got: "
+                f"{len(self._tokens):,}\n  take a smaller batch or context, or more text"
+            )
+        self.step = step
+        self._seed = seed
+        self._pass = lru_cache(maxsize=2)(self._starts)
+
+    def __iter__(self) -> TextBatches:
+        return self
+
+    def __next__(self) -> tuple[np.ndarray, np.ndarray]:
+        self.step += 1
+        return self.at(self.step - 1)
+
+    def at(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of any step, without moving: inputs and targets, int64 [batch, context]."""
+        number, place = divmod(step, self.steps_a_pass)
+        starts = self._pass(number)[place * self._batch : (place + 1) * self._batch]
+        return _cut(self._tokens, starts, self._context)
+
+    def _starts(self, number: int) -> np.ndarray:
+        """Where the windows of a pass begin, in their order: int64 [windows]."""
+        stream = Stream(self._seed, number)
+        offset = int(stream.below(self._context, 1)[0])
+        return stream.permutation(self._windows) * self._context + offset
+
+
+def load_text(
+    name: str,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    tokenizer: str = "bytes",
+    vocabulary: int = 4096,
+    documents: str | None = None,
+    holdout: float | None = None,
+    held: str = "drawn",
+    seed: int = 0,
+    cache: bool = True,
+    progress: bool = True,
+) -> TextData:
+    """Loads a text as tokens, split by documents.
+
+    name: a file, folder or archive of text in `data_dir` (`name` or `name.txt`), or a path to one.
+        documents.py says how files are told to be training, hold-out or test text.
+    data_dir: the folder that holds it (default: the environment's SYNO_DATA).
+    tokenizer: `bytes`, or `byte-pair`, trained on the training documents alone.
+    vocabulary: tokens of a byte-pair tokenizer, the end of a document among them.
+    documents: `line`, `paragraph` (a blank line ends one) or `file`; None looks at the text.
+    holdout: the share of training documents to hold out; None holds out 0.1, or an official
+        hold-out part where there is one.
+    held: `drawn` by the seed and the document's content (equal documents stay together), or
+        `last`, the end of the text.
+    seed: of the hold-out.
+    cache: keep the tokens in the user's cache folder, memory-mapped; False: in memory.
+    progress: draw a progress bar while reading, if standard error is a terminal.
+
+    Raises UserError for a missing or damaged file, text that is not UTF-8, options out of range,
+    too few documents to divide, and a cache that cannot be written.
+    """
+    _check_options(name, tokenizer, vocabulary, documents, holdout, held)
+    path = find_path(name, data_dir, (SUFFIXES[0], *SUFFIXES[1:], *ARCHIVES))
+    with closing(text_source(path, name)) as source:
+        request = _Request(
+            name, source, tokenizer, vocabulary, documents, holdout, held, seed, progress
+        )
+        return _cached(request) if cache else _in_memory(request)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be read, and how."""
+
+    name: str
+    source: Source
+    tokenizer: str
+    vocabulary: int
+    documents: str | None
+    holdout: float | None
+    held: str
+    seed: int
+    progress: bool
+
+    def key(self) -> str:
+        """32 hex: names the content and how it is divided and encoded."""
+        tokens = (self.tokenizer, self.tokenizer == BytePairTokenizer.name and self.vocabulary)
+        split = (self.documents, self.holdout, self.held, self.seed)
+        parts = ("text", store.FORMAT, self.source.content(), tokens, split)
+        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _cached(request: _Request) -> TextData:
+    key = request.key()
+
+    def build(made: Path) -> None:
+        writers: dict[str, store.ArrayWriter] = {}
+        with ExitStack() as stack:
+
+            def add(part: str, block: np.ndarray) -> None:
+                name = f"{part}_tokens"
+                if name not in writers:
+                    writer = store.ArrayWriter(made / f"{name}.npy", block)
+                    writers[name] = stack.enter_context(closing(writer))
+                writers[name].add(block)
+
+            meta = _encode(request, add)
+        store.write_meta(made, {"name": request.name, **meta}, writers)
+
+    label = request.tokenizer
+    if label == BytePairTokenizer.name:
+        label += f"-{request.vocabulary}"
+    meta, arrays = store.cached(store.folder_of(request.name, label, key), _ARRAYS, build)
+    return _made(request.name, arrays, meta, key)
+
+
+def _in_memory(request: _Request) -> TextData:
+    blocks: dict[str, list[np.ndarray]] = {part: [] for part in _PARTS}
+    meta = _encode(request, lambda part, block: blocks[part].append(block))
+    arrays = {f"{part}_tokens": np.concatenate(parts) for part, parts in blocks.items()}
+    return _made(request.name, arrays, meta, request.key())
+
+
+def _made(name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any], key: str) -> TextData:
+    return TextData(
+        name=name,
+        **arrays,
+        tokenizer=from_json(meta["tokenizer"]),
+        fingerprint=key,
+        documents=meta["documents"],
+        text_bytes=meta["text_bytes"],
+    )
+
+
+def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[str, Any]:
+    """Feeds each part's tokens to sink(part, block), at least one block each, maybe empty.
+
+    1. reads the training documents and chooses those to hold out
+    2. trains the tokenizer on the others
+    3. encodes all parts
+    """
+    with bar(f"reading {request.name}", None, request.progress) as advance:
+        request.source.scan(lambda _: None)
+        text = Documents(request.source, request.documents)
+        chosen = _held_out(request, text, advance)
+    training = (d for d, out in zip(text.read("train"), chosen, strict=True) if not out)
+    if request.tokenizer == ByteTokenizer.name:
+        tokenizer: Tokenizer = ByteTokenizer()
+    else:
+        tokenizer = BytePairTokenizer.trained(training, request.vocabulary)
+
+    counts = dict.fromkeys(_PARTS, 0)
+    sizes = dict.fromkeys(_PARTS, 0)
+    for part in _PARTS:
+        sink(part, tokenizer.encode([]))
+
+    def add(part: str, documents: list[bytes]) -> None:
+        if documents:
+            sink(part, tokenizer.encode(documents))
+            counts[part] += len(documents)
+            sizes[part] += sum(map(len, documents))
+
+    total = len(chosen) if not text.parts["held"] and not text.parts["test"] else None
+    with bar(f"encoding {request.name}", total, request.progress) as advance:
+        for part in _PARTS:
+            reader = text.read(part)
+            flags = iter(chosen) if part == "train" else None
+            while documents := list(islice(reader, _DOCUMENTS_AT_ONCE)):
+                if flags is None:
+                    add(part, documents)
+                else:
+                    outs = list(islice(flags, len(documents)))
+                    pairs = list(zip(documents, outs, strict=True))
+                    add("train", [document for document, out in pairs if not out])
+                    add("held", [document for document, out in pairs if out])
+                advance(len(documents))
+    return {"tokenizer": tokenizer.to_json(), "documents": counts, "text_bytes": sizes}
+
+
+def _held_out(request: _Request, text: Documents, advance: Callable[[int], None]) -> np.ndarray:
+    """Which training documents are held out: bool [documents].
+
+    A document is drawn by a hash of its content under the seed, so equal documents never stand on
+    both sides, whatever the order of documents and files.
+    """
+    key = request.seed.to_bytes(8, "little", signed=request.seed < 0)
+    drawn = request.held == "drawn"
+    hashes = array("Q")
+    for document in text.read("train"):
+        digest = hashlib.blake2b(document, digest_size=8, key=key).digest() if drawn else b""
+        hashes.append(int.from_bytes(digest, "little"))
+        if len(hashes) % _DOCUMENTS_AT_ONCE == 0:
+            advance(_DOCUMENTS_AT_ONCE)
+    if text.parts["held"] and request.holdout is None:
+        return np.zeros(len(hashes), dtype=bool)
+    values = np.array(hashes) if drawn else np.arange(len(hashes))[::-1]
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        raise UserError(
+            f"cannot hold out documents of text '{request.name}': {request.source.where} holds "
+            f"{len(distinct)} {'different ' if len(hashes) > len(distinct) else ''}"
+            f"as {text.kind}s\n  expected: at least 2; documents= (line, paragraph or file) says "
+            "where one ends"
+        )
+    share = 0.1 if request.holdout is None else request.holdout
+    count = min(max(round(share * len(distinct)), 1), len(distinct) - 1)
+    return np.asarray(values <= distinct[count - 1])
+
+
+def _cut(tokens: np.ndarray, starts: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
+    """Windows of `context` + 1 tokens as inputs and targets, int64 [n, context]."""
+    windows = np.asarray(tokens[starts[:, None] + np.arange(context + 1)], dtype=np.int64)
+    return np.ascontiguousarray(windows[:, :-1]), np.ascontiguousarray(windows[:, 1:])
+
+
+def _check_sizes(context: int, batch: int) -> None:
+    for name, value in (("context", context), ("batch", batch)):
+        if value < 1:
+            raise UserError(f"cannot make text batches with {name} {value}\n  expected: 1 or more")
+
+
+def _check_options(
+    name: str,
+    tokenizer: str,
+    vocabulary: int,
+    documents: str | None,
+    holdout: float | None,
+    held: str,
+) -> None:
+    for option, value, known in (
+        ("tokenizer", tokenizer, TOKENIZERS),
+        ("documents", documents, (None, *KINDS)),
+        ("held", held, ("drawn", "last")),
+    ):
+        if value not in known:
+            raise UserError(
+                f"cannot load text '{name}' with {option} '{value}'\n"
+                f"  expected: {', '.join(repr(k) for k in known if k)}"
+            )
+    if not BYTE_VOCABULARY <= vocabulary <= _LARGEST_VOCABULARY:
+        raise UserError(
+            f"cannot train a tokenizer with a vocabulary of {vocabulary} for text '{name}'\n"
+            f"  expected: {BYTE_VOCABULARY} (all bytes and the end) to {_LARGEST_VOCABULARY:,}"
+        )
+    if holdout is not None and not 0.0 < holdout < 1.0:
+        raise UserError(
+            f"cannot hold out a fraction of {holdout} of text '{name}'\n"
+            "  expected: a fraction between 0 and 1, such as 0.1"
+        )
