@@ -229,7 +229,7 @@ def test_an_image_that_is_none_and_one_that_is_cut_off(images: Path, given: list
     check_mistake(inside(*command), "dogs/2.png': image file is truncated", "replace or remove")
     (images / "dogs" / "2.png").write_text("a dog")
     check_mistake(
-        inside(*command), "dogs/2.png': not an image of a known format", "replace the file"
+        inside(*command), "dogs/2.png': not an image of a known format", "replace or remove"
     )
     assert not list(images.parent.glob("cache/data/*/*.npy"))
 
