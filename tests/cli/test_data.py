@@ -154,6 +154,8 @@ def test_list_of_a_folder_that_is_missing() -> None:
 
 
 def test_text_is_no_image_data(folder: Path) -> None:
-    result = run("search", "--data", str(folder / "book.txt"), "--evaluations", "1")
+    store = str(folder / "runs.db")
+    book = str(folder / "book.txt")
+    result = run("search", "--data", book, "--evaluations", "1", "--store", store)
     assert result.exit_code == 2
     assert "is text, not images" in result.stderr
