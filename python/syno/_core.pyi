@@ -299,6 +299,12 @@ class Plan:
     def stage_macs(self) -> list[int]: ...
 
     @property
+    def views_first(self) -> bool:
+        """
+        Whether every window and rotation of the data is made before anything is multiplied or summed, as lowering step by step does.
+        """
+
+    @property
     def params(self) -> int: ...
 
     @property

@@ -49,16 +49,25 @@ def source_hash(source: str) -> str:
 class KernelPack(nn.Module):
     """An operator under one binding, ready to take the place of a layer.
 
-    operator: what it computes; binding: the size of every variable; kernel: the emitted module,
-    whose parameters are the operator's weights; source_hash: of the emitted source.
+    operator: what it computes; binding: the size of every variable; plan, fold_weights: by which
+    plan, see `Operator.source`; kernel: the emitted module, whose parameters are the operator's
+    weights; source_hash: of the emitted source.
     It travels (pickle, torch.save) as the operator's text, never as code.
     """
 
-    def __init__(self, operator: Any, binding: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        operator: Any,
+        binding: Mapping[str, int],
+        plan: int = 1,
+        fold_weights: bool = False,
+    ) -> None:
         super().__init__()
         self.operator = operator
         self.binding = dict(binding)
-        source = operator.source(self.binding)
+        self.plan = plan
+        self.fold_weights = fold_weights
+        source = operator.source(self.binding, plan=plan, fold_weights=fold_weights)
         self.source_hash = source_hash(source)
         self.kernel = load_kernel(source)()
 
@@ -95,7 +104,7 @@ class KernelPack(nn.Module):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"weights": self.state_dict(), "training": self.training}
-        return KernelPack, (self.operator, self.binding), state
+        return KernelPack, (self.operator, self.binding, self.plan, self.fold_weights), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.load_state_dict(state["weights"])

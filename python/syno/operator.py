@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 _NAME = re.compile(r"[A-Za-z_]\w*")
+# As many plans as there may be of an operator under one binding.
+MOST_PLANS = 1000
 
 
 class Operator:
@@ -327,23 +329,52 @@ class Operator:
             raise UserError(f"a limit of plans is a positive integer, got {limit!r}")
         return _core.plans(self._core, self.complete(binding), limit, fold_weights)
 
-    def source(self, binding: Binding | str, *, fold_weights: bool = False) -> str:
+    def numbered_plan(
+        self, binding: Binding | str, number: int = 1, *, fold_weights: bool = False
+    ) -> _core.Plan:
+        """Plan number `number` of `plans`, counted from 1, the cheapest, as `syno show` prints it.
+
+        UserError when there are not so many.
+        """
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_PLANS:
+            raise UserError(
+                f"the number of a plan is an integer in 1..{MOST_PLANS}, got {number!r}\n"
+                "  hint: `syno show OP --plans 10` prints the first ten"
+            )
+        if number == 1 and not fold_weights:
+            return self._plan(binding)
+        found = self.plans(binding, number, fold_weights=fold_weights)
+        if len(found) < number:
+            raise UserError(
+                f"there is no plan {number} of the operator {self.structure[:8]}\n"
+                f"  in binding {dict(self.complete(binding))}\n"
+                f"  expected: a number in 1..{len(found)}      got: {number}"
+            )
+        return found[-1]
+
+    def source(self, binding: Binding | str, *, plan: int = 1, fold_weights: bool = False) -> str:
         """PyTorch source of the class SynoOperator, an nn.Module without constructor arguments.
 
         It needs torch alone, and takes any size of the dimensions that are passed through.
-        fold_weights: weights are multiplied with each other before x comes, where that takes fewer
-        multiply-adds; for inference. UserError where a size is not a positive integer under the
-        binding.
+        plan: its number in `plans`, from 1, the cheapest; `syno.measure.choose_plan` finds the
+        fastest. fold_weights: weights are multiplied with each other before x comes, where that
+        takes fewer multiply-adds; for inference. UserError where a size is not a positive integer
+        under the binding, and for a plan that is not there.
         """
-        plan = self.plans(binding, 1, fold_weights=True)[0] if fold_weights else self._plan(binding)
-        source, _ = _core.emit_pytorch(plan, self.formula())
+        chosen = self.numbered_plan(binding, plan, fold_weights=fold_weights)
+        source, _ = _core.emit_pytorch(chosen, self.formula())
         return source
 
-    def kernel_pack(self, binding: Binding | str) -> KernelPack:
-        """A new torch module that computes the operator under a binding. Needs torch."""
+    def kernel_pack(
+        self, binding: Binding | str, *, plan: int = 1, fold_weights: bool = False
+    ) -> KernelPack:
+        """A new torch module that computes the operator under a binding. Needs torch.
+
+        plan, fold_weights: as in `source`; the weights are the operator's all the same.
+        """
         from syno.kernel import KernelPack
 
-        return KernelPack(self, self.complete(binding))
+        return KernelPack(self, self.complete(binding), plan, fold_weights)
 
     def construct_kernel_packs(self) -> list[KernelPack]:
         """One torch module a layer of the specification, in the order of its bindings.

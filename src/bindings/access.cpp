@@ -97,13 +97,16 @@ std::pair<Output<T>, std::vector<Output<T>>> gradient_arrays(const Operator& op,
   return {to_array(std::move(result.x)), std::move(arrays)};
 }
 
+// Without conversions: of float32 the overload for integers would make other numbers.
 template <class T>
 void bind_interpreter(nb::module_& m) {
-  m.def("interpret", &interpret_array<T>, "op"_a, "binding"_a, "x"_a, "weights"_a,
+  m.def("interpret", &interpret_array<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(),
         "y by the definition, one term at a time. Exact for int64; UserError on overflow.");
-  m.def("interpret_at", &interpret_positions<T>, "op"_a, "binding"_a, "x"_a, "weights"_a,
-        "positions"_a, "y at row-major positions of the output.");
-  m.def("gradients", &gradient_arrays<T>, "op"_a, "binding"_a, "x"_a, "weights"_a, "dy"_a,
+  m.def("interpret_at", &interpret_positions<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(), "positions"_a, "y at row-major positions of the output.");
+  m.def("gradients", &gradient_arrays<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(), "dy"_a.noconvert(),
         "Gradients of sum(dy * y) with respect to x and every weight.");
 }
 

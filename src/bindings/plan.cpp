@@ -31,6 +31,9 @@ void bind_plan(nb::module_& m) {
                      for (const Stage& stage : p.stages) macs.push_back(stage.cost.macs);
                      return macs;
                    })
+      .def_prop_ro("views_first", &Plan::views_first,
+                   "Whether every window and rotation of the data is made before anything is "
+                   "multiplied or summed, as lowering step by step does.")
       .def_ro("params", &Plan::params)
       .def_ro("bytes_moved", &Plan::bytes_moved,
               "Bytes read and written by all stages, in float32; views move none.")

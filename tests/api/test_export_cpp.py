@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from syno import zoo
+from syno import UserError, zoo
 from syno.export import formats
 from syno.export.programs import examples
 from syno.export.write import operator_subject
+from syno.native import find_compiler
 from syno.verify.drawn import draw_case
 
 COMPILER = next((c for c in map(shutil.which, ("g++", "clang++", "c++")) if c), None)
@@ -100,3 +101,60 @@ def test_two_operators_are_linked_into_a_program(tmp_path):
     done = subprocess.run(["./program", *sizes], cwd=tmp_path, check=True, capture_output=True)
     y = torch.from_numpy(np.frombuffer(done.stdout, np.float32).copy()).view(expected.shape)
     torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-5)
+
+
+# C_out is so large against the rank that the product of both weights is cheaper.
+FOLDING = {"N": 1, "C_in": 32, "C_out": 192, "H": 6, "g": 8, "s": 2, "k": 3}
+
+
+@pytest.mark.parametrize("fold_weights", [False, True])
+def test_weights_are_folded_where_that_is_asked_for(fold_weights, tmp_path):
+    operator = zoo.load("operator-1")
+    chosen = formats.get("cpp", fold_weights=fold_weights)
+    given = operator_subject(operator, FOLDING, 3, fold_weights=fold_weights)
+    written = chosen.write(given, tmp_path / "op")
+    run = chosen.check(written, given)
+    assert run.passed, run.output
+    plan = operator.plans(FOLDING, 1, fold_weights=fold_weights)[0]
+    assert (plan.fold_macs > 0) == fold_weights
+    assert f"{plan.macs:,} MACs" in written.code.read_text()
+    # The file of weights is the same: folding is done by the packing.
+    sizes = [np.prod(shape) for shape in operator.weight_shapes(FOLDING)]
+    assert written.weights.stat().st_size == 4 * sum(sizes)
+
+
+def test_a_plan_is_written_by_its_number(tmp_path):
+    operator = zoo.load("conv2d")
+    sizes = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6, "k": 3}
+    chosen = formats.get("cpp")
+    texts = set()
+    for number in (1, 3):
+        given = operator_subject(operator, sizes, 3, number)
+        written = chosen.write(given, tmp_path / "op")
+        assert chosen.check(written, given).passed
+        texts.add(written.code.read_text())
+    assert len(texts) == 2
+
+
+def test_the_compiler_is_that_of_cxx(tmp_path, monkeypatch):
+    find_compiler.cache_clear()
+    called = tmp_path / "called"
+    wrapper = tmp_path / "my-c++"
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >> {called}\nexec {COMPILER} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", str(wrapper))
+    chosen = formats.get("cpp")
+    written = chosen.write(subject("conv2d"), tmp_path / "op")
+    run = chosen.check(written, subject("conv2d"))
+    assert run.passed, run.output
+    assert "both.cpp" in called.read_text()
+    find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    run = chosen.check(written, subject("conv2d"))
+    assert (run.passed, "there is no C++ compiler 'no-such-compiler'" in run.output) == (
+        False,
+        True,
+    )
+    with pytest.raises(UserError, match="there is no C\\+\\+ compiler 'no-such-compiler'"):
+        formats.get("aoti")
+    find_compiler.cache_clear()

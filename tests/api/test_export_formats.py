@@ -66,7 +66,7 @@ def test_an_operator_runs_without_syno_at_several_batch_sizes(name, tmp_path):
     assert "at batch sizes 1, 3, 8" in run.output
     # The check is not empty: other weights are noticed.
     with torch.no_grad():
-        subject.module.w0.add_(0.1)
+        subject.reference.w0.add_(0.1)
     run = chosen.check(written, subject)
     assert not run.passed
     assert "of the largest output" in run.output
@@ -154,3 +154,57 @@ def test_what_was_written_lists_its_files(tmp_path):
     written = export(zoo.load("linear"), tmp_path / "op", binding=binding)
     assert isinstance(written, Exported)
     assert written.files == [tmp_path / "op.py", tmp_path / "op.safetensors"]
+
+
+# C_out is so large against the rank that the product of both weights is cheaper.
+FOLDING = {"N": 1, "C_in": 32, "C_out": 192, "H": 6, "g": 8, "s": 2, "k": 3}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_folded_weights_are_written_as_their_product(name, tmp_path):
+    usable(name)
+    chosen = formats.get(name, fold_weights=True)
+    operator = zoo.load("operator-1")
+    given = operator_subject(operator, FOLDING, 0, fold_weights=True)
+    written = chosen.write(given, tmp_path / "op")
+    run = chosen.check(written, given)
+    assert run.passed, run.output
+    program = traced(given)
+    elements = [tensor.numel() for tensor in program.state_dict.values()]
+    assert elements == [192 * 32 * 9]
+    assert len([node for node in program.graph.nodes if node.op == "call_function"]) == 1
+
+
+def test_wrong_folded_weights_are_noticed(tmp_path):
+    chosen = formats.get("torch-export", fold_weights=True)
+    given = operator_subject(zoo.load("operator-1"), FOLDING, 0, fold_weights=True)
+    with torch.no_grad():
+        given.module.w1.mul_(1.01)
+    run = chosen.check(chosen.write(given, tmp_path / "op"), given)
+    assert not run.passed
+    assert "of the largest output" in run.output
+
+
+def test_a_network_folds_the_weights_of_its_operators(tmp_path):
+    net = small_network()
+    given = network_subject(net, torch.zeros(1, 3, 8, 8), fold_weights=True)
+    chosen = formats.get("torch-export", networks=True, fold_weights=True)
+    run = chosen.check(chosen.write(given, tmp_path / "net"), given)
+    assert run.passed, run.output
+    with torch.no_grad():
+        x = torch.randn(3, 3, 8, 8)
+        assert torch.allclose(traced(given).module()(x), net(x), atol=1e-4)
+    exported = export_network(net, tmp_path / "other", torch.zeros(1, 3, 8, 8), fold_weights=True)
+    assert exported.code.stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["torch", "triton", "tvm"])
+def test_formats_that_keep_weights_apart_say_so(name, tmp_path):
+    with pytest.raises(
+        UserError,
+        match=f"the format '{name}' keeps the weights apart(?s:.*)torch-export, onnx, aoti",
+    ):
+        export(
+            zoo.load("operator-1"), tmp_path / "op", binding=FOLDING, format=name, fold_weights=True
+        )
+    assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from syno import Operator, UserError, zoo
+from syno import Operator, UserError, _core, zoo
 
 RANDOM = np.random.default_rng(0)
 
@@ -99,3 +99,30 @@ def test_an_operator_without_weights():
     expected = torch.nn.functional.pixel_shuffle(torch.from_numpy(x), 2).numpy()
     assert (shuffle.interpret(sizes, x, []) == expected).all()
     assert isinstance(Operator.from_text(shuffle.text), Operator)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int32, np.int8, np.uint64, bool])
+def test_the_extension_takes_its_own_types_alone(kind):
+    """Elsewhere it would choose integers for float32, and give numbers that nobody asked for."""
+    conv, sizes = zoo.load("conv2d"), conv_sizes()
+    x, w = np.full((2, 4, 5, 7), 1.5), np.full((6, 4, 3, 3), 0.5)
+    dy = np.ones((2, 6, 5, 7))
+    for arrays in ((x.astype(kind), w, dy), (x, w.astype(kind), dy), (x, w, dy.astype(kind))):
+        given_x, given_w, given_dy = arrays
+        if given_dy is dy:
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                _core.interpret(conv._core, sizes, given_x, [given_w])
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                _core.interpret_at(conv._core, sizes, given_x, [given_w], [0])
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _core.gradients(conv._core, sizes, given_x, [given_w], given_dy)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _core.interpret(conv._core, sizes, x, [w.astype(np.int64)])
+    assert _core.interpret(conv._core, sizes, x, [w])[0, 0, 2, 2] == 4 * 9 * 0.75
+    # The public functions take any numbers.
+    if kind not in (np.int32, np.int8, np.uint64, bool):
+        assert conv.interpret(sizes, x.astype(kind), [w.astype(kind)])[0, 0, 2, 2] == 27
+
+
+def conv_sizes():
+    return {"N": 2, "C_in": 4, "C_out": 6, "H": 5, "W": 7, "k": 3}

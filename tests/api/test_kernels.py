@@ -9,7 +9,7 @@ import pytest
 
 import syno
 from syno import native, zoo
-from syno.measure import kernels, roofline
+from syno.measure import kernels, roofline, timing
 
 
 def test_a_time_below_the_roofline_is_refused():
@@ -37,11 +37,11 @@ def test_wrong_code_is_not_timed():
     operator = zoo.load("conv2d")
     binding = kernels.sizes(operator, 32, 7, 1)
     function = native.compile_operator(operator, binding)
-    kernels.check_native("conv2d", operator, binding, function, 1)
+    timing.check_native("conv2d", operator, binding, function, 1)
     pack = function.pack
     function.pack = lambda weights: pack([np.flip(weight, -1) for weight in weights])
     with pytest.raises(syno.UserError, match="the compiled code of conv2d is wrong: y"):
-        kernels.check_native("conv2d", operator, binding, function, 1)
+        timing.check_native("conv2d", operator, binding, function, 1)
 
 
 def test_kernels_are_timed_beside_the_convolution():

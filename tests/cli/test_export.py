@@ -86,3 +86,63 @@ def test_mistakes_are_errors(arguments: tuple[str, ...], message: str, tmp_path:
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+SIZES = "C_in=8,C_out=8,H=6,k_1=3"
+
+
+def test_a_measured_plan_and_folded_weights_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
+    words = ("--binding", SIZES, "--measure-plans", "2", "--fold-weights", "--check")
+    result = run(*words, "--format", "cpp", "-o", str(tmp_path / "op"), "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["ran_without_syno"] is True
+    assert answer["fold_weights"] is True
+    (plan,) = answer["plans"]
+    assert plan["number"] in (1, 2)
+    assert plan["speedup"] >= 1
+    assert plan["binding"] == {"k_1": 3, "C_in": 8, "C_out": 8, "H": 6, "N": 1}
+    result = run(*words, "--format", "cpp", "-o", str(tmp_path / "op"))
+    assert f"plan {plan['number']}, {plan['speedup']:.2f}x as fast as the cheapest" in result.output
+
+
+def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from syno import measure
+    from syno.measure import PlanChoice
+
+    asked = []
+
+    def choose(operator: object, binding: dict[str, int], **given: object) -> PlanChoice:
+        asked.append((tuple(binding.values()), given["emitter"], given["limit"], given["threads"]))
+        return PlanChoice(2, (), "pytorch", binding, 1, False, 0.0, False)
+
+    monkeypatch.setattr(measure, "choose_plan", choose)
+    monkeypatch.setattr(PlanChoice, "speedup", 1.5)
+    result = run(
+        *NETWORK,
+        *("--image", "3:8", "--measure-plans", "3", "--threads", "2", "--check"),
+        *("-o", str(tmp_path / "net"), "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["ran_without_syno"] is True
+    assert {choice[1:] for choice in asked} == {("pytorch", 3, 2)}
+    assert [plan["number"] for plan in answer["plans"]] == [2] * len({c[0] for c in asked})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fold-weights",), "the format 'torch' keeps the weights apart"),
+        (("--format", "tvm", "--measure-plans", "2"), "plans cannot be timed here as the format"),
+        (("--threads", "2"), "--threads is about --measure-plans: add it"),
+        (("--measure-plans", "0"), "0 is not in the range 1<=x<=1000"),
+    ],
+)
+def test_what_is_said_about_plans(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    result = run("--binding", SIZES, "-o", str(tmp_path / "op"), *arguments)
+    assert result.exit_code == 2
+    assert message in result.output

@@ -55,6 +55,28 @@ def test_show_prints_the_cheapest_plans(conv: str) -> None:
     assert [plan["bytes_moved"] for plan in layer["plans"]] == [p.bytes_moved for p in plans]
 
 
+@pytest.mark.parametrize("emitter", ["cpp", "pytorch"])
+def test_show_times_the_plans(
+    emitter: str, conv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
+    words = ("show", conv, "--binding", SIZES, "--plans", "2", "--measure", "--emitter", emitter)
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "over plan 1" in result.stdout
+    assert "1.00x" in result.stdout
+    (layer,) = json.loads(run(*words, "--json").stdout)["layers"]
+    measured = layer["measured"]
+    assert measured["from_cache"]
+    assert (measured["emitter"], measured["threads"]) == (emitter, 1)
+    assert f"Plan {measured['number']} is chosen: {emitter}, 1 thread" in result.stdout
+    for plan in layer["plans"]:
+        assert plan["measured"]["macs"] == plan["macs"]
+        assert plan["measured"]["best_ms"] > 0
+    (layer,) = json.loads(run(*words, "--again", "--json").stdout)["layers"]
+    assert not layer["measured"]["from_cache"]
+
+
 def test_plans_are_of_one_layer(conv: str) -> None:
     result = run("show", conv, "--plans", "2")
     assert result.exit_code == 2
@@ -62,6 +84,12 @@ def test_plans_are_of_one_layer(conv: str) -> None:
     result = run("show", conv, "--binding", SIZES, "--fold-weights")
     assert result.exit_code == 2
     assert "--fold-weights is about plans: add --plans" in result.output
+    result = run("show", conv, "--binding", SIZES, "--measure")
+    assert (result.exit_code, "--measure is about plans: add --plans" in result.output) == (2, True)
+    result = run("show", conv, "--binding", SIZES, "--plans", "2", "--threads", "2")
+    assert (result.exit_code, "are about --measure: add it" in result.output) == (2, True)
+    result = run("show", conv, "--binding", SIZES, "--plans", "2", "--measure", "--emitter", "tvm")
+    assert (result.exit_code, "expected: cpp or pytorch" in result.output) == (2, True)
 
 
 def test_show_reads_from_a_pipe() -> None:

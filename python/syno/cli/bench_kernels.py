@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,11 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
         (
             "one thread, the compiled code alone",
             "syno bench kernels --forms none --threads 1 --batch 1",
+        ),
+        (
+            "beside the step-by-step lowering under torch.compile max-autotune",
+            "syno bench kernels --forms straightforward --operators operator-1 \\\n"
+            "      --layers 64@56,512@7 --batch 1 --form-seconds 60",
         ),
         (
             "the whole zoo and thirty drawn operators against the roofline",
@@ -64,6 +70,25 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
     show_default=True,
     help=f"How PyTorch runs each operator beside: {', '.join(_FORMS)}, or none.",
 )
+@click.option(
+    "--layers",
+    metavar="NAMES",
+    default="all",
+    show_default=True,
+    help="CHANNELS@SIZE of ResNet-18's layers, such as 64@56,512@7.",
+)
+@click.option(
+    "--form-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long PyTorch may take to build one form of one operator in one layer.",
+)
+@click.option(
+    "--measure-plans",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Also with the fastest of the N cheapest plans, found by measurement: compiled and eager.",
+)
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
 @click.option(
     "--rounds",
@@ -80,6 +105,9 @@ def command(
     drawn: int,
     batches: tuple[int, ...],
     forms: str,
+    layers: str,
+    form_seconds: float | None,
+    measure_plans: int | None,
     threads: int,
     rounds: int,
     picture: Path | None,
@@ -99,7 +127,18 @@ def command(
         if form not in _FORMS:
             raise UserError(f"unknown form '{form}'\n  expected: {', '.join(_FORMS)}, or none")
     chosen = _chosen(operators) | _drawn(drawn, seed)
-    return _measure(chosen, batches, wanted, threads, rounds, picture, as_json)
+    return _measure(
+        chosen,
+        batches,
+        wanted,
+        threads,
+        rounds,
+        picture,
+        as_json,
+        layers=_chosen_layers(layers),
+        form_seconds=form_seconds,
+        measured_plans=measure_plans or 0,
+    )
 
 
 @framework.command(
@@ -133,17 +172,22 @@ def _measure(
     rounds: int,
     picture: Path | None,
     as_json: bool,
+    *,
+    layers: Sequence[tuple[int, int]] | None = None,
+    form_seconds: float | None = None,
+    measured_plans: int = 0,
 ) -> int:
     from syno.measure import kernels
 
     runs = []
+    layers = layers or kernels.RESNET18_LAYERS
     for batch in batches:
         bindings = {
             f"{channels}@{size}": kernels.bindings_of(chosen, channels, size, batch)
-            for channels, size in kernels.RESNET18_LAYERS
+            for channels, size in layers
         }
-        layers = {f"{c}@{s}": (c, s) for c, s in kernels.RESNET18_LAYERS}
-        steps = sum(len(of_layer) + 1 for of_layer in bindings.values())
+        each = 1 + len(wanted) + (measured_plans > 0) * (1 + ("eager" in wanted))
+        steps = sum(each * len(of_layer) + 1 for of_layer in bindings.values())
         done = -1
         with output.progress(f"batch {batch}", steps, remaining=False) as move:
 
@@ -159,7 +203,9 @@ def _measure(
                     threads=threads,
                     rounds=rounds,
                     torch_forms=wanted,
-                    convolutions=layers,
+                    form_seconds=form_seconds,
+                    measured_plans=measured_plans,
+                    convolutions={f"{c}@{s}": (c, s) for c, s in layers},
                     progress=progress,
                 )
             )
@@ -173,6 +219,18 @@ def _measure(
         for batch, run in zip(batches, runs, strict=True):
             _print(run, batch)
     return framework.OK
+
+
+def _chosen_layers(names: str) -> list[tuple[int, int]]:
+    from syno._errors import UserError
+    from syno.measure.kernels import RESNET18_LAYERS
+
+    known = {f"{channels}@{size}": (channels, size) for channels, size in RESNET18_LAYERS}
+    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"unknown layer '{name}'\n  expected: {', '.join(known)}, or all")
+    return [known[name] for name in dict.fromkeys(wanted)]
 
 
 def _chosen(names: str) -> dict[str, Operator]:
@@ -217,9 +275,17 @@ def _summary(run: KernelRun, batch: int) -> dict[str, Any]:
             "over_conv2d": run.speedup(name, batch),
             "over_best_conv2d": run.speedup(name, batch, (BASELINE, FROZEN, "conv2d cpp")),
             "roofline": run.roofline_share(name, batch),
+            "measured_plan": run.plan_speedup(name),
+            "over_straightforward": _over_straightforward(run, name, batch),
         }
         for name in names
     }
+
+
+def _over_straightforward(run: KernelRun, kernel: str, batch: int) -> float | None:
+    from syno.measure.kernels import STRAIGHTFORWARD
+
+    return run.speedup(kernel, batch, (f"{kernel.split(' ')[0]} {STRAIGHTFORWARD}",))
 
 
 def _print(run: KernelRun, batch: int) -> None:
@@ -250,4 +316,18 @@ def _print(run: KernelRun, batch: int) -> None:
     ]
     headings = [("geometric mean", "left"), ("over conv2d", "right")]
     headings += [("over the best conv2d", "right"), ("of roofline", "right")]
-    screen.print(output.table(headings, summary))
+    headings += [("measured plan over the cheapest", "right")]
+    headings += [("over straightforward", "right")]
+    kept = [n for n in range(len(headings)) if n == 0 or any(row[n] for row in summary)]
+    summary = [[row[n] for n in kept] for row in summary]
+    screen.print(output.table([headings[n] for n in kept], summary))
+    for absent in run.missing:
+        screen.print(
+            f"{absent.layer} {absent.kernel}: not measured: {absent.reason}", highlight=False
+        )
+    for choice in run.chosen:
+        if choice.number != 1:
+            screen.print(
+                f"{choice.layer} {choice.kernel}: plan {choice.number}, {choice.speedup:.2f}x",
+                highlight=False,
+            )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from syno._errors import UserError
 from syno.cli import export_network, framework, operand, options, output
+
+if TYPE_CHECKING:
+    from syno import Operator
+    from syno.export.formats import Format
+    from syno.kernel import KernelPack
 
 # As a network: that of the study.
 STUDY = "study"
@@ -34,6 +39,53 @@ class _Image(click.ParamType[tuple[int, int]]):
         return int(channels), int(size)
 
 
+class _Plans:
+    """The plans that --measure-plans chooses; the cheapest ones without it."""
+
+    def __init__(self, chosen: Format, limit: int | None, threads: int, fold_weights: bool) -> None:
+        from syno.measure.plans import EMITTERS
+
+        if limit is not None and chosen.emitter not in EMITTERS:
+            raise UserError(
+                f"plans cannot be timed here as the format '{chosen.name}' runs them\n"
+                "  what to do: leave --measure-plans out, or choose another format, such as cpp"
+            )
+        self._emitter, self._limit = chosen.emitter, limit
+        self._threads, self._fold_weights = threads, fold_weights
+        self.found: list[dict[str, Any]] = []
+
+    def of(self, operator: Operator, binding: dict[str, int]) -> int:
+        """The number of the plan of an operator under a binding."""
+        if self._limit is None:
+            return 1
+        from syno.measure import choose_plan
+
+        choice = choose_plan(
+            operator,
+            binding,
+            emitter=self._emitter,
+            limit=self._limit,
+            threads=self._threads,
+            fold_weights=self._fold_weights,
+        )
+        row = {"binding": choice.binding, "number": choice.number, "speedup": choice.speedup}
+        if row not in self.found:
+            self.found.append(row)
+        return choice.number
+
+    def of_pack(self, pack: KernelPack) -> int:
+        """That of an operator in a network."""
+        return self.of(pack.operator, pack.binding)
+
+    def lines(self) -> list[str]:
+        """What was chosen, in words."""
+        return [
+            f"plan {row['number']}, {row['speedup']:.2f}x as fast as the cheapest, for "
+            + ", ".join(f"{name}={size}" for name, size in row["binding"].items())
+            for row in self.found
+        ]
+
+
 @framework.command(
     name="export",
     examples=[
@@ -45,6 +97,11 @@ class _Image(click.ParamType[tuple[int, int]]):
             "for other sizes, and see that it runs without Syno",
             "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
             "      -o op.py --check",
+        ),
+        (
+            "as C++, by the fastest of the four cheapest plans",
+            "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
+            "      --format cpp --measure-plans 4 --fold-weights -o op.cpp --check",
         ),
         (
             "a whole network with the operator in it",
@@ -90,6 +147,20 @@ class _Image(click.ParamType[tuple[int, int]]):
     required=True,
     help="The file to write; it gets the suffix of its format.",
 )
+@click.option(
+    "--fold-weights",
+    is_flag=True,
+    help="Multiply weights with each other, once, where that saves multiply-adds.",
+)
+@click.option(
+    "--measure-plans",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Write the fastest of the N cheapest plans, found by measurement.",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="That --measure-plans uses. Default: 1."
+)
 @options.seed_option
 @click.option("--check", is_flag=True, help="Run the file in a process that cannot import Syno.")
 @output.json_option
@@ -102,6 +173,9 @@ def command(
     binding: str | None,
     network: str | None,
     out: Path,
+    fold_weights: bool,
+    measure_plans: int | None,
+    threads: int | None,
     seed: int,
     check: bool,
     as_json: bool,
@@ -118,15 +192,28 @@ def command(
     from syno.export import formats
 
     chosen = formats.get(
-        format_ or ("torch" if network is None else "torch-export"), networks=network is not None
+        format_ or ("torch" if network is None else "torch-export"),
+        networks=network is not None,
+        fold_weights=fold_weights,
     )
+    if threads is not None and measure_plans is None:
+        raise UserError("--threads is about --measure-plans: add it")
+    plans = _Plans(chosen, measure_plans, threads or 1, fold_weights)
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     if network is not None:
         if binding is not None:
             raise UserError("the network's layers have their own sizes: leave --binding out")
         place = (store, study) if network == STUDY else None
-        subject = export_network.subject(operator, network, place, seed, **model)
+        subject = export_network.subject(
+            operator,
+            network,
+            place,
+            seed,
+            plan_of=plans.of_pack,
+            fold_weights=fold_weights,
+            **model,
+        )
     else:
         from syno.export.write import operator_subject
 
@@ -137,15 +224,18 @@ def command(
             sizes = operand.own_sizes(operator, line)[0]
         else:
             sizes = operand.checked_sizes(operator, binding, line)
-        subject = operator_subject(operator, sizes, seed)
+        subject = operator_subject(operator, sizes, seed, plans.of(operator, sizes), fold_weights)
     written = chosen.write(subject, out)
     run = chosen.check(written, subject) if check else None
     files = [str(file) for file in written.files]
     if as_json:
         result = {"key": operator.key, "format": chosen.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
-        output.print_json(result | checked)
+        measured = {"plans": plans.found} if measure_plans is not None else {}
+        output.print_json(result | {"fold_weights": fold_weights} | measured | checked)
     else:
+        for line in plans.lines():
+            click.echo(line)
         click.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
             click.echo(f"without Syno: {run.output}")

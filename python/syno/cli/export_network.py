@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from syno._errors import UserError
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from syno import Operator
     from syno.export.formats import Subject
+    from syno.kernel import KernelPack
 
 
 def subject(
@@ -25,11 +26,13 @@ def subject(
     model_options: Sequence[str],
     image: tuple[int, int],
     classes: int,
+    plan_of: Callable[[KernelPack], int],
+    fold_weights: bool,
 ) -> Subject:
     """What to export: the model of that name with fresh weights, or the network of a study.
 
-    place: (store, study) for the network of a study, trained with the operator as there. UserError
-    when the operator fits no slot.
+    place: (store, study) for the network of a study, trained with the operator as there. plan_of,
+    fold_weights: as in `network_subject`. UserError when the operator fits no slot.
     """
     from syno.export.write import network_subject
 
@@ -37,7 +40,7 @@ def subject(
         net, x = _fresh(operator, name, seed, model_options, image, classes)
     else:
         net, x = _trained(operator, *place)
-    return network_subject(net, x, seed)
+    return network_subject(net, x, seed, plan_of=plan_of, fold_weights=fold_weights)
 
 
 def _fresh(

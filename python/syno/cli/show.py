@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
             "the three cheapest ways to compute it",
             "syno show op.txt --preset paper/resnet18 --plans 3 --binding C_in=64,C_out=64,H=28",
         ),
+        (
+            "and how long they take as compiled C++",
+            "syno show op.txt --preset paper/resnet18 --plans 4 --measure \\\n"
+            "      --binding C_in=64,C_out=64,H=28",
+        ),
         ("from a pipe", "syno sample --preset paper/resnet18 --text | syno show -"),
     ],
 )
@@ -33,6 +39,10 @@ if TYPE_CHECKING:
 @click.option("--binding", "bindings", multiple=True, metavar="SIZES", help="As C_in=64,H=28.")
 @click.option("--plans", type=click.IntRange(1, 1000), help="Print the cheapest plans, so many.")
 @click.option("--fold-weights", is_flag=True, help="Plans may multiply weights beforehand.")
+@click.option("--measure", is_flag=True, help="Time the plans, and say which is the fastest.")
+@click.option("--emitter", metavar="NAME", help="Whose code --measure times: cpp, pytorch.")
+@click.option("--threads", type=click.IntRange(min=1), help="That --measure uses. Default: 1.")
+@click.option("--again", is_flag=True, help="Time plans that were timed before, too.")
 @click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
 @output.json_option
 def command(
@@ -43,6 +53,10 @@ def command(
     bindings: tuple[str, ...],
     plans: int | None,
     fold_weights: bool,
+    measure: bool,
+    emitter: str | None,
+    threads: int | None,
+    again: bool,
     dot: bool,
     as_json: bool,
 ) -> None:
@@ -57,8 +71,16 @@ def command(
     layers = _layers(operator, [operand.checked_sizes(operator, b, line) for b in bindings])
     if fold_weights and plans is None:
         raise UserError("--fold-weights is about plans: add --plans")
+    if measure and plans is None:
+        raise UserError("--measure is about plans: add --plans")
+    if not measure and (emitter is not None or threads is not None or again):
+        raise UserError("--emitter, --threads and --again are about --measure: add it")
     if plans is not None:
         _add_plans(operator, layers, plans, fold_weights)
+    if measure:
+        _add_times(
+            operator, layers, plans or 1, fold_weights, emitter or "cpp", threads or 1, again
+        )
     if dot:
         click.echo(operator.dot())
     elif as_json:
@@ -124,6 +146,43 @@ def _add_plans(
         ]
 
 
+def _add_times(
+    operator: Operator,
+    layers: list[dict[str, Any]],
+    limit: int,
+    fold_weights: bool,
+    emitter: str,
+    threads: int,
+    again: bool,
+) -> None:
+    """What the plans of each layer take, and which of them is the fastest."""
+    from syno.measure import choose_plan
+
+    for layer in layers:
+        if "plans" not in layer:
+            continue
+        with output.progress("plans", None, remaining=False) as move:
+
+            def progress(remark: str, move: output.Move = move) -> None:
+                move(0, remark)
+
+            choice = choose_plan(
+                operator,
+                layer["binding"],
+                emitter=emitter,
+                limit=limit,
+                threads=threads,
+                fold_weights=fold_weights,
+                again=again,
+                progress=progress,
+            )
+        described = dataclasses.asdict(choice)
+        times = {row.pop("number"): row for row in described.pop("times")}
+        layer["measured"] = described | {"speedup": choice.speedup, "noisy": choice.noisy}
+        for number, plan in enumerate(layer["plans"], 1):
+            plan["measured"] = times.get(number)
+
+
 def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     from syno.report import format as fmt
     from syno.report.tree import tree
@@ -156,6 +215,40 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
             screen.print(
                 output.indented(plan["stages"], 2), soft_wrap=True, markup=False, highlight=False
             )
+        if "measured" in layer:
+            _print_times(layer)
+
+
+def _print_times(layer: dict[str, Any]) -> None:
+    from syno.report import format as fmt
+
+    screen = output.console()
+    measured = layer["measured"]
+    rows = []
+    for number, plan in enumerate(layer["plans"], 1):
+        costs = [str(number), fmt.count(plan["macs"]), fmt.count(plan["bytes_moved"])]
+        times = plan["measured"]
+        if times is None:
+            rows.append([*costs, "", "", "", "holds too much memory to be timed"])
+            continue
+        remark = "chosen" if number == measured["number"] else ""
+        if times["same_as"] is not None:
+            remark = f"the code of plan {times['same_as']}"
+        shown = [f"{times['median_ms']:.3f}", f"{times['best_ms']:.3f}", f"{times['speedup']:.2f}x"]
+        rows.append([*costs, *shown, remark])
+    kinds = [("plan", "right"), ("MACs", "right"), ("bytes moved", "right")]
+    kinds += [("median ms", "right"), ("best ms", "right"), ("over plan 1", "right"), ("", "left")]
+    screen.print()
+    screen.print(output.table(kinds, rows))
+    count = measured["threads"]
+    screen.print(
+        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
+        f"thread{'' if count == 1 else 's'}"
+        + (", measured earlier" if measured["from_cache"] else "")
+        + (" (noisy: something else used the machine)" if measured["noisy"] else ""),
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _row(layer: dict[str, Any]) -> list[str]:

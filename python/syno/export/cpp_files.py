@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from syno import _core
-from syno._errors import InternalError
+from syno._errors import InternalError, UserError
 from syno.export import files
 from syno.export.formats import Exported, Subject
 from syno.export.isolated import IsolatedRun, run_program
 from syno.export.programs import TOLERANCE, examples
+from syno.native import find_compiler
 
 if TYPE_CHECKING:
     from syno.kernel import KernelPack
 
 # Runs in a process without Syno: compiles the file behind its own header and calls it by ctypes.
-# argv: the .cpp, the weights, an .npz with the name of the functions, sizes and examples.
+# argv: the .cpp, the weights, an .npz with the name of the functions, the compiler, sizes and
+# examples.
 _CHECK = """
-import ctypes, shutil, subprocess, sys, tempfile
+import ctypes, subprocess, sys, tempfile
 from pathlib import Path
 import numpy as np
 
@@ -41,9 +42,9 @@ def at(array):
 with tempfile.TemporaryDirectory() as folder:
     both, library = Path(folder, "both.cpp"), Path(folder, "operator.so")
     both.write_text(f'#include "{code.with_suffix(".h")}"\\n#include "{code}"\\n')
-    compiler = next(c for c in map(shutil.which, ("g++", "clang++", "c++")) if c)
     flags = ["-std=c++17", "-O2", "-march=native", "-fPIC", "-shared"]
-    subprocess.run([compiler, *flags, str(both), "-o", str(library)], check=True)
+    command = [str(said["compiler"]), *flags, str(both), "-o", str(library)]
+    subprocess.run(command, check=True)
     functions = ctypes.CDLL(str(library))
     name = str(said["name"])
     for size in ("packed_size", "workspace_size"):
@@ -78,6 +79,8 @@ class CppFiles:
     name = "cpp"
     suffix = ".cpp"
     networks = False
+    folds = True
+    emitter = "cpp"
 
     def available(self) -> str | None:
         """Always: a compiler is needed to use the files, not to write them."""
@@ -99,8 +102,10 @@ class CppFiles:
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
         """Compiles the file and compares it with the module at several batch sizes."""
-        if not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            return IsolatedRun(False, "there is no C++ compiler: install g++ or clang++")
+        try:
+            compiler = find_compiler()
+        except UserError as error:
+            return IsolatedRun(False, str(error))
         pack, weights = _pack(subject), exported.weights
         assert weights is not None
         found = examples(subject)
@@ -108,6 +113,7 @@ class CppFiles:
         name = _function_name(exported.code)
         said: dict[str, Any] = {
             "name": name,
+            "compiler": compiler.path,
             "sizes": np.array([int(np.prod(shape)) for shape in shapes], np.int64),
             "batched": _emitted(pack, name)[1],
             "examples": len(found),
@@ -132,7 +138,7 @@ def _pack(subject: Subject) -> KernelPack:
 
 def _emitted(pack: KernelPack, name: str) -> tuple[str, bool]:
     """The source, and whether it takes any size of the first dimension."""
-    plan = pack.operator.plans(pack.binding, 1)[0]
+    plan = pack.operator.numbered_plan(pack.binding, pack.plan, fold_weights=pack.fold_weights)
     source, manifest = _core.emit_cpp(plan, name=name, formula=pack.operator.formula())
     return source, any(dim["free"] for dim in json.loads(manifest)["input"])
 

@@ -34,7 +34,9 @@ class Subject:
 
     module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
     size of the first dimension; pack: the operator in it, None for a whole network; seed: of the
-    weights and of what is drawn besides.
+    weights and of what is drawn besides. reference: computes the same with the same weights by the
+    cheapest plans, what is written is compared with it. fold_weights: whether what depends on
+    weights alone is computed once, when the file is written or its weights are loaded.
     """
 
     module: nn.Module
@@ -42,6 +44,8 @@ class Subject:
     batch: bool
     pack: KernelPack | None
     seed: int
+    reference: nn.Module
+    fold_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,16 @@ class Exported:
 class Format(Protocol):
     """One way to write a module so that it runs without Syno.
 
-    suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator.
+    suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator;
+    folds: whether it can hold weights that are multiplied with each other; emitter: whose code it
+    is made of.
     """
 
     name: str
     suffix: str
     networks: bool
+    folds: bool
+    emitter: str
 
     def available(self) -> str | None:
         """None, or why it cannot be written here and what to do, in words for the user."""
@@ -86,13 +94,22 @@ def names(*, networks: bool = False) -> tuple[str, ...]:
     return tuple(name for name in _MODULES if not networks or _get(name).networks)
 
 
-def get(name: str, *, networks: bool = False) -> Format:
-    """The format of that name. UserError when it is unknown, not for this, or cannot run here."""
+def get(name: str, *, networks: bool = False, fold_weights: bool = False) -> Format:
+    """The format of that name. UserError when it is unknown, not for this, or cannot run here.
+
+    networks, fold_weights: what it has to be able to hold.
+    """
     known = names(networks=networks)
     if name not in known:
         of = " of networks" if networks and name in _MODULES else ""
         raise UserError(f"unknown format{of} '{name}'\n  expected: one of {', '.join(known)}")
     found = _get(name)
+    if fold_weights and not found.folds:
+        able = [other for other in known if _get(other).folds]
+        raise UserError(
+            f"the format '{name}' keeps the weights apart, as they are trained\n"
+            f"  expected: one that folds them, {', '.join(able)}      got: {name}"
+        )
     reason = found.available()
     if reason is not None:
         raise UserError(f"the format '{name}' cannot be written here: {reason}")

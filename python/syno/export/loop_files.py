@@ -25,8 +25,10 @@ class _LoopFiles:
     """What the two formats share."""
 
     name: str
+    emitter: str
     suffix = ".py"
     networks = False
+    folds = False
     weights_suffix: str
 
     def available(self) -> str | None:
@@ -71,12 +73,12 @@ class _LoopFiles:
 class TritonFiles(_LoopFiles):
     """Kernels and `syno_operator`, for torch, triton and safetensors."""
 
-    name = "triton"
+    name = emitter = "triton"
     weights_suffix = ".safetensors"
 
     def source(self, pack: KernelPack) -> str:
         """Without the formula, which stands at the head."""
-        return _core.emit_triton(pack.operator.plans(pack.binding, 1)[0])[0]
+        return _core.emit_triton(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
 
     def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
         """As safetensors."""
@@ -86,12 +88,12 @@ class TritonFiles(_LoopFiles):
 class TvmFiles(_LoopFiles):
     """`prim_func` and `build`, for tvm alone."""
 
-    name = "tvm"
+    name = emitter = "tvm"
     weights_suffix = ".npz"
 
     def source(self, pack: KernelPack) -> str:
         """Without the formula, which stands at the head."""
-        return _core.emit_tvm(pack.operator.plans(pack.binding, 1)[0])[0]
+        return _core.emit_tvm(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
 
     def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
         """As numpy arrays, which need no torch."""

@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import io
 import logging
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -20,9 +19,11 @@ from syno._errors import UserError
 from syno.export import files
 from syno.export.formats import Exported, Subject
 from syno.export.isolated import IsolatedRun, run_program
+from syno.native import find_compiler
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
     from torch.export import ExportedProgram
 
 # Batch sizes that a written program is run with.
@@ -57,6 +58,8 @@ class _Program:
     name: str
     suffix: str
     networks = True
+    folds = True
+    emitter = "pytorch"
     # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
     loader: str
 
@@ -153,10 +156,12 @@ def load(path):
 """
 
     def available(self) -> str | None:
-        """Not without a C++ compiler."""
-        if any(shutil.which(name) for name in ("g++", "clang++", "c++")):
-            return None
-        return "there is no C++ compiler\n  what to do: install g++ or clang++"
+        """Not without a C++ compiler; Inductor, too, takes that of CXX."""
+        try:
+            find_compiler()
+        except UserError as error:
+            return str(error)
+        return None
 
     def save(self, program: ExportedProgram, path: Path) -> None:
         """Compiles the graph and packs it."""
@@ -169,21 +174,56 @@ FORMATS: dict[str, _Program] = {f.name: f for f in (TorchExport(), Onnx(), Aoti(
 
 
 def traced(subject: Subject) -> ExportedProgram:
-    """The module as a graph. UserError where torch cannot trace it."""
+    """The module as a graph; with what depends on weights alone computed, where that is asked for.
+
+    UserError where torch cannot trace it.
+    """
     import torch
 
     shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
     with _quiet():
         try:
-            return torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
+            program = torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
+            if not subject.fold_weights:
+                return program
+            folded = _folded(program)
+            return torch.export.export(folded, (subject.x,), dynamic_shapes=shapes)
         except Exception as error:
             raise UserError(
                 f"torch.export cannot trace the {type(subject.module).__name__}: {error}"
             ) from error
 
 
+def _folded(program: ExportedProgram) -> nn.Module:
+    """The program with every value that depends on weights alone as a weight of its own."""
+    import torch
+    from torch.fx.experimental.const_fold import split_const_subgraphs
+
+    graph = split_const_subgraphs(program.module(check_guards=False))
+    graph.run_folding()
+    # What the values were computed from; else it would be written, too.
+    used = {str(node.target) for node in graph.graph.nodes if node.op == "get_attr"}
+    graph.delete_all_unused_submodules()
+    for name in [name for name, _ in graph.named_parameters() if name not in used]:
+        holder, _, last = name.rpartition(".")
+        delattr(graph.get_submodule(holder), last)
+
+    class Folded(torch.nn.Module):
+        """Takes the result out of the tuple that a graph returns which was split."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = graph
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result = self.body(x)
+            return result[0] if isinstance(result, tuple) else result
+
+    return Folded()
+
+
 def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Inputs of several batch sizes, and what the module computes of them."""
+    """Inputs of several batch sizes, and what the reference computes of them."""
     import torch
 
     random = torch.Generator().manual_seed(subject.seed)
@@ -192,7 +232,7 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     for batch in BATCHES if subject.batch else shape[:1]:
         x = torch.randn([batch, *shape[1:]], generator=random)
         with torch.no_grad():
-            found.append((x, subject.module(x).contiguous()))
+            found.append((x, subject.reference(x).contiguous()))
     return found
 
 

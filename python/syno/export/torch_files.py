@@ -29,6 +29,8 @@ class TorchFiles:
     name = "torch"
     suffix = ".py"
     networks = False
+    folds = False
+    emitter = "pytorch"
 
     def available(self) -> str | None:
         """Always: Syno depends on torch and safetensors."""
@@ -42,7 +44,8 @@ class TorchFiles:
         code = files.with_suffix(path, self.suffix)
         weights = code.with_suffix(".safetensors")
         held = tensors(pack, subject.seed)
-        text = filled("standalone.py.txt", pack, pack.operator.source(pack.binding))
+        source = pack.operator.source(pack.binding, plan=pack.plan)
+        text = filled("standalone.py.txt", pack, source)
         files.write(weights, lambda temporary: save_tensors(held, temporary))
         files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ def export(
     binding: Binding | str | None = None,
     format: str = "torch",
     seed: int = 0,
+    plan: int | None = None,
+    fold_weights: bool = False,
 ) -> Exported:
     """Writes an operator so that it runs without Syno.
 
@@ -39,12 +42,17 @@ def export(
         and `python FILE.py` checks the module against an example whose outputs the reference
         interpreter computed.
     format: one of `syno.export.formats.names()`.
+    plan: its number in `Operator.plans`, from 1, the cheapest; else the kernel pack's, or 1.
+    fold_weights: weights are multiplied with each other, once, where that saves multiply-adds:
+        `cpp` does it in `pack`; `torch-export`, `onnx` and `aoti` hold the products. The other
+        formats keep the weights apart.
 
-    UserError for an unknown format, one that cannot be written here, an unusable path or a missing
-    binding.
+    UserError for an unknown format, one that cannot be written here or does not fold weights, an
+    unusable path, a missing binding, or a plan that is not there.
     """
-    chosen = formats.get(format)
-    return chosen.write(operator_subject(operator, binding, seed), Path(path))
+    chosen = formats.get(format, fold_weights=fold_weights)
+    subject = operator_subject(operator, binding, seed, plan, fold_weights)
+    return chosen.write(subject, Path(path))
 
 
 def export_network(
@@ -53,13 +61,16 @@ def export_network(
     example_input: torch.Tensor,
     *,
     format: str = "torch-export",
+    fold_weights: bool = False,
 ) -> Exported:
     """Writes a whole network, operators and trained weights inside, so that it runs without Syno.
 
     It is traced in evaluation mode, on the CPU; the first dimension of `example_input` is the batch
-    and may have any size afterwards. UserError as in `export`.
+    and may have any size afterwards. fold_weights: as in `export`, of all operators in it.
+    UserError as in `export`.
     """
-    return formats.get(format, networks=True).write(network_subject(net, example_input), Path(path))
+    chosen = formats.get(format, networks=True, fold_weights=fold_weights)
+    return chosen.write(network_subject(net, example_input, fold_weights=fold_weights), Path(path))
 
 
 def export_slots(
@@ -89,22 +100,47 @@ def export_slots(
 
 
 def operator_subject(
-    operator: Operator | KernelPack, binding: Binding | str | None, seed: int
+    operator: Operator | KernelPack,
+    binding: Binding | str | None,
+    seed: int,
+    plan: int | None = None,
+    fold_weights: bool = False,
 ) -> Subject:
-    """An operator as something to write. UserError for a missing binding."""
+    """An operator as something to write. UserError as in `export`."""
     import torch
 
-    pack = _pack(operator, binding, seed)
+    plain = _pack(operator, binding, seed)
+    pack = _under(plain, plan or plain.plan, fold_weights or plain.fold_weights)
     shape = pack.operator.shapes(pack.binding).input
     batch = pack.operator.batch is not None
     x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
-    return Subject(copy.deepcopy(pack.kernel).cpu().float().eval(), x, batch, pack, seed)
+    return Subject(
+        module=_written(pack.kernel),
+        x=x,
+        batch=batch,
+        pack=pack,
+        seed=seed,
+        reference=_written(_under(plain, 1, False).kernel),
+        fold_weights=pack.fold_weights,
+    )
 
 
-def network_subject(net: nn.Module, example_input: torch.Tensor, seed: int = 0) -> Subject:
-    """A network as something to write; it stays as it is."""
+def network_subject(
+    net: nn.Module,
+    example_input: torch.Tensor,
+    seed: int = 0,
+    *,
+    plan_of: Callable[[KernelPack], int] = lambda pack: pack.plan,
+    fold_weights: bool = False,
+) -> Subject:
+    """A network as something to write; it stays as it is.
+
+    plan_of: the number of the plan of each operator in it.
+    """
     import torch
     from torch import nn
+
+    from syno.kernel import KernelPack
 
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
@@ -114,7 +150,27 @@ def network_subject(net: nn.Module, example_input: torch.Tensor, seed: int = 0) 
     x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
     with torch.no_grad():
         module(x)  # slots learn the sizes of their maps
-    return Subject(module, x, True, None, seed)
+    reference = copy.deepcopy(module)
+    for name, pack in [*module.named_modules()]:
+        if isinstance(pack, KernelPack):
+            holder, _, last = name.rpartition(".")
+            made = _under(pack, plan_of(pack), fold_weights or pack.fold_weights)
+            setattr(module.get_submodule(holder), last, made)
+    return Subject(module, x, True, None, seed, reference, fold_weights)
+
+
+def _written(kernel: nn.Module) -> nn.Module:
+    return copy.deepcopy(kernel).cpu().float().eval()
+
+
+def _under(pack: KernelPack, plan: int, fold_weights: bool) -> KernelPack:
+    """The kernel pack with another plan and the same weights."""
+    if (plan, fold_weights) == (pack.plan, pack.fold_weights):
+        return pack
+    made = pack.operator.kernel_pack(pack.binding, plan=plan, fold_weights=fold_weights)
+    for own, other in zip(made.kernel.parameters(), pack.kernel.parameters(), strict=True):
+        own.data = other.detach().clone()
+    return made.train(pack.training)
 
 
 def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: int) -> KernelPack:

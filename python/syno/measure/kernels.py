@@ -7,32 +7,36 @@ machine meets all; ratios of a layer are medians over the rounds.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import signal
 import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 
-from syno import emitters
 from syno._errors import UserError
 from syno.measure.latency import NOISE, quiet_torch
-from syno.measure.roofline import SLACK, Roofline, checked_time, measure_roofline
-from syno.native import NativeFunction, compile_operator
-from syno.operator import Operator
-from syno.verify.check import Comparison, MismatchError
+from syno.measure.plans import PYTORCH, choose_plan
+from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
+from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
+from syno.native import compile_operator
+from syno.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
 RESNET18_LAYERS = ((64, 56), (128, 28), (256, 14), (512, 7))
 # What timed code is a multiple of.
 BASELINE = "torch conv2d"
 FROZEN = "torch conv2d frozen"
-CPP = "cpp"
+# A form: the cheapest plan that lowers step by step, torch.compile max-autotune.
+STRAIGHTFORWARD = "straightforward"
+# Behind the name of a kernel whose plan was chosen by measurement.
+MEASURED = "measured"
 _CONTROL = "control"
-_CONTROL_SIZE = 256
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,37 @@ class KernelTime:
     outputs: int
 
 
+@dataclass(frozen=True)
+class ChosenPlan:
+    """The plan of a kernel that an earlier measurement chose, and what it is worth in this run.
+
+    number: in `Operator.plans`, from 1, the cheapest. speedup: how many times as fast as the
+    cheapest plan, the median over the rounds; 1 where it is that.
+    """
+
+    kernel: str
+    layer: str
+    batch: int
+    number: int
+    speedup: float
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A kernel without a time, and why."""
+
+    kernel: str
+    layer: str
+    batch: int
+    reason: str
+
+
 @dataclass
 class KernelRun:
     """All times of one run, and what they were taken on.
 
     control_spread: interquartile range of a fixed computation over its median, by layer and batch.
+    chosen: the plans chosen by measurement, where that was asked for. missing: what has no time.
     """
 
     threads: int
@@ -72,6 +102,8 @@ class KernelRun:
     roofline: Roofline
     times: list[KernelTime] = field(default_factory=list)
     control_spread: dict[str, float] = field(default_factory=dict)
+    chosen: list[ChosenPlan] = field(default_factory=list)
+    missing: list[NotMeasured] = field(default_factory=list)
 
     @property
     def noisy(self) -> bool:
@@ -89,6 +121,14 @@ class KernelRun:
                 ratios.append(min(t.best_ms for t in beside) / found[kernel].best_ms)
         return _geometric_mean(ratios)
 
+    def plan_speedup(self, kernel: str | None = None) -> float | None:
+        """Geometric mean of how many times as fast the chosen plan is as the cheapest one.
+
+        Over the layers of one kernel, such as "conv2d cpp", or of all whose plans were measured.
+        """
+        found = [c.speedup for c in self.chosen if kernel is None or c.kernel == kernel]
+        return _geometric_mean(found)
+
     def roofline_share(self, kernel: str, batch: int) -> float | None:
         """Geometric mean over the layers of the share of what the machine can do."""
         found = [t.roofline for t in self.times if (t.kernel, t.batch) == (kernel, batch)]
@@ -103,6 +143,7 @@ class _Candidate:
     bytes: int
     own: bool
     outputs: int
+    plan: int = 1
 
 
 def sizes(operator: Operator, channels: int, size: int, batch: int) -> dict[str, int]:
@@ -146,6 +187,8 @@ def bench_kernels(
     threads: int = 2,
     rounds: int = 60,
     torch_forms: Sequence[str] = (),
+    form_seconds: float | None = None,
+    measured_plans: int = 0,
     convolutions: Mapping[str, tuple[int, int]] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> KernelRun:
@@ -153,8 +196,12 @@ def bench_kernels(
 
     bindings: of each layer by name, the binding of each operator in it (see `sizes`); operators
         without one are left out there.
-    torch_forms: "eager", "frozen" (torch.compile with frozen weights) and "straightforward" (the
-        graph's views as they stand and one product, torch.compile max-autotune), of each operator.
+    torch_forms: "eager", "frozen" (torch.compile with frozen weights) and "straightforward"
+        (`straightforward_plan` under torch.compile max-autotune), of each operator.
+    form_seconds: building one of these for one operator in one layer takes at most so long; else
+        it stands in `missing`. None for as long as it takes.
+    measured_plans: of so many plans of each operator the fastest is chosen (`choose_plan`), as
+        compiled code and for the form "eager", and timed beside the cheapest; 0 for none.
     convolutions: by layer, channels and size of the 3x3 convolution that ratios are to: PyTorch's
         own, and frozen where "frozen" is among the forms. None for none.
     UserError for a kernel that differs from the interpreter, or is faster than the machine.
@@ -165,11 +212,27 @@ def bench_kernels(
             candidates = _control()
             batch = 1
             for name, binding in of_layer.items():
-                progress(f"{layer}: {name}")
                 batch = binding.get("N", 1)
-                candidates += _own(name, operators[name], dict(binding), threads)
+                operator, values = operators[name], dict(binding)
+                progress(f"{layer}: {name}")
+                candidates += _own(name, operator, values, threads)
                 for form in torch_forms:
-                    candidates += _torch_form(name, operators[name], dict(binding), form)
+                    progress(f"{layer}: {name} {form}")
+                    try:
+                        with _within(form_seconds):
+                            candidates += _torch_form(name, operator, values, form)
+                    except NotMeasuredError as reason:
+                        missing = NotMeasured(f"{name} {form}", layer, batch, str(reason))
+                        run.missing.append(missing)
+                for form in (CPP, "eager") if measured_plans else ():
+                    if form != CPP and form not in torch_forms:
+                        continue
+                    progress(f"{layer}: {name}: plans, {form}")
+                    found = _measured(name, operator, values, threads, form, measured_plans)
+                    if not found:
+                        kernel = f"{name} {form}"
+                        run.chosen.append(ChosenPlan(kernel, layer, batch, 1, 1.0))
+                    candidates += found
             if convolutions is not None:
                 candidates += _convolutions(*convolutions[layer], batch, torch_forms)
             progress(f"{layer}: timing")
@@ -181,12 +244,13 @@ def bench_kernels(
 
 
 def _control() -> list[_Candidate]:
-    control = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE)
-    return [_Candidate(_CONTROL, lambda: control @ control, 0, 0, False, 0)]
+    return [_Candidate(_CONTROL, control(), 0, 0, False, 0)]
 
 
-def _own(name: str, operator: Operator, binding: dict[str, int], threads: int) -> list[_Candidate]:
-    function = compile_operator(operator, binding)
+def _own(
+    name: str, operator: Operator, binding: dict[str, int], threads: int, plan: int = 1
+) -> list[_Candidate]:
+    function = compile_operator(operator, binding, plan=plan)
     outputs = check_native(name, operator, binding, function, threads)
     random = np.random.default_rng(0)
     x = random.standard_normal(function.input_shape, np.float32)
@@ -195,39 +259,34 @@ def _own(name: str, operator: Operator, binding: dict[str, int], threads: int) -
     y = np.empty(function.output_shape, np.float32)
     moved = 4 * (x.size + y.size + sum(w.size for w in weights))
     call = function.prepared(x, y, threads)
-    macs = operator.macs(binding)
+    macs = operator.numbered_plan(binding, plan).macs
     return [_Candidate(f"{name} {CPP}", call, macs, moved, True, outputs)]
 
 
-def check_native(
-    name: str, operator: Operator, binding: dict[str, int], function: NativeFunction, threads: int
-) -> int:
-    """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
-
-    def packed(x: Any, weights: Any) -> Any:
-        function.pack(weights)
-        return function(x, threads)
-
-    comparison = Comparison(emitters.get(CPP), emitters.Case(operator, binding), 0)
-    try:
-        comparison.check(packed)
-    except MismatchError as mismatch:
-        raise UserError(f"the compiled code of {name} is wrong: {mismatch}") from mismatch
-    return len(comparison.positions)
+def _measured(
+    name: str, operator: Operator, binding: dict[str, int], threads: int, form: str, limit: int
+) -> list[_Candidate]:
+    """The form with the plan that is the fastest; nothing where that is the cheapest one."""
+    emitter = CPP if form == CPP else PYTORCH
+    choice = choose_plan(operator, binding, emitter=emitter, limit=limit, threads=threads)
+    if choice.number == 1:
+        return []
+    if form == CPP:
+        found = _own(name, operator, binding, threads, choice.number)
+    else:
+        found = _torch_form(name, operator, binding, form, choice.number)
+    return [dataclasses.replace(candidate, plan=choice.number) for candidate in found]
 
 
 def _torch_form(
-    name: str, operator: Operator, binding: dict[str, int], form: str
+    name: str, operator: Operator, binding: dict[str, int], form: str, number: int = 1
 ) -> list[_Candidate]:
     from syno.kernel import load_kernel
 
-    if form == "straightforward":
-        plan = operator.plans(binding, 200)[-1]
-        from syno import _core
-
-        source, macs = _core.emit_pytorch(plan, "")[0], plan.macs
-    else:
-        source, macs = operator.source(binding), operator.macs(binding)
+    if form == STRAIGHTFORWARD:
+        number = straightforward_plan(operator, binding)
+    source = operator.source(binding, plan=number)
+    macs = operator.numbered_plan(binding, number).macs
     torch.manual_seed(0)
     module = load_kernel(source, keep=False)().eval()
     x = torch.randn(operator.shapes(binding).input)
@@ -241,6 +300,48 @@ def _torch_form(
         raise UserError(f"{name}: compiled and eager PyTorch differ by {error:.1e} of the maximum")
     moved = 4 * (x.numel() + got.numel() + operator.params(binding))
     return [_Candidate(f"{name} {form}", lambda: call(x), macs, moved, False, 0)]
+
+
+def straightforward_plan(operator: Operator, binding: dict[str, int]) -> int:
+    """The number of the cheapest plan that lowers step by step.
+
+    It makes every window and rotation of the input first and contracts with the weights then, as
+    the published system's code does. NotMeasuredError where there is none: where a window's place
+    or index comes from a weight.
+    """
+    plans = operator.plans(binding, MOST_PLANS)
+    for number, plan in enumerate(plans, 1):
+        if plan.views_first:
+            return number
+    raise NotMeasuredError(f"none of {len(plans)} plans makes all windows before it multiplies")
+
+
+class NotMeasuredError(Exception):
+    """Why there is no time of a form."""
+
+
+@contextmanager
+def _within(seconds: float | None) -> Iterator[None]:
+    """NotMeasuredError after so many seconds. Threads but the main one cannot be interrupted."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    class TooLong(BaseException):
+        """Passes through compilers that catch every Exception."""
+
+    def stop(*_: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except TooLong:
+        raise NotMeasuredError(f"building it took more than {seconds:g} s") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _convolutions(
@@ -281,18 +382,11 @@ def compiled(
 
 def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidate]) -> None:
     for candidate in candidates:
-        for _ in range(3):
+        for _ in range(WARM_UP):
             candidate.call()
-    times: list[list[float]] = [[] for _ in candidates]
-    for round_ in range(run.rounds):
-        for turn in range(len(candidates)):
-            which = (round_ + turn) % len(candidates)
-            call = candidates[which].call
-            call()  # the one before has used the caches
-            began = time.perf_counter()
-            call()
-            times[which].append(time.perf_counter() - began)
+    times = interleaved([candidate.call for candidate in candidates], run.rounds)
     names = [candidate.kernel for candidate in candidates]
+    cheapest = {c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1}
     base = times[names.index(BASELINE)] if BASELINE in names else None
     for candidate, own in zip(candidates, times, strict=True):
         low, middle, high = statistics.quantiles(own, n=4, method="inclusive")
@@ -301,18 +395,20 @@ def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidat
             continue
         share = None
         if candidate.own:
-            if min(own) * SLACK < run.roofline.floor(candidate.macs, candidate.bytes):
-                # The peak may have been measured while something else used the machine.
-                again = measure_roofline.__wrapped__(run.threads)
-                run.roofline = run.roofline.faster_of(again)
+            run.roofline = reachable(run.roofline, min(own), candidate.macs, candidate.bytes)
             floor = run.roofline.floor(candidate.macs, candidate.bytes)
             share = floor / checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
+        kernel = candidate.kernel
+        if candidate.plan != 1:
+            gain = statistics.median(b / t for b, t in zip(cheapest[kernel], own, strict=True))
+            run.chosen.append(ChosenPlan(kernel, layer, batch, candidate.plan, gain))
+            kernel = f"{kernel} {MEASURED}"
         ratio = None
         if base is not None and own is not base:
             ratio = statistics.median(b / t for b, t in zip(base, own, strict=True))
         run.times.append(
             KernelTime(
-                kernel=candidate.kernel,
+                kernel=kernel,
                 layer=layer,
                 batch=batch,
                 best_ms=min(own) * 1e3,

@@ -1,6 +1,6 @@
 """Operators as compiled code for this machine."""
 
-from syno.native.compiler import FLAGS, QUICK_FLAGS, Compiler, find_compiler
+from syno.native.compiler import FLAGS, QUICK_FLAGS, Compiler, find_compiler, processor
 from syno.native.function import NativeFunction, compile_functions, compile_operator
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "compile_functions",
     "compile_operator",
     "find_compiler",
+    "processor",
 ]

@@ -47,7 +47,7 @@ class Compiler:
         """
         folder = cache_folder() / "native"
         command = [*flags, *((_THREADS,) if self.threads else ())]
-        key = _digest(source, self.path, self.version, shlex.join(command), _processor())
+        key = _digest(source, self.path, self.version, shlex.join(command), processor())
         path = folder / f"{key}.so"
         if not _is_whole(path):
             self._compile(source, command, path)
@@ -125,8 +125,8 @@ def _builds_threads(path: str) -> bool:
 
 
 @functools.cache
-def _processor() -> str:
-    """What -march=native depends on."""
+def processor() -> str:
+    """What -march=native depends on, and so what compiled code and its times do."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
     except OSError:

@@ -122,15 +122,18 @@ def compile_operator(
     *,
     compiler: Compiler | None = None,
     flags: Sequence[str] = FLAGS,
+    plan: int = 1,
     fold_weights: bool = False,
 ) -> NativeFunction:
     """Compiles an operator under a binding; from the cache when that was done before.
 
-    fold_weights: weights may be multiplied with each other in `pack`, where that takes fewer
-    multiply-adds. UserError where the operator does not fit the binding, or there is no compiler.
+    plan: its number in `Operator.plans`, from 1, the cheapest; `syno.measure.choose_plan` finds the
+    fastest. fold_weights: weights may be multiplied with each other in `pack`, where that takes
+    fewer multiply-adds. UserError where the operator does not fit the binding, there is no such
+    plan, or no compiler.
     """
-    plan = operator.plans(binding, 1, fold_weights=fold_weights)[0]
-    source, manifest = _core.emit_cpp(plan, formula=operator.formula())
+    chosen = operator.numbered_plan(binding, plan, fold_weights=fold_weights)
+    source, manifest = _core.emit_cpp(chosen, formula=operator.formula())
     library = (compiler or find_compiler()).library(source, flags)
     return NativeFunction(library, "syno_operator", source, json.loads(manifest))
 

@@ -189,6 +189,34 @@ TEST(Plans, OfOperator1MoveTheWindowToEitherSideOfTheFirstContraction) {
   }));
 }
 
+TEST(Plans, OneTakesEveryViewBeforeItMultiplies) {
+  for (const ZooText& zoo : {kConv2d, kOperator1, kOperator2}) {
+    const Operator op = Operator::parse(zoo.text);
+    const auto values = Binding::parse("N=1, C_in=64, C_out=64, H=14, W=14, k=3, g=32, s=2")
+                            .resolve(*op.variables());
+    int windows = 0;
+    int contracted = 0;
+    int first = 0;
+    for (const Plan& plan : plans(op, values, {.limit = 1000})) {
+      if (!plan.views_first()) continue;
+      ++first;
+      contracted = 0;
+      windows = 0;
+      for (const Stage& stage : plan.stages) {
+        EXPECT_NE(stage.kind, StageKind::kConvolution);
+        EXPECT_NE(stage.kind, StageKind::kShear) << plan.text();
+        contracted += stage.kind == StageKind::kContract;
+        if (stage.kind != StageKind::kWindow && stage.kind != StageKind::kRoll) continue;
+        ++windows;
+        EXPECT_EQ(contracted, 0) << plan.text();
+      }
+      EXPECT_GT(windows, 1) << plan.text();
+    }
+    EXPECT_GT(first, 0) << zoo.text;
+    EXPECT_FALSE(plan(op, values).views_first());
+  }
+}
+
 TEST(Plans, WithAndWithoutEarlyReduction) {
   const auto found = plans_of(
       "syno operator 1\nout [s^-1*H]\nin [H]\nreduce k -> r0\nreduce s -> r1\nunfold o0 r0 -> c0\n"

@@ -152,6 +152,34 @@ std::string Plan::tensor_text(int index) const {
   return "[" + join(parts, ", ") + "]";
 }
 
+bool Plan::views_first() const {
+  std::vector<bool> on_data(tensors.size(), false);
+  on_data[static_cast<std::size_t>(input)] = true;
+  bool computed = false;
+  for (const Stage& stage : stages) {
+    if (!on_data[static_cast<std::size_t>(stage.input)]) continue;
+    on_data[static_cast<std::size_t>(stage.output)] = true;
+    switch (stage.kind) {
+      case StageKind::kPermute:
+      case StageKind::kSplit:
+      case StageKind::kMerge:
+      case StageKind::kScale: break;
+      case StageKind::kRoll:
+      case StageKind::kSlice:
+      case StageKind::kExpand:
+      case StageKind::kWindow:
+      case StageKind::kShear:
+      case StageKind::kDiagonal:
+        if (computed) return false;
+        break;
+      case StageKind::kSum:
+      case StageKind::kContract: computed = true; break;
+      case StageKind::kConvolution: return false;
+    }
+  }
+  return true;
+}
+
 std::string Plan::text() const {
   std::string text = "x " + tensor_text(input) + "\n";
   for (const int weight : weights) text += tensor_name(weight) + " " + tensor_text(weight) + "\n";
