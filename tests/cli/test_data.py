@@ -90,6 +90,45 @@ def test_show_prints_classes_and_counts(folder: Path) -> None:
     assert "byte-pair" in text and "270" in text
 
 
+def test_prepare_writes_records_that_are_a_data_set(folder: Path, tmp_path: Path) -> None:
+    photos, out = str(folder / "photos"), str(tmp_path / "out")
+    planned = run("data", "prepare", photos, "--out", out, "--dry-run", "--json")
+    assert planned.exit_code == 0, planned.stderr
+    assert json.loads(planned.stdout)["images"] == 12
+    assert not Path(out).exists()
+    done = run(
+        "data", "prepare", photos, "--out", out, "--longer-side", "9", "--quality", "80",
+        "--jpeg-share", "0.5", "--shard-images", "5", "--workers", "2", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert (made["train_images"], made["test_images"], made["skipped"]) == (6, 6, 0)
+    assert made["bytes"] == sum(path.stat().st_size for path in Path(out).glob("*.rec"))
+    shown = run("data", "show", out, "--resolution", "8", "--json")
+    assert json.loads(shown.stdout)["train_images"] == 6
+    again = run("data", "prepare", photos, "--out", out, "--longer-side", "9")
+    assert again.exit_code == 2
+    assert "another set of options" in again.stderr
+
+
+def test_a_search_trains_on_records(folder: Path, tmp_path: Path) -> None:
+    photos, out = str(folder / "photos"), str(tmp_path / "out")
+    assert run("data", "prepare", photos, "--out", out).exit_code == 0
+    planned = run(
+        "search", "--data", out, "--resolution", "8", "--images", "4", "--batch", "2",
+        "--evaluations", "1", "--dry-run", "--json",
+    )  # fmt: skip
+    assert planned.exit_code == 0, planned.stderr
+    assert json.loads(planned.stdout)["data"]["train_images"] == 6
+
+
+def test_list_knows_records(folder: Path) -> None:
+    out = folder / "records"
+    assert run("data", "prepare", str(folder / "photos"), "--out", str(out)).exit_code == 0
+    listed = json.loads(run("data", "list", "--data-dir", str(folder), "--json").stdout)
+    assert ("records", "records") in {(e["name"], e["kind"]) for e in listed["data_sets"]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -115,6 +154,8 @@ def test_list_of_a_folder_that_is_missing() -> None:
 
 
 def test_text_is_no_image_data(folder: Path) -> None:
-    result = run("search", "--data", str(folder / "book.txt"), "--evaluations", "1")
+    store = str(folder / "runs.db")
+    book = str(folder / "book.txt")
+    result = run("search", "--data", book, "--evaluations", "1", "--store", store)
     assert result.exit_code == 2
     assert "is text, not images" in result.stderr

@@ -22,7 +22,7 @@ COMMANDS = {
     "verify": ("syno.cli.verify", "Check an operator's generated code against the interpreter."),
     "export": ("syno.cli.export", "Write an operator as code that runs without Syno."),
     "rules": ("syno.cli.rules", "What the rules of the search refuse, and why nothing is lost."),
-    "data": ("syno.cli.data", "Data sets: list, show."),
+    "data": ("syno.cli.data", "Data sets: list, show, prepare copies that load fast."),
     "experiment": ("syno.cli.experiment", "Repeat the experiments of the paper on synthesis."),
     "bench": ("syno.cli.bench", "Measure how fast operators are found."),
     "doctor": ("syno.cli.doctor", "Check this installation and say what to do."),

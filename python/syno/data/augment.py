@@ -7,14 +7,13 @@ the weights of a resize and the normalisation round. Imported on its own, since 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from syno._errors import UserError
-from syno.data.random import draws, scaled
+from syno.data.random import box_of, draws, scaled
 
 PADS = ("mean", "zero", "reflect")
 # Which column of an image's draws is for what; blocks of four cost the same as one.
@@ -253,26 +252,6 @@ class Augmenter:
         cut = cut_rows[:, None, :, None].float() * cut_columns[:, None, None, :].float()
         # The mean colour is 0 after normalisation; a product is faster than a masked store.
         return values.mul_(1 - cut)
-
-
-def box_of(
-    drawn: np.ndarray,
-    area: tuple[float, float],
-    ratio: tuple[float, float],
-    height: int | np.ndarray,
-    width: int | np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A random part of images of height x width pixels: (top, left, height, width), int64 [n] each.
-
-    drawn: uint32 [n, 4], for area, ratio and place. A part that would stick out is cut.
-    """
-    part = drawn[:, :2] / 2.0**32
-    share = (area[0] + part[:, 0] * (area[1] - area[0])) * height * width
-    low, high = math.log(ratio[0]), math.log(ratio[1])
-    slant = np.exp(low + part[:, 1] * (high - low))
-    wide = np.clip(np.round(np.sqrt(share * slant)).astype(np.int64), 1, width)
-    tall = np.clip(np.round(np.sqrt(share / slant)).astype(np.int64), 1, height)
-    return scaled(drawn[:, 2], height - tall + 1), scaled(drawn[:, 3], width - wide + 1), tall, wide
 
 
 def filters(begin: torch.Tensor, length: torch.Tensor, extent: int, size: int) -> torch.Tensor:

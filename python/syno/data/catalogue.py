@@ -12,6 +12,7 @@ from syno._errors import UserError
 from syno.data.arrays import is_array
 from syno.data.documents import is_text
 from syno.data.layout import is_image
+from syno.data.records import is_records
 from syno.data.source import ARCHIVES, bare_name
 
 # So many names of a folder are looked at, down to this depth.
@@ -56,7 +57,7 @@ def kind_of(path: Path) -> str | None:
         if path.name.endswith(ARCHIVES):
             return "archive"
         return "text" if is_text(path.name) else None
-    if (path / "index.json").is_file() and (path / "index.npy").is_file():
+    if is_records(path):
         return "records"
     names = list(islice(_names(path, _DEPTH), _NAMES))
     for kind, belongs in (

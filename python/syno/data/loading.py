@@ -20,6 +20,7 @@ from syno.data.digits import load_digits
 from syno.data.documents import is_text
 from syno.data.layout import Layout, arrange, is_image
 from syno.data.progress import bar
+from syno.data.records import RecordSource, is_records
 from syno.data.shards import ShardSource, arrange_labelled, is_beside
 from syno.data.source import ARCHIVES, FolderSource, Source, find_path, source_at
 
@@ -91,19 +92,22 @@ def load(
         )
     if name == "digits":
         return load_digits(size, channels)
-    with closing(_source(name, data_dir)) as source:
+    with closing(source_of(name, data_dir)) as source:
         request = _Request(name, source, size, channels, skip_damaged, progress)
         return _cached(request) if cache else _in_memory(request)
 
 
-def _source(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
-    """The files of the data set, from its shards where it is made of these."""
+def source_of(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
+    """The files of a data set that is not embedded, from its shards or records where it is made of
+    these."""
     path = find_path(name, data_dir, ARCHIVES, KNOWN)
     if path.is_file() and is_text(path.name):
         raise UserError(
             f"data set '{name}': '{path}' is text, not images\n"
             "  syno.data.load_text reads it; `syno data show` says what is in it"
         )
+    if is_records(path):
+        return RecordSource(path)
     source = source_at(path, name, _belongs)
     if isinstance(source, FolderSource):
         source.scan(lambda _: None)
@@ -122,7 +126,7 @@ def _cached(request: _Request) -> DataSet:
     key = request.key()
 
     def build(made: Path) -> None:
-        content = _prepare(request)
+        content = content_of(request.source, request.name, request.progress)
         try:
             _fill(made, request, content, key)
         except ColourFound:
@@ -143,7 +147,7 @@ def _cached(request: _Request) -> DataSet:
 
 
 def _in_memory(request: _Request) -> DataSet:
-    content = _prepare(request)
+    content = content_of(request.source, request.name, request.progress)
     key = request.key()
     try:
         arrays, skipped = _collect(request, content)
@@ -162,10 +166,12 @@ def _in_memory(request: _Request) -> DataSet:
     )
 
 
-def _prepare(request: _Request) -> Layout | Arrays:
-    source = request.source
-    with bar(f"reading {request.name}", None, request.progress) as advance:
+def content_of(source: Source, name: str, progress: bool) -> Layout | Arrays:
+    """What a source holds: images with classes and splits, or arrays. Raises as `load`."""
+    with bar(f"reading {name}", None, progress) as advance:
         source.scan(advance)
+    if isinstance(source, RecordSource):
+        return source.layout()
     return (
         read_arrays(source)
         or arrange_labelled(source)

@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 from syno._errors import UserError
 from syno.data.layout import is_image
@@ -221,7 +221,34 @@ def _stream(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if path.name.endswith("gz") else open(path, "rb")
 
 
-Source = FolderSource | ArchiveSource
+class Source(Protocol):
+    """Files by their paths; `files` and `folders` are filled by `scan`, `where` names the whole in
+    a message."""
+
+    where: str
+    files: list[str]
+    folders: list[str]
+
+    def scan(self, advance: Callable[[int], None]) -> None:
+        """Finds the files; advance(n) after n more."""
+
+    def fingerprint(self) -> str:
+        """32 hex, of what can be told quickly."""
+
+    def content(self) -> str:
+        """32 hex, of the content."""
+
+    def read(self, path: str) -> bytes:
+        """The file's bytes."""
+
+    def open(self, path: str) -> IO[bytes]:
+        """The file, to read from its beginning."""
+
+    def locate(self, path: str) -> str:
+        """Names the file in a message."""
+
+    def close(self) -> None:
+        """Frees what is held open."""
 
 
 def find_path(
