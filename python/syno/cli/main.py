@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": ("syno.cli.explain", "Print how a search builds an operator, and what it uses."),
     "why-not": ("syno.cli.why_not", "Print what keeps an operator out, and what would admit it."),
     "zoo": ("syno.cli.zoo", "Well-known operators by name: list, show, verify."),
+    "models": ("syno.cli.models", "Networks by name: list them, and what operators may replace."),
     "verify": ("syno.cli.verify", "Check an operator's generated code against the interpreter."),
     "export": ("syno.cli.export", "Write an operator as code that runs without Syno."),
     "rules": ("syno.cli.rules", "What the rules of the search refuse, and why nothing is lost."),
