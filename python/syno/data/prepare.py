@@ -43,6 +43,7 @@ from syno.data.source import Source
 _log = logging.getLogger("syno.data")
 _PROBE = 48  # images that an estimate looks at
 _READ = 1 << 20
+_VALUES = np.arange(256, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,7 @@ def _encoded(plan: _Plan, number: int, data: bytes) -> _Encoded:
     if longer > options.longer_side:
         width, height = (max(1, round(n * options.longer_side / longer)) for n in image.size)
         image = image.resize((width, height), Image.Resampling.BOX)
-    array = np.asarray(image)
-    channels = 1 if array.ndim == 2 else 3
+    channels = 1 if image.mode == "L" else 3
     drawn = int(draws(options.seed, 0, np.array([number]), 1)[0, 0])
     jpeg = drawn < options.jpeg_share * 2**32
     if jpeg:
@@ -218,17 +218,17 @@ def _encoded(plan: _Plan, number: int, data: bytes) -> _Encoded:
         content = buffer.getvalue()
     else:
         head = f"P{5 if channels == 1 else 6} {image.width} {image.height} 255\n"
-        content = head.encode() + array.tobytes()
-    flat = array.reshape(-1, channels).astype(np.uint64)
+        content = head.encode() + image.tobytes()
+    counts = np.array(image.histogram(), dtype=np.int64).reshape(channels, 256)
     return _Encoded(
         content,
         image.height,
         image.width,
         channels,
         jpeg,
-        len(flat),
-        [int(value) for value in flat.sum(axis=0)],
-        [int(value) for value in (flat * flat).sum(axis=0)],
+        image.width * image.height,
+        [int(value) for value in counts @ _VALUES],
+        [int(value) for value in counts @ _VALUES**2],
     )
 
 
