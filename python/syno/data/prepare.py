@@ -51,8 +51,8 @@ class Options:
 
     longer_side: pixels at most; larger images are scaled (area averages). jpeg_share: of the
     images that are stored as JPEG of `quality`, drawn by `seed`; the others are stored as raw
-    pixels, which load several times as fast. shard_images: in one file. The defaults are those of
-    the paper's experiments on ImageNet.
+    pixels, which load faster and take ten times the room. shard_images: in one file. The defaults
+    are those of the paper's experiments on ImageNet.
     """
 
     longer_side: int = 400
