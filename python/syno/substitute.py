@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from syno.layers import LayerFilter, LayerReport, LayerRow, conv2d, linear
@@ -17,14 +18,16 @@ if TYPE_CHECKING:
 
 def substitute(
     net: nn.Module,
-    where: LayerFilter | None = None,
+    where: LayerFilter | Sequence[LayerFilter] | None = None,
     example_input: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
 ) -> nn.Module:
     """A copy of `net` in which the layers that `where` describes are slots with their originals.
 
-    where: default conv2d(kernel=3, groups=1).
-    example_input: what the network is run on once to learn the sizes of its maps. Without one each
-        slot learns its sizes when the network first runs.
+    where: a filter, or several; a layer becomes a slot when one describes it. Default
+        conv2d(kernel=3, groups=1).
+    example_input: a tensor, or a tuple of the network's arguments, on which it is traced once to
+        learn the sizes of its maps and its multiply-adds; the values do not matter. Without one
+        each slot learns its sizes when the network first runs.
 
     The copy computes what `net` does until an operator fills a slot; `layer_report` says which
     layers became slots and why others did not. Raises UserError when none does.

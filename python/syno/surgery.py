@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,53 +11,64 @@ import torch
 from torch import nn
 
 from syno._errors import UserError
-from syno.layers import LayerFilter, LayerReport, LayerRow, times
+from syno.layers import LayerFilter, LayerReport, LayerRow, reasons, times
 from syno.operator import Operator
 from syno.placeholder import KernelPack, Placeholder, checked_slots, slots
 from syno.spec import Specification
+from syno.trace import trace
 
 _ROWS = "_syno_layers"
-_KINDS: dict[str, type[nn.Module]] = {"conv2d": nn.Conv2d, "linear": nn.Linear}
+_TOTALS = "_syno_totals"
+Calls = list[tuple[torch.Size, torch.Size]]
 
 
-def put_slots(net: nn.Module, where: LayerFilter, example_input: Any | None) -> nn.Module:
+def put_slots(
+    net: nn.Module, where: LayerFilter | Sequence[LayerFilter], example_input: Any | None
+) -> nn.Module:
     """`syno.substitute`."""
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
-    if not isinstance(where, LayerFilter):
+    filters = [where] if isinstance(where, LayerFilter) else where
+    if not isinstance(filters, (list, tuple)) or not filters:
         raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {where!r}")
+    for one in filters:
+        if not isinstance(one, LayerFilter):
+            raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {one!r}")
     net = copy.deepcopy(net)
-    earlier = {row.name: row for row in layer_report(net).rows if row.name in slots(net)}
-    seen = _observe(net, example_input) if example_input is not None else None
-    total = sum(_macs(layer, calls[0]) for layer, calls in (seen or {}).values())
+    before = layer_report(net)
+    earlier = {row.name: row for row in before.rows if row.name in slots(net)}
+    layers = list(_layers(net))
+    bare = [_original(module) for _, module in layers]
+    seen = None
+    if example_input is not None:
+        seen = trace(net, [layer for layer in bare if layer is not None], example_input)
+    total = before.macs if seen is None or earlier else seen.macs
+    attention = _parts_of_attention(net)
     rows: list[LayerRow] = []
     made: dict[int, Placeholder] = {}
-    for name, layer in _layers(net):
+    for name, layer in layers:
         if isinstance(layer, Placeholder):
             rows.append(earlier[name])
             continue
-        calls = seen.get(id(layer), (layer, []))[1] if seen is not None else None
+        calls = None if seen is None else seen.calls.get(id(layer), [])
         macs = _macs(layer, calls[0]) if calls else None
-        row = LayerRow(name, _describe(layer), macs, None if macs is None else macs / total)
-        if isinstance(layer, _KINDS[where.kind]):
-            row = _decide(row, layer, where, calls)
-        else:
-            row = replace(row, reason=f"not a {where.kind} layer")
+        share = macs / total if macs is not None and total else None
+        row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        row, chosen = _decide(row, layer, filters, calls, layer in attention)
         rows.append(row)
-        if row.status == "slot":
-            made[id(layer)] = _slot(layer, row.binding)
+        if chosen is not None:
+            made[id(layer)] = _slot(layer, row.binding, chosen, calls)
     if not made:
-        reasons = "\n".join(
-            f"  {row.name} ({row.layer}): {row.reason or 'is a slot already'}" for row in rows[:20]
-        )
         raise UserError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` describes      "
             f"got: none of {len(rows)} layers\n"
-            + (reasons or "  it has no convolution and no linear layer")
+            + (reasons(rows) or "  it has no convolution and no linear layer")
         )
+    params = before.params if earlier else sum(p.numel() for p in net.parameters())
     _put(net, made)
     setattr(net, _ROWS, rows)
+    setattr(net, _TOTALS, (total, params))
     return net
 
 
@@ -163,6 +173,8 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
     for slot in found.values():
         try:
             kernel = pack(slot)
+            if isinstance(kernel, KernelPack):
+                slot.check_kernel(kernel)
         except UserError as error:
             slot.restore()
             slot.kept_because = str(error).splitlines()[0]
@@ -177,6 +189,7 @@ def layer_report(net: nn.Module) -> LayerReport:
     """Every layer that operators may replace: found, replaced, or kept and why."""
     recorded: list[LayerRow] = getattr(net, _ROWS, [])
     found = slots(net)
+    macs, params = getattr(net, _TOTALS, (None, None))
     known = {row.name for row in recorded}
     rows = [
         row for name, slot in found.items() if name not in known for row in [_blank(name, slot)]
@@ -185,13 +198,17 @@ def layer_report(net: nn.Module) -> LayerReport:
         tuple(
             _current(row, found[row.name]) if row.name in found else row
             for row in [*recorded, *rows]
-        )
+        ),
+        macs,
+        params,
     )
 
 
 def _blank(name: str, slot: Placeholder) -> LayerRow:
-    layer = "placeholder" if slot.original is None else _describe(slot.original)
-    return LayerRow(name, layer, None, None, dict(slot.binding), "slot")
+    original = slot.original
+    layer = "placeholder" if original is None else _describe(original)
+    params = 0 if original is None else _params(original)
+    return LayerRow(name, layer, None, None, dict(slot.binding), "slot", params=params)
 
 
 def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
@@ -210,28 +227,74 @@ def _layers(net: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         if isinstance(module, Placeholder):
             inside.update(id(part) for part in module.modules())
             yield name, module
-        elif isinstance(module, (nn.Conv2d, nn.Linear)) and id(module) not in inside:
+        elif (_is_convolution(module) or is_linear(module)) and id(module) not in inside:
             yield name, module
+
+
+def is_linear(layer: nn.Module) -> bool:
+    """nn.Linear, or transformers' Conv1D, whose weight is [H_in, H_out]."""
+    return isinstance(layer, nn.Linear) or _is_transposed(layer)
+
+
+def _is_transposed(layer: nn.Module) -> bool:
+    kind = type(layer)
+    return kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.")
+
+
+def _is_convolution(layer: nn.Module) -> bool:
+    return isinstance(layer, nn.modules.conv._ConvNd)
+
+
+def _original(module: nn.Module) -> nn.Module | None:
+    return module.original if isinstance(module, Placeholder) else module
+
+
+def _parts_of_attention(net: nn.Module) -> set[nn.Module]:
+    """Layers whose weights nn.MultiheadAttention takes without calling them."""
+    return {
+        part
+        for module in net.modules()
+        if isinstance(module, nn.MultiheadAttention)
+        for part in module.children()
+    }
 
 
 def _decide(
     row: LayerRow,
     layer: nn.Module,
-    where: LayerFilter,
-    calls: list[tuple[torch.Size, torch.Size]] | None,
-) -> LayerRow:
-    reason = where.refusal(row.name, layer) if row.name else "it is the network itself"
-    if reason is None and calls == []:
-        reason = "the example input does not reach it"
-    if reason is None and calls and len({inside for inside, _ in calls}) > 1:
-        reason = "it works on inputs of several shapes"
-    binding = _binding(layer, calls[0][1] if calls else None)
-    small = [f"{name}={value}" for name, value in binding.items() if value < where.minimum]
-    if reason is None and small:
-        reason = f"{', '.join(small)} is below {where.minimum}"
-    if reason is not None:
-        return replace(row, binding=binding, reason=reason)
-    return replace(row, binding=binding, status="slot")
+    filters: Sequence[LayerFilter],
+    calls: Calls | None,
+    in_attention: bool,
+) -> tuple[LayerRow, LayerFilter | None]:
+    """The row with what becomes of the layer, and the filter that takes it."""
+    row = replace(row, binding=_binding(layer, calls[0][1] if calls else None))
+    kind = "conv2d" if isinstance(layer, nn.Conv2d) else "linear" if is_linear(layer) else None
+    fitting = [where for where in filters if where.kind == kind]
+    if not fitting:
+        wanted = " or ".join(dict.fromkeys(where.kind for where in filters))
+        return replace(row, reason=f"not a {wanted} layer"), None
+    reason = ""
+    for where in fitting:
+        found = where.refusal(row.name, layer) if row.name else "it is the network itself"
+        found = found or _refusal(row, where, calls, in_attention)
+        if found is None:
+            pool = _pool(layer, where)
+            return replace(row, status="slot", pool=pool), where
+        reason = reason or found
+    return replace(row, reason=reason), None
+
+
+def _refusal(
+    row: LayerRow, where: LayerFilter, calls: Calls | None, in_attention: bool
+) -> str | None:
+    if in_attention:
+        return "nn.MultiheadAttention uses its weight without calling it"
+    if calls == []:
+        return "the example input does not reach it"
+    if calls and len({inside for inside, _ in calls}) > 1:
+        return "it works on inputs of several shapes"
+    small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
+    return f"{', '.join(small)} is below {where.minimum}" if small else None
 
 
 def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
@@ -239,17 +302,40 @@ def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
     if isinstance(layer, nn.Conv2d):
         binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
         return binding | ({} if output is None else {"H": output[-2], "W": output[-1]})
-    assert isinstance(layer, nn.Linear)
-    binding = {"H_in": layer.in_features, "H_out": layer.out_features}
-    return binding | ({"seq_len": output[1]} if output is not None and len(output) == 3 else {})
+    if not is_linear(layer):
+        return {}
+    h_in, h_out = _features(layer)
+    binding = {"H_in": h_in, "H_out": h_out}
+    if output is not None and len(output) > 2:
+        binding["seq_len"] = output[1:-1].numel()
+    return binding
 
 
-def _slot(layer: nn.Module, binding: dict[str, int]) -> Placeholder:
+def _features(layer: Any) -> tuple[int, int]:
+    """(H_in, H_out) of a linear layer."""
+    if _is_transposed(layer):
+        h_in, h_out = layer.weight.shape
+        return int(h_in), int(h_out)
+    return layer.in_features, layer.out_features
+
+
+def _pool(layer: nn.Module, where: LayerFilter) -> int:
+    return int(layer.stride[0]) if isinstance(layer, nn.Conv2d) and where.pool else 1
+
+
+def _slot(
+    layer: nn.Module, binding: dict[str, int], where: LayerFilter, calls: Calls | None
+) -> Placeholder:
     if isinstance(layer, nn.Conv2d):
         names: tuple[str | None, ...] = (None, "C_in", "H", "W")
-        return Placeholder(binding, original=layer, input_names=names, pool=int(layer.stride[0]))
-    names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
-    return Placeholder(binding, original=layer, input_names=names)
+        pool, stride = _pool(layer, where), int(layer.stride[0])
+        slot = Placeholder(binding, original=layer, input_names=names, pool=pool, stride=stride)
+    else:
+        names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
+        slot = Placeholder(binding, original=layer, input_names=names)
+    if calls:
+        slot.learn(*calls[0])
+    return slot
 
 
 def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
@@ -260,66 +346,31 @@ def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
                 setattr(parent, name, made[id(child)])
 
 
-Calls = dict[int, tuple[nn.Module, list[tuple[torch.Size, torch.Size]]]]
-
-
-def _observe(net: nn.Module, example_input: Any) -> Calls:
-    """Shapes (input, output) of each call of each layer when the network runs on the example."""
-    inputs = example_input if isinstance(example_input, tuple) else (example_input,)
-    if not all(isinstance(x, torch.Tensor) for x in inputs):
-        raise UserError("'example_input' is a tensor, or a tuple of the network's arguments")
-    calls: Calls = {}
-
-    def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
-        calls.setdefault(id(layer), (layer, []))[1].append((args[0].shape, output.shape))
-
-    hooks = []
-    for _, module in _layers(net):
-        layer = module.original if isinstance(module, Placeholder) else module
-        if isinstance(layer, (nn.Conv2d, nn.Linear)):
-            hooks.append(layer.register_forward_hook(note))
-    try:
-        with _evaluating(net), torch.no_grad():
-            net(*inputs)
-    except (RuntimeError, TypeError, ValueError) as error:
-        shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
-        raise UserError(
-            f"the network {type(net).__name__} fails on the example input: {error}\n"
-            f"  in example_input of shape {shapes}"
-        ) from error
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return calls
-
-
-@contextmanager
-def _evaluating(net: nn.Module) -> Iterator[None]:
-    modes = {module: module.training for module in net.modules()}
-    net.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
-
-
-def _macs(layer: nn.Module, call: tuple[torch.Size, torch.Size]) -> int:
+def _macs(layer: Any, call: tuple[torch.Size, torch.Size]) -> int:
     """Multiply-adds of a layer for one sample."""
-    output = call[1]
-    if isinstance(layer, nn.Conv2d):
-        kernel = layer.kernel_size[0] * layer.kernel_size[1]
-        return layer.in_channels // layer.groups * kernel * output[-3:].numel()
-    assert isinstance(layer, nn.Linear)
-    return layer.in_features * output[1:].numel()
+    given, made = call
+    if is_linear(layer):
+        return _features(layer)[0] * made[1:].numel()
+    # Each element of a plain convolution's output, or of a transposed one's input, meets a filter.
+    steps = given if layer.transposed else made
+    return layer.weight[0].numel() * steps[1:].numel()
 
 
-def _describe(layer: nn.Module) -> str:
-    if isinstance(layer, nn.Conv2d):
-        text = f"conv {times(layer.kernel_size)}"
-        text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
-        return text + (f" groups {layer.groups}" if layer.groups > 1 else "")
-    return "linear" if isinstance(layer, nn.Linear) else type(layer).__name__
+def _params(layer: nn.Module) -> int:
+    """Elements of a layer's weight; its bias stays in the slot."""
+    weight = getattr(layer, "weight", None)
+    return weight.numel() if isinstance(weight, torch.Tensor) else 0
+
+
+def _describe(layer: Any) -> str:
+    if is_linear(layer):
+        return "linear, transposed" if _is_transposed(layer) else "linear"
+    if not _is_convolution(layer):
+        return type(layer).__name__
+    name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
+    text = f"{name} {times(layer.kernel_size)}"
+    text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
+    return text + (f" groups {layer.groups}" if layer.groups > 1 else "")
 
 
 def _like(kernel: nn.Module, slot: Placeholder) -> nn.Module:

@@ -121,7 +121,7 @@ def test_a_dry_run_tells_layers_and_cost_and_writes_nothing(
 ) -> None:
     result = inside(tmp_path, monkeypatch, "search", "--data", "digits", *QUICK, "--dry-run")
     assert result.exit_code == 0, result.stderr
-    assert "6 free slots, 4 kept" in result.stdout
+    assert "10 layers: 0 replaced, 6 free slots (" in result.stdout
     assert "21 trainings of about" in result.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -19,7 +19,7 @@ import pytest
 import syno
 from syno import UserError
 from syno.cache_folder import cache_folder
-from syno.data import cache, load, loading
+from syno.data import cache, load, load_text, loading
 from syno.data.loading import decode_all
 
 
@@ -116,6 +116,42 @@ def test_a_full_disk_leaves_no_half_cache(
             load("photos", photos)
     assert [path.suffix for path in (cache_dir / "data").iterdir()] == [".lock"]
     assert len(load("photos", photos).train) == 9
+
+
+# A limit on the size of a file stands for the full disk: what is written beyond it fails.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+from syno import UserError
+from syno.data import load, load_text
+try:
+    load("photos", sys.argv[1]) if sys.argv[2] == "images" else load_text(sys.argv[1])
+except UserError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("kind", ["images", "text"])
+def test_a_disk_that_fills_up_while_writing_leaves_no_half_cache(
+    photos: Path, tmp_path: Path, cache_dir: Path, kind: str
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(f"line number {i}" for i in range(50)))
+    source = photos if kind == "images" else text
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(source), kind],
+        env={**os.environ, "PYTHONPATH": str(Path(syno.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"cannot write the data cache '{cache_dir}/data': File too large" in done.stdout
+    assert "set SYNO_CACHE" in done.stdout
+    assert [path.suffix for path in (cache_dir / "data").iterdir()] == [".lock"]
+    if kind == "images":
+        assert len(load("photos", photos).train) == 9
+    else:
+        assert load_text(str(text)).documents["train"] == 45
 
 
 def test_a_cache_folder_that_cannot_be_made_is_named(

@@ -1,4 +1,4 @@
-"""Tables that are made from the code: limits, presets, primitives, models and fidelities.
+"""Tables that are made from the code: limits, presets, models and fidelities.
 
 SYNO_UPDATE_GOLDEN=1 pytest tests/docs -k tables writes them anew, to be read in the diff.
 """
@@ -50,6 +50,27 @@ def models() -> str:
     return table(("model", "option", "default", "range", "meaning"), *rows)
 
 
+def catalogue() -> str:
+    from syno.models import list_models, summarise
+    from syno.report.format import count
+
+    rows = []
+    for name in list_models():
+        found = summarise(name)
+        shares = (found.slot_macs / found.macs, found.slot_params / found.params)
+        rows.append(
+            (
+                f"`{name}`",
+                "x".join(map(str, found.input_shape)),
+                found.slots,
+                len(found.bindings),
+                f"{count(found.macs)}, {shares[0]:.0%}",
+                f"{count(found.params)}, {shares[1]:.0%}",
+            )
+        )
+    return table(("model", "input", "slots", "bindings", "MACs", "parameters"), *rows)
+
+
 def fidelities() -> str:
     from syno.train import FIDELITIES
 
@@ -72,7 +93,8 @@ def fidelities() -> str:
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "limits": ("specification.md", limits),
     "presets": ("specification.md", presets),
-    "models": ("training.md", models),
+    "catalogue": ("models.md", catalogue),
+    "models": ("models.md", models),
     "fidelities": ("training.md", fidelities),
 }
 

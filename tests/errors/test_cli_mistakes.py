@@ -226,12 +226,10 @@ def test_an_image_that_is_none_and_one_that_is_cut_off(images: Path, given: list
     command = ["search", "--resolution", "8", "--dry-run", "--data", *given]
     whole = (images / "dogs" / "2.png").read_bytes()
     (images / "dogs" / "2.png").write_bytes(whole[: len(whole) // 2])
-    check_mistake(
-        inside(*command), "dogs/2.png': image file is truncated", "replace the file or remove it"
-    )
+    check_mistake(inside(*command), "dogs/2.png': image file is truncated", "replace or remove")
     (images / "dogs" / "2.png").write_text("a dog")
     check_mistake(
-        inside(*command), "dogs/2.png': not an image of a known format", "replace the file"
+        inside(*command), "dogs/2.png': not an image of a known format", "replace or remove"
     )
     assert not list(images.parent.glob("cache/data/*/*.npy"))
 

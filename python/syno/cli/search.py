@@ -135,14 +135,19 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
     return framework.OK if summary.trained else framework.NEGATIVE
 
 
-def numbers(pairs: Sequence[str]) -> dict[str, int]:
-    """The options of a model, given as NAME=NUMBER. UserError for another form."""
-    found = {}
+def numbers(pairs: Sequence[str]) -> dict[str, Any]:
+    """The options of a model, given as NAME=NUMBER, or weights=PATH. UserError for another form."""
+    found: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (equals and value.strip().isdecimal()):
-            raise UserError(f"cannot read the model option '{pair}'\n  expected: as width=16")
-        found[name.strip()] = int(value)
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if name == "weights" and value:
+            found[name] = value
+        elif equals and value.isdecimal():
+            found[name] = int(value)
+        else:
+            raise UserError(
+                f"cannot read the model option '{pair}'\n  expected: as width=16, or weights=PATH"
+            )
     return found
 
 

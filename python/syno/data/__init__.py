@@ -7,6 +7,18 @@ Needs NumPy and Pillow (scikit-learn for ``digits``, tokenizers for byte pairs),
 from syno.data.dataset import DataSet, Split
 from syno.data.loading import KNOWN, load
 from syno.data.random import Stream
-from syno.data.text import TextBatches, TextData, load_text
+from syno.data.records import Records
+from syno.data.text import TextBatches, TextData, is_text_data, load_text
 
-__all__ = ["KNOWN", "DataSet", "Split", "Stream", "TextBatches", "TextData", "load", "load_text"]
+__all__ = [
+    "KNOWN",
+    "DataSet",
+    "Records",
+    "Split",
+    "Stream",
+    "TextBatches",
+    "TextData",
+    "is_text_data",
+    "load",
+    "load_text",
+]

@@ -25,6 +25,11 @@ class Split:
         """The chosen images, copied into memory, in the order of `index` (int64 [M])."""
         return Split(np.ascontiguousarray(self.images[index]), np.asarray(self.labels[index]))
 
+    def fetch(self, index: np.ndarray, seed: int, epoch: int) -> np.ndarray:
+        """The chosen images, uint8 [n, C, H, W], for `ImageBatches`; nothing is drawn."""
+        del seed, epoch
+        return self.images[index]
+
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
@@ -32,6 +37,7 @@ class DataSet:
 
     `mean` and `std` have one entry a channel, in units of pixel value / 255, and come from the
     training split alone. `fingerprint` (32 hex) names the content and how it was decoded.
+    `skipped` counts files that were no images and were left out.
     """
 
     name: str
@@ -41,6 +47,7 @@ class DataSet:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     fingerprint: str
+    skipped: int = 0
 
     @property
     def channels(self) -> int:

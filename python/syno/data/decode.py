@@ -20,6 +20,12 @@ _CHUNK_IMAGES = 256
 # Below this size of a file the interpreter, not the decoder, takes the time, and threads only get
 # in each other's way (measured: 32 px JPEGs of 1 KB decode 1.8x slower with two threads).
 _THREADS_FROM_BYTES = 16 << 10
+# Positions of files, with their bytes.
+_Part = list[tuple[int, bytes]]
+
+
+class Unreadable(UserError):
+    """A file is no image, or a damaged one."""
 
 
 class ColourFound(Exception):
@@ -27,7 +33,7 @@ class ColourFound(Exception):
 
 
 def is_grey(data: bytes, where: str) -> bool:
-    """Whether the image has one channel. Raises UserError, naming `where`, if it is unreadable."""
+    """Whether the image has one channel. Raises Unreadable, naming `where`."""
     return _open(data, where).mode in _GREY
 
 
@@ -36,8 +42,16 @@ def decode(data: bytes, where: str, size: int | None, channels: int, strict: boo
 
     With `size` the shorter side is scaled to it (bilinear, area-aware) and the centre is kept. With
     `strict` a colour image asked for in grey raises ColourFound instead of being converted.
-    Raises UserError, naming `where`, for a file that is no image, truncated or not square.
+    Raises Unreadable, naming `where`, for a file that is no image or truncated, and UserError for
+    an image that is not square.
     """
+    image = read(data, where, channels, strict)
+    return planes(fit(image, size, where), channels)
+
+
+def read(data: bytes, where: str, channels: int, strict: bool) -> Image.Image:
+    """The image of a file, of mode L or RGB: grey for one channel, and where the file is. Raises as
+    `decode`."""
     image = _open(data, where)
     grey = image.mode in _GREY
     if strict and channels == 1 and not grey:
@@ -48,9 +62,13 @@ def decode(data: bytes, where: str, size: int | None, channels: int, strict: boo
         )
     try:
         image.load()
-        image = _eight_bits(image, "L" if channels == 1 or grey else "RGB")
+        return _eight_bits(image, "L" if channels == 1 or grey else "RGB")
     except _UNREADABLE as error:
         raise _unreadable(where, error) from error
+
+
+def fit(image: Image.Image, size: int | None, where: str) -> Image.Image:
+    """The square image: with `size` scaled and cut to it. Raises UserError for one not square."""
     if size is not None and image.size != (size, size):
         image = ImageOps.fit(image, (size, size), method=Image.Resampling.BILINEAR)
     if image.width != image.height:
@@ -58,6 +76,11 @@ def decode(data: bytes, where: str, size: int | None, channels: int, strict: boo
             f"image {where} is {image.width} x {image.height} pixels, not square\n"
             "  give a size (size=32, --resolution 32) to scale and crop every image to it"
         )
+    return image
+
+
+def planes(image: Image.Image, channels: int) -> np.ndarray:
+    """An image of mode L or RGB as uint8 [channels, H, W]."""
     array = np.asarray(image)
     if array.ndim == 2:
         return np.repeat(array[None], channels, axis=0)
@@ -70,59 +93,80 @@ def decode_all(
     size: int | None,
     channels: int,
     strict: bool,
+    damaged: list[Unreadable],
     advance: Callable[[int], None],
-) -> Iterator[np.ndarray]:
-    """Blocks uint8 [n, channels, H, W] of the images of `paths`, in order.
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks of the images of `paths`, in order: where in `paths` they stand, int64 [n], and the
+    images, uint8 [n, channels, H, W].
 
-    Large files are decoded on as many threads as there are cores (Pillow frees the interpreter
-    while it decodes); a few blocks are in flight, so memory stays bounded.
+    A file that is no image is left out and goes on the list `damaged`. Large files are decoded on
+    as many threads as there are cores (Pillow frees the interpreter while it decodes); a few blocks
+    are in flight, so memory stays bounded.
     """
-
     edge: int | None = None
     first = ""
 
-    def block(part: list[tuple[str, bytes]]) -> list[np.ndarray]:
-        return [decode(data, source.locate(path), size, channels, strict) for path, data in part]
+    def block(part: _Part) -> list[np.ndarray | Unreadable]:
+        images: list[np.ndarray | Unreadable] = []
+        for number, data in part:
+            try:
+                where = source.locate(paths[number])
+                images.append(decode(data, where, size, channels, strict))
+            except Unreadable as error:
+                images.append(error)
+        return images
 
-    def finish(part: list[tuple[str, bytes]], images: list[np.ndarray]) -> np.ndarray:
+    def finish(
+        part: _Part, images: list[np.ndarray | Unreadable]
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         nonlocal edge, first
-        for (path, _), image in zip(part, images, strict=True):
+        advance(len(images))
+        whole = []
+        for (number, _), image in zip(part, images, strict=True):
+            if isinstance(image, Unreadable):
+                damaged.append(image)
+                continue
             if edge is None:
-                edge, first = image.shape[1], path
+                edge, first = image.shape[1], paths[number]
             if image.shape[1] != edge:
                 raise UserError(
                     f"images of {source.where} differ in size\n"
-                    f"  '{first}' is {edge} x {edge}, '{path}' is {image.shape[2]} x "
+                    f"  '{first}' is {edge} x {edge}, '{paths[number]}' is {image.shape[2]} x "
                     f"{image.shape[1]} pixels\n  give a size (size=32, --resolution 32)"
                 )
-        advance(len(images))
-        return np.stack(images)
+            whole.append((number, image))
+        if not whole:
+            return None
+        numbers, kept = zip(*whole, strict=True)
+        return np.array(numbers, dtype=np.int64), np.stack(kept)
 
     cores = len(os.sched_getaffinity(0))
-    pending: deque[tuple[list[tuple[str, bytes]], Future[list[np.ndarray]]]] = deque()
+    pending: deque[tuple[_Part, Future[list[np.ndarray | Unreadable]]]] = deque()
     with ThreadPoolExecutor(cores) as pool:
+
+        def waiting(most: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            while len(pending) > most:
+                part, images = pending.popleft()
+                if (made := finish(part, images.result())) is not None:
+                    yield made
+
         for part in _chunks(source, paths):
             if sum(len(data) for _, data in part) < _THREADS_FROM_BYTES * len(part):
-                while pending:
-                    done, images = pending.popleft()
-                    yield finish(done, images.result())
-                yield finish(part, block(part))
-                continue
-            pending.append((part, pool.submit(block, part)))
-            if len(pending) > cores + 1:
-                done, images = pending.popleft()
-                yield finish(done, images.result())
-        while pending:
-            done, images = pending.popleft()
-            yield finish(done, images.result())
+                yield from waiting(0)
+                if (made := finish(part, block(part))) is not None:
+                    yield made
+            else:
+                pending.append((part, pool.submit(block, part)))
+                yield from waiting(cores + 1)
+        yield from waiting(0)
 
 
-def _chunks(source: Source, paths: Sequence[str]) -> Iterator[list[tuple[str, bytes]]]:
-    part: list[tuple[str, bytes]] = []
+def _chunks(source: Source, paths: Sequence[str]) -> Iterator[_Part]:
+    part: _Part = []
     weight = 0
-    for path in paths:
+    for number, path in enumerate(paths):
         data = source.read(path)
-        part.append((path, data))
+        part.append((number, data))
         weight += len(data)
         if len(part) == _CHUNK_IMAGES or weight > _CHUNK_BYTES:
             yield part
@@ -142,11 +186,11 @@ def _open(data: bytes, where: str) -> Image.Image:
         raise _unreadable(where, error) from error
 
 
-def _unreadable(where: str, error: BaseException) -> UserError:
+def _unreadable(where: str, error: BaseException) -> Unreadable:
     text = str(error)
     if "cannot identify image file" in text:
         text = "not an image of a known format, or cut off at its head"
-    return UserError(f"cannot decode image {where}: {text}\n  replace the file or remove it")
+    return Unreadable(f"cannot decode image {where}: {text}")
 
 
 def _eight_bits(image: Image.Image, mode: str) -> Image.Image:

@@ -21,17 +21,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from syno._errors import UserError
+from syno.data.layout import part_of
 from syno.data.source import ARCHIVES, ArchiveSource, FolderSource, Source
 
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz", ".text", ".tokens", ".raw")
 KINDS = ("line", "paragraph", "file")
 _PACKED = (".gz", ".xz")
 _SHARD = re.compile(r"-\d+-of-\d+$")
-_WORDS = {
-    "train": ("train", "training"),
-    "held": ("valid", "validation", "val", "dev"),
-    "test": ("test", "heldout", "held"),
-}
 
 
 def is_text(path: str) -> bool:
@@ -60,10 +56,11 @@ class Documents:
         """kind: one of KINDS. None: lines of shards named -00001-of-00100; files, where training
         has several; else paragraphs if a line is blank, else lines."""
         self.source = source
-        self.parts: dict[str, tuple[str, ...]] = dict.fromkeys(_WORDS, ())
+        self.parts: dict[str, tuple[str, ...]] = dict.fromkeys(("train", "held", "test"), ())
         for path in sorted(source.files):
             # A name tells files from each other; one alone is for training.
-            self.parts[_part(path) if len(source.files) > 1 else "train"] += (path,)
+            part = part_of(path) if len(source.files) > 1 else "train"
+            self.parts["held" if part == "val" else part] += (path,)
         if not self.parts["train"]:
             raise UserError(
                 f"no training text found in {source.where}\n  expected: files that end in "
@@ -123,15 +120,6 @@ class Documents:
                 f"text file {self.source.locate(path)} {problem}\n"
                 "  expected: text in UTF-8; convert it with 'iconv -f ENCODING -t UTF-8'"
             )
-
-
-def _part(path: str) -> str:
-    """The last word that tells a part decides: a file's own name before its folders'."""
-    for word in reversed(re.split(r"[._/-]", path.lower())):
-        for part, words in _WORDS.items():
-            if word in words:
-                return part
-    return "train"
 
 
 def _unpacked(name: str) -> str:

@@ -2,12 +2,14 @@
 
 Accepted, under any number of single enclosing folders:
 
-    train/<class>/<image>  test/<class>/<image>      (`val` serves as test where there is no `test`)
+    train/<class>/<image>  test/<class>/<image>      (`val` serves as test where there is no `test`,
+                                                      or one without classes, as of ImageNet)
     <class>/<image>                                  (a fifth of each class becomes the test split)
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,6 +40,23 @@ class Layout:
     test_labels: np.ndarray
 
 
+# Words in a path that tell the part; a file's own name decides before its folders'.
+_WORDS = {
+    "train": ("train", "training"),
+    "val": ("valid", "validation", "val", "dev"),
+    "test": ("test", "heldout", "held"),
+}
+
+
+def part_of(path: str) -> str:
+    """`train`, `val` or `test`, by the last word in a path that tells it; `train` without one."""
+    for word in reversed(re.split(r"[._/-]", path.lower())):
+        for part, words in _WORDS.items():
+            if word in words:
+                return part
+    return "train"
+
+
 def is_image(path: str) -> bool:
     """True for a file with an image suffix that is not hidden."""
     name = PurePosixPath(path)
@@ -60,6 +79,11 @@ def arrange(where: str, files: Iterable[str], folders: Iterable[str]) -> Layout:
     depth = len(prefix)
     tops = {parts[depth] for parts in images if len(parts) > depth + 1}
     divided = "train" in tops or ("train",) in {d[depth:] for d in directories}
+    if divided and {"test", "val"} <= tops:
+        tests = [parts for parts in images if parts[depth] == "test"]
+        if all(len(parts) == depth + 2 for parts in tests):
+            images = [parts for parts in images if parts[depth] != "test"]
+            tops.remove("test")
     _check_depth(where, images, depth, divided)
 
     if divided and (strange := tops - set(_SPLITS)):
@@ -73,7 +97,7 @@ def arrange(where: str, files: Iterable[str], folders: Iterable[str]) -> Layout:
         raise UserError(f"{got} in {where}\n  expected: at least two class folders with images")
     held = next((name for name in ("test", "val") if name in tops), None)
     if held is None or not divided:
-        return _own_split(where, names, paths, labels)
+        return own_split(where, names, paths, labels)
     test_names, test_paths, test_labels = _classes(where, images, directories, (*prefix, held))
     if names != test_names:
         odd = sorted(set(names) ^ set(test_names))
@@ -129,7 +153,7 @@ def _classes(
     return names, tuple("/".join(parts) for parts in inside), labels
 
 
-def _own_split(
+def own_split(
     where: str, names: tuple[str, ...], paths: tuple[str, ...], labels: np.ndarray
 ) -> Layout:
     """No official test part: draws a fifth of each class, by a seed that never changes."""

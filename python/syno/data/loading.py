@@ -13,16 +13,21 @@ import numpy as np
 
 from syno._errors import UserError
 from syno.data import cache as store
+from syno.data.arrays import Arrays, converted, is_array, read_arrays
 from syno.data.dataset import DataSet, Split, statistics
-from syno.data.decode import ColourFound, decode_all, is_grey
+from syno.data.decode import ColourFound, Unreadable, decode_all, is_grey
 from syno.data.digits import load_digits
-from syno.data.layout import Layout, arrange
+from syno.data.documents import is_text
+from syno.data.layout import Layout, arrange, is_image
 from syno.data.progress import bar
-from syno.data.source import Source, find_source
+from syno.data.records import RecordSource, is_records
+from syno.data.shards import ShardSource, arrange_labelled, is_beside
+from syno.data.source import ARCHIVES, FolderSource, Source, find_path, source_at
 
 # Names that need no explanation; every other name is a folder or archive of images.
 KNOWN = ("digits", "cifar10", "cifar100")
 _LARGEST = 4096
+_ROWS = 4096
 _ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
@@ -34,11 +39,18 @@ class _Request:
     source: Source
     size: int | None
     channels: int | None
+    skip_damaged: bool
     progress: bool
 
     def key(self) -> str:
         """32 hex: names the content and how it is decoded."""
-        parts = (store.FORMAT, self.source.fingerprint(), self.size, self.channels)
+        parts: tuple[object, ...] = (
+            store.FORMAT,
+            self.source.fingerprint(),
+            self.size,
+            self.channels,
+        )
+        parts += ("skip",) if self.skip_damaged else ()
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -48,21 +60,25 @@ def load(
     *,
     size: int | None = None,
     channels: int | None = None,
+    skip_damaged: bool = False,
     cache: bool = True,
     progress: bool = True,
 ) -> DataSet:
     """Loads a data set as uint8 arrays [N, C, H, W].
 
-    name: `digits` (embedded), `cifar10`, `cifar100`, the name of an image folder or archive in
-        `data_dir`, or a path to one. See layout.py for the accepted folders.
+    name: `digits` (embedded), `cifar10`, `cifar100`, the name of a folder or archive in `data_dir`,
+        or a path to one. It holds images in class folders (layout.py), images with their labels
+        beside them, also in .tar shards (shards.py), IDX files or CIFAR's own files (arrays.py).
     data_dir: the folder that holds it (default: the environment's SYNO_DATA).
     size: height and width in pixels to scale to; None keeps the images as they are.
     channels: 1 (grey) or 3 (RGB); None takes 1 when every image is grey, else 3.
+    skip_damaged: leave files out that are no images, and count them in `skipped`.
     cache: keep the decoded images in the user's cache folder, memory-mapped; False: in memory.
     progress: draw a progress bar while decoding, if standard error is a terminal.
 
-    Raises UserError for a missing folder, another layout, an empty class, an image that does not
-    decode (named), images of different sizes without `size`, and a cache that cannot be written.
+    Raises UserError for a missing folder, another layout, an empty class, files that are no images
+    (named and counted), images of different sizes without `size`, and a cache that cannot be
+    written.
     """
     if size is not None and not (isinstance(size, int) and 1 <= size <= _LARGEST):
         raise UserError(
@@ -76,20 +92,45 @@ def load(
         )
     if name == "digits":
         return load_digits(size, channels)
-    with closing(find_source(name, data_dir)) as source:
-        request = _Request(name, source, size, channels, progress)
+    with closing(source_of(name, data_dir)) as source:
+        request = _Request(name, source, size, channels, skip_damaged, progress)
         return _cached(request) if cache else _in_memory(request)
+
+
+def source_of(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
+    """The files of a data set that is not embedded, from its shards or records where it is made of
+    these."""
+    path = find_path(name, data_dir, ARCHIVES, KNOWN)
+    if path.is_file() and is_text(path.name):
+        raise UserError(
+            f"data set '{name}': '{path}' is text, not images\n"
+            "  syno.data.load_text reads it; `syno data show` says what is in it"
+        )
+    if is_records(path):
+        return RecordSource(path)
+    source = source_at(path, name, _belongs)
+    if isinstance(source, FolderSource):
+        source.scan(lambda _: None)
+        endings = {file.endswith(".tar") for file in source.files if not is_array(file)}
+        images = any(is_image(file) for file in source.files)
+        if True in endings and not images:
+            return ShardSource(source)
+    return source
+
+
+def _belongs(path: str) -> bool:
+    return is_image(path) or is_beside(path) or is_array(path)
 
 
 def _cached(request: _Request) -> DataSet:
     key = request.key()
 
     def build(made: Path) -> None:
-        layout = _prepare(request)
+        content = content_of(request.source, request.name, request.progress)
         try:
-            _fill(made, request, layout, key)
+            _fill(made, request, content, key)
         except ColourFound:
-            _fill(made, replace(request, channels=3), layout, key)
+            _fill(made, replace(request, channels=3), content, key)
 
     folder = store.folder_of(request.name, str(request.size or "full"), key)
     meta, arrays = store.cached(folder, _ARRAYS, build)
@@ -101,60 +142,127 @@ def _cached(request: _Request) -> DataSet:
         mean=tuple(meta["mean"]),
         std=tuple(meta["std"]),
         fingerprint=meta["fingerprint"],
+        skipped=meta["skipped"],
     )
 
 
 def _in_memory(request: _Request) -> DataSet:
-    layout = _prepare(request)
+    content = content_of(request.source, request.name, request.progress)
     key = request.key()
     try:
-        images = _collect(request, layout)
+        arrays, skipped = _collect(request, content)
     except ColourFound:
-        images = _collect(replace(request, channels=3), layout)
-    mean, std = statistics(images["train_images"])
+        arrays, skipped = _collect(replace(request, channels=3), content)
+    mean, std = statistics(arrays["train_images"])
     return DataSet(
         name=request.name,
-        train=Split(images["train_images"], layout.train_labels),
-        test=Split(images["test_images"], layout.test_labels),
-        classes=layout.classes,
+        train=Split(arrays["train_images"], arrays["train_labels"]),
+        test=Split(arrays["test_images"], arrays["test_labels"]),
+        classes=content.classes,
         mean=mean,
         std=std,
         fingerprint=key,
+        skipped=skipped,
     )
 
 
-def _prepare(request: _Request) -> Layout:
-    source = request.source
-    with bar(f"reading {request.name}", None, request.progress) as advance:
+def content_of(source: Source, name: str, progress: bool) -> Layout | Arrays:
+    """What a source holds: images with classes and splits, or arrays. Raises as `load`."""
+    with bar(f"reading {name}", None, progress) as advance:
         source.scan(advance)
-    return arrange(source.where, source.files, source.folders)
+    if isinstance(source, RecordSource):
+        return source.layout()
+    return (
+        read_arrays(source)
+        or arrange_labelled(source)
+        or arrange(source.where, source.files, source.folders)
+    )
 
 
-def _decode(request: _Request, layout: Layout, sink: Callable[[str, np.ndarray], None]) -> None:
-    """Feeds blocks uint8 [n, C, H, W] to sink("train_images" | "test_images", block), in order."""
+def _decode(
+    request: _Request, content: Layout | Arrays, sink: Callable[[str, np.ndarray], None]
+) -> int:
+    """Feeds blocks to sink("train_images" | "test_images", uint8 [n, C, H, W]) in order, and the
+    labels that go with them. Returns how many files were left out."""
+    if isinstance(content, Arrays):
+        _convert(request, content, sink)
+        return 0
     source, channels = request.source, request.channels
-    paths = layout.train + layout.test
+    paths = content.train + content.test
+    labels = np.concatenate([content.train_labels, content.test_labels])
     # A set is grey when all its images are; the first one is a guess that the decoder checks.
-    guess = 1 if is_grey(source.read(paths[0]), source.locate(paths[0])) else 3
-    split, done = len(layout.train), 0
+    guess = channels or (1 if _begins_grey(source, paths) else 3)
+    split = len(content.train)
+    damaged: list[Unreadable] = []
+    kept = []
     with bar(f"decoding {request.name}", len(paths), request.progress) as advance:
-        strict = channels is None
-        for block in decode_all(source, paths, request.size, channels or guess, strict, advance):
-            cut = min(max(split - done, 0), len(block))
+        for numbers, block in decode_all(
+            source, paths, request.size, guess, channels is None, damaged, advance
+        ):
+            cut = int(np.searchsorted(numbers, split))
             if cut:
                 sink("train_images", block[:cut])
             if cut < len(block):
                 sink("test_images", block[cut:])
-            done += len(block)
+            kept.append(numbers)
+    if damaged and not request.skip_damaged:
+        raise _damaged_files(request, damaged, len(paths))
+    whole = np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
+    for part, chosen in (("train", whole[whole < split]), ("test", whole[whole >= split])):
+        counts = np.bincount(labels[chosen], minlength=len(content.classes))
+        if not len(chosen) or (part == "train" and counts.min() == 0):
+            lost = f" of class '{content.classes[int(counts.argmin())]}'" if len(chosen) else ""
+            raise UserError(
+                f"no {part} image{lost} in {source.where} can be decoded\n"
+                f"  {len(damaged):,} of {len(paths):,} files are no images, or damaged"
+            )
+        sink(f"{part}_labels", labels[chosen])
+    return len(damaged)
 
 
-def _collect(request: _Request, layout: Layout) -> dict[str, np.ndarray]:
-    blocks: dict[str, list[np.ndarray]] = {"train_images": [], "test_images": []}
-    _decode(request, layout, lambda split, block: blocks[split].append(block))
-    return {split: np.concatenate(parts) for split, parts in blocks.items()}
+def _begins_grey(source: Source, paths: tuple[str, ...]) -> bool:
+    """Whether the first image that can be read has one channel."""
+    for path in paths:
+        try:
+            return is_grey(source.read(path), source.locate(path))
+        except Unreadable:
+            continue
+    return False
 
 
-def _fill(folder: Path, request: _Request, layout: Layout, key: str) -> None:
+def _damaged_files(request: _Request, damaged: list[Unreadable], total: int) -> UserError:
+    """Names the first file with its reason, and counts the others."""
+    others = [str(error).partition("image ")[2].partition(": ")[0] for error in damaged[1:5]]
+    more = f"{len(damaged):,} of {total:,} files are no images, or damaged"
+    if others:
+        more += f": also {', '.join(others)}{' ...' if len(damaged) > 5 else ''}"
+    return UserError(
+        f"{damaged[0]}\n  {more}\n  replace or remove them, or leave them out with "
+        "skip_damaged=True (`syno data prepare --skip-damaged` makes a copy without them)"
+    )
+
+
+def _convert(request: _Request, content: Arrays, sink: Callable[[str, np.ndarray], None]) -> None:
+    where = f"of {request.source.where}"
+    for part, images, labels in (
+        ("train", content.train_images, content.train_labels),
+        ("test", content.test_images, content.test_labels),
+    ):
+        with bar(f"converting {request.name}", len(images), request.progress) as advance:
+            for first in range(0, len(images), _ROWS):
+                block = images[first : first + _ROWS]
+                sink(f"{part}_images", converted(block, request.size, request.channels, where))
+                advance(len(block))
+        sink(f"{part}_labels", labels)
+
+
+def _collect(request: _Request, content: Layout | Arrays) -> tuple[dict[str, np.ndarray], int]:
+    blocks: dict[str, list[np.ndarray]] = {name: [] for name in _ARRAYS}
+    skipped = _decode(request, content, lambda name, block: blocks[name].append(block))
+    return {name: np.concatenate(parts) for name, parts in blocks.items()}, skipped
+
+
+def _fill(folder: Path, request: _Request, content: Layout | Arrays, key: str) -> None:
     """Writes the array files and, last, meta.json."""
     writers: dict[str, store.ArrayWriter] = {}
     with ExitStack() as stack:
@@ -165,15 +273,14 @@ def _fill(folder: Path, request: _Request, layout: Layout, key: str) -> None:
                 writers[name] = stack.enter_context(closing(writer))
             writers[name].add(block)
 
-        _decode(request, layout, add)
-        add("train_labels", layout.train_labels)
-        add("test_labels", layout.test_labels)
+        skipped = _decode(request, content, add)
     mean, std = statistics(np.load(folder / "train_images.npy", mmap_mode="r"))
     meta = {
         "name": request.name,
-        "classes": list(layout.classes),
+        "classes": list(content.classes),
         "mean": list(mean),
         "std": list(std),
         "fingerprint": key,
+        "skipped": skipped,
     }
     store.write_meta(folder, meta, writers)

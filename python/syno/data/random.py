@@ -7,6 +7,8 @@ function of Philox bits.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 _MASK = (1 << 64) - 1
@@ -67,3 +69,23 @@ def scaled(drawn: np.ndarray, bound: int | np.ndarray) -> np.ndarray:
     """Uniform integers 0 .. bound - 1 from 32-bit draws: int64 of the same shape; the bias is below
     bound / 2^32."""
     return (drawn.astype(np.uint64) * np.asarray(bound, dtype=np.uint64) >> _HALF).astype(np.int64)
+
+
+def box_of(
+    drawn: np.ndarray,
+    area: tuple[float, float],
+    ratio: tuple[float, float],
+    height: int | np.ndarray,
+    width: int | np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A random part of images of height x width pixels: (top, left, height, width), int64 [n] each.
+
+    drawn: uint32 [n, 4], for area, ratio and place. A part that would stick out is cut.
+    """
+    part = drawn[:, :2] / 2.0**32
+    share = (area[0] + part[:, 0] * (area[1] - area[0])) * height * width
+    low, high = math.log(ratio[0]), math.log(ratio[1])
+    slant = np.exp(low + part[:, 1] * (high - low))
+    wide = np.clip(np.round(np.sqrt(share * slant)).astype(np.int64), 1, width)
+    tall = np.clip(np.round(np.sqrt(share / slant)).astype(np.int64), 1, height)
+    return scaled(drawn[:, 2], height - tall + 1), scaled(drawn[:, 3], width - wide + 1), tall, wide

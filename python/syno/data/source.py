@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 from syno._errors import UserError
 from syno.data.layout import is_image
@@ -33,7 +33,7 @@ class FolderSource:
         self.where = f"file '{root / only}'" if only else f"folder '{root}'"
         self.files: list[str] = []
         self.folders: list[str] = []
-        self._root = root
+        self.root = root
         self._accept = accept
         self._only = only
         self._stamps: list[tuple[str, int, int]] = []
@@ -44,7 +44,7 @@ class FolderSource:
             return
         try:
             if self._only:
-                self._add(self._only, os.stat(self._root / self._only), advance)
+                self._add(self._only, os.stat(self.root / self._only), advance)
             else:
                 self._walk("", advance)
         except OSError as error:
@@ -75,26 +75,26 @@ class FolderSource:
     def read(self, path: str) -> bytes:
         """The file's bytes."""
         try:
-            return (self._root / path).read_bytes()
+            return (self.root / path).read_bytes()
         except OSError as error:
             raise UserError(f"cannot read {self.locate(path)}: {error.strerror}") from error
 
     def open(self, path: str) -> IO[bytes]:
         """The file, to read from its beginning."""
         try:
-            return open(self._root / path, "rb")
+            return open(self.root / path, "rb")
         except OSError as error:
             raise UserError(f"cannot read {self.locate(path)}: {error.strerror}") from error
 
     def locate(self, path: str) -> str:
         """Names the file in a message."""
-        return f"'{self._root / path}'"
+        return f"'{self.root / path}'"
 
     def close(self) -> None:
         """Nothing is held open."""
 
     def _walk(self, folder: str, advance: Callable[[int], None]) -> None:
-        with os.scandir(self._root / folder) as listing:
+        with os.scandir(self.root / folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
@@ -148,7 +148,8 @@ class ArchiveSource:
             ):
                 for member in archive:
                     self._add(archive, member, advance)
-            self._check_end()
+            if self._path.name.endswith(".tar"):
+                tar_is_whole(self._path)
         except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
             raise UserError(
                 f"{self.where} is truncated or damaged: {error}\n"
@@ -202,14 +203,15 @@ class ArchiveSource:
             ) from error
         advance(1)
 
-    def _check_end(self) -> None:
-        """A plain .tar that is cut off between two members reads like a shorter one; only the block
-        of zeros at its end tells them apart."""
-        if self._path.name.endswith(".tar"):
-            with open(self._path, "rb") as file:
-                file.seek(-512, os.SEEK_END)
-                if any(file.read(512)):
-                    raise EOFError("no end-of-archive block")
+
+def tar_is_whole(path: Path) -> None:
+    """Raises EOFError for a plain .tar that is cut off between two members: it reads like a shorter
+    one; only the block of zeros at its end tells them apart."""
+    with open(path, "rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(length - 512, 0))
+        if length < 512 or any(file.read(512)):
+            raise EOFError("no end-of-archive block")
 
 
 def _stream(path: Path) -> IO[bytes]:
@@ -219,7 +221,34 @@ def _stream(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if path.name.endswith("gz") else open(path, "rb")
 
 
-Source = FolderSource | ArchiveSource
+class Source(Protocol):
+    """Files by their paths; `files` and `folders` are filled by `scan`, `where` names the whole in
+    a message."""
+
+    where: str
+    files: list[str]
+    folders: list[str]
+
+    def scan(self, advance: Callable[[int], None]) -> None:
+        """Finds the files; advance(n) after n more."""
+
+    def fingerprint(self) -> str:
+        """32 hex, of what can be told quickly."""
+
+    def content(self) -> str:
+        """32 hex, of the content."""
+
+    def read(self, path: str) -> bytes:
+        """The file's bytes."""
+
+    def open(self, path: str) -> IO[bytes]:
+        """The file, to read from its beginning."""
+
+    def locate(self, path: str) -> str:
+        """Names the file in a message."""
+
+    def close(self) -> None:
+        """Frees what is held open."""
 
 
 def find_path(
@@ -261,7 +290,7 @@ def find_path(
         found = sorted(entry.name for entry in base.iterdir() if not entry.name.startswith("."))
     except OSError as error:
         raise UserError(f"cannot read data folder '{base}': {error.strerror}") from error
-    names = {_bare(entry, suffixes) for entry in found}
+    names = {bare_name(entry, suffixes) for entry in found}
     raise UserError(
         f"data set '{name}' is not in data folder '{base}'{_nearest(name, [*known, *names])}\n"
         f"  expected: a folder '{name}', a file '{name}{suffixes[0]}', or a folder 'train'\n"
@@ -269,26 +298,24 @@ def find_path(
     )
 
 
-def find_source(
-    name: str, data_dir: str | os.PathLike[str] | None, known: Sequence[str] = ()
-) -> Source:
-    """The images of data set `name`, found as `find_path` says."""
-    return _at(find_path(name, data_dir, ARCHIVES, known), name)
-
-
-def _bare(entry: str, suffixes: Sequence[str]) -> str:
+def bare_name(entry: str, suffixes: Sequence[str]) -> str:
+    """A file's name without the longest of `suffixes` that it ends in."""
     ending = max((s for s in suffixes if entry.endswith(s)), key=len, default="")
     return entry.removesuffix(ending)
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(set(known) - {name}), n=3)
+    if name in known:
+        return ""
+    close = difflib.get_close_matches(name, sorted(set(known)), n=3)
     return f"; did you mean {' or '.join(repr(other) for other in close)}?" if close else ""
 
 
-def _at(path: Path, name: str) -> Source:
+def source_at(path: Path, name: str, accept: Callable[[str], bool]) -> Source:
+    """The files of data set `name` that `accept` takes. Raises UserError for a path that is neither
+    a folder nor an archive."""
     if path.is_dir():
-        return FolderSource(path)
+        return FolderSource(path, accept)
     if not path.exists():
         raise UserError(f"data set '{name}': '{path}' does not exist")
     if not path.name.endswith(ARCHIVES):
@@ -296,4 +323,4 @@ def _at(path: Path, name: str) -> Source:
             f"data set '{name}': '{path}' is neither a folder nor an archive\n"
             f"  expected: a name that ends in {', '.join(ARCHIVES)}"
         )
-    return ArchiveSource(path)
+    return ArchiveSource(path, accept)

@@ -20,15 +20,19 @@ import numpy as np
 
 from syno._errors import UserError
 from syno.data import cache as store
-from syno.data.documents import KINDS, SUFFIXES, Documents, text_source
+from syno.data.catalogue import kind_of
+from syno.data.documents import KINDS, SUFFIXES, Documents, is_text, text_source
+from syno.data.layout import is_image
+from syno.data.loading import KNOWN
 from syno.data.progress import bar
 from syno.data.random import Stream
-from syno.data.source import ARCHIVES, Source, find_path
+from syno.data.source import ARCHIVES, ArchiveSource, Source, find_path
 from syno.data.tokens import BYTE_VOCABULARY, BytePairTokenizer, ByteTokenizer, Tokenizer, from_json
 
 TOKENIZERS = (ByteTokenizer.name, BytePairTokenizer.name)
 _PARTS = ("train", "held", "test")
 _ARRAYS = tuple(f"{part}_tokens" for part in _PARTS)
+_SUFFIXES = (*SUFFIXES, *ARCHIVES)
 _LARGEST_VOCABULARY = 1 << 20
 _DOCUMENTS_AT_ONCE = 4096
 
@@ -178,12 +182,26 @@ def load_text(
     too few documents to divide, and a cache that cannot be written.
     """
     _check_options(name, tokenizer, vocabulary, documents, holdout, held)
-    path = find_path(name, data_dir, (SUFFIXES[0], *SUFFIXES[1:], *ARCHIVES))
+    path = find_path(name, data_dir, _SUFFIXES)
     with closing(text_source(path, name)) as source:
         request = _Request(
             name, source, tokenizer, vocabulary, documents, holdout, held, seed, progress
         )
         return _cached(request) if cache else _in_memory(request)
+
+
+def is_text_data(name: str, data_dir: str | os.PathLike[str] | None = None) -> bool:
+    """Whether `load_text` rather than `load` is for the data set of this name, told by the names of
+    its files. Raises UserError where there is none."""
+    if name in KNOWN:
+        return False
+    path = find_path(name, data_dir, (*ARCHIVES, *SUFFIXES), KNOWN)
+    kind = kind_of(path)
+    if kind == "archive":
+        with closing(ArchiveSource(path, lambda file: is_text(file) or is_image(file))) as source:
+            source.scan(lambda _: None)
+            return not any(map(is_image, source.files)) and any(map(is_text, source.files))
+    return kind == "text"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,23 @@
-"""Small reference networks for images, each found by name. Needs torch once one is built."""
+"""Networks by name: small ones, those of the paper, and those of timm.
 
-from syno.models.registry import ModelInfo, Option, build, describe, list_models
+Needs torch once one is built, and the extras `vision` and `language` for those of other packages.
+"""
+
+from syno.models.info import Built, Images, ModelInfo, Option
+from syno.models.registry import build, built, describe, list_models
 from syno.models.substitution import slots
+from syno.models.summary import Summary, summarise
 
-__all__ = ["ModelInfo", "Option", "build", "describe", "list_models", "slots"]
+__all__ = [
+    "Built",
+    "Images",
+    "ModelInfo",
+    "Option",
+    "Summary",
+    "build",
+    "built",
+    "describe",
+    "list_models",
+    "slots",
+    "summarise",
+]

@@ -1,121 +1,206 @@
-"""The catalogue of models: name, options with defaults, builder."""
+"""Models by name: what there is, and building one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
+from syno.models.catalogue import MODELS, TIMM, timm_info
+from syno.models.info import Built, Images, ModelInfo, Option
 
 if TYPE_CHECKING:
-    from syno.models.blocks import SmallNetwork
+    from torch import nn
 
-
-@dataclass(frozen=True)
-class Option:
-    """A whole-number option of a model."""
-
-    default: int
-    least: int
-    most: int
-    doc: str
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A model: `builder(classes, channels, size, **options)` makes it."""
-
-    name: str
-    summary: str
-    options: Mapping[str, Option]
-    builder: Callable[..., SmallNetwork]
-
-
-def _resnet_small(classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
-    from syno.models.resnet import SmallResNet
-
-    return SmallResNet(classes, channels, size, **options)
-
-
-def _cnn_small(classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
-    from syno.models.cnn import SmallCnn
-
-    return SmallCnn(classes, channels, size, **options)
-
-
-_WIDTH = Option(16, 4, 512, "channels of the first stage; doubled at each further stage")
-_STAGES = Option(3, 1, 5, "stages; the map is halved between two of them while it stays >= 4")
-
-_MODELS = (
-    ModelInfo(
-        name="resnet-small",
-        summary="CIFAR-style residual network (He et al. 2015, sec. 4.2), pooled, not strided",
-        options={
-            "width": _WIDTH,
-            "blocks": Option(1, 1, 18, "residual blocks of two convolutions a stage"),
-            "stages": _STAGES,
-        },
-        builder=_resnet_small,
-    ),
-    ModelInfo(
-        name="cnn-small",
-        summary="plain convolutional network without shortcuts",
-        options={
-            "width": _WIDTH,
-            "layers": Option(2, 1, 18, "convolutions a stage"),
-            "stages": _STAGES,
-        },
-        builder=_cnn_small,
-    ),
-)
+BUILT = "syno_model"
 
 
 def list_models() -> tuple[str, ...]:
-    """The names that `build` knows."""
-    return tuple(model.name for model in _MODELS)
+    """The names that `build` knows, apart from those of timm."""
+    return tuple(model.name for model in MODELS)
 
 
 def describe(name: str) -> ModelInfo:
-    """The catalogue's entry. Raises UserError that lists what exists."""
-    for model in _MODELS:
+    """The catalogue's entry, also of `timm/NAME`. UserError that names what is like it."""
+    for model in MODELS:
         if model.name == name:
             return model
-    raise UserError(f"unknown model '{name}'\n  expected one of: {', '.join(list_models())}")
+    if isinstance(name, str) and name.startswith(TIMM):
+        return timm_info(name)
+    raise UserError(
+        f"unknown model '{name}'\n"
+        f"  expected one of: {', '.join(list_models())}, or {TIMM}NAME"
+        + nearest(str(name), list_models())
+    )
 
 
-def build(name: str, *, classes: int, channels: int, size: int, **options: int) -> SmallNetwork:
-    """Builds a network from images [N, channels, size, size] to scores [N, classes].
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A line that names what is like `name`, or nothing."""
+    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    return f"\n  did you mean: {', '.join(found)}?" if found else ""
 
-    Every 3x3 convolution keeps the size of its map (stride 1, padding 1, no bias) and is followed
-    by batch normalisation; the first one, the stem, is meant to stay as it is. Weights come from
-    torch's global generator: seed it for a reproducible start.
-    Raises UserError for an unknown model or option and for a value out of range, listing what is
-    accepted.
+
+def build(
+    name: str,
+    *,
+    classes: int | None = None,
+    channels: int | None = None,
+    size: int | None = None,
+    weights: str | None = None,
+    **options: int,
+) -> nn.Module:
+    """Builds a network by name.
+
+    For images it maps [N, channels, size, size] to scores [N, classes]; what is not given is what
+    `describe(name).images` says. For language it maps token ids [N, T] with T up to `context` to
+    scores [N, T, vocabulary].
+
+    weights: a file with a state dict, of torch.save or .safetensors. Without one the weights are
+        initial and come from torch's global generator: seed it for a reproducible start. Nothing
+        is ever downloaded.
+    options: whole numbers, those of `describe(name).options`.
+
+    Raises UserError for an unknown model or option, a value out of range, a package that is not
+    installed, and weights that are not the model's, saying what is accepted.
     """
     model = describe(name)
-    known = "\n".join(
-        f"  {option} = {o.default} ({o.least} to {o.most}): {o.doc}"
-        for option, o in model.options.items()
-    )
+    values = _checked(model, options)
+    shape = {"classes": classes, "channels": channels, "size": size}
+    if model.images is not None:
+        given = _checked_images(model, model.images, values, shape)
+        net = model.builder(**given, **values)
+        input_shape: tuple[int, ...] = (given["channels"], given["size"], given["size"])
+    else:
+        _refuse_images(name, shape)
+        net = model.builder(**values)
+        input_shape = (values["context"],)
+    if weights is not None:
+        _load_weights(net, name, weights)
+    setattr(net, BUILT, Built(name, values, input_shape))
+    return net
+
+
+def built(net: nn.Module) -> Built:
+    """What `build` made of the network. UserError for another network."""
+    found = getattr(net, BUILT, None)
+    if not isinstance(found, Built):
+        raise UserError(
+            f"slots() is for networks made by syno.models.build, got {type(net).__name__}\n"
+            "  use syno.substitute(net, where=syno.conv2d(kernel=3, groups=1), example_input=...)"
+        )
+    return found
+
+
+def _checked(model: ModelInfo, options: Mapping[str, Any]) -> dict[str, int]:
+    """All options with their values. UserError for an unknown one or a value out of range."""
     for option, value in options.items():
         if option not in model.options:
-            raise UserError(f"unknown option '{option}' of model '{name}'\n  expected:\n{known}")
-        bounds = model.options[option]
-        if not (isinstance(value, int) and bounds.least <= value <= bounds.most):
+            known = "\n".join(_line(name, o) for name, o in model.options.items())
             raise UserError(
-                f"option '{option}' of model '{name}' cannot be {value!r}\n"
+                f"unknown option '{option}' of model '{model.name}'\n"
+                + (f"  expected:\n{known}" if known else "  expected: none, it has no options")
+                + nearest(option, model.options)
+            )
+        bounds = model.options[option]
+        if not (_is_whole(value) and bounds.least <= value <= bounds.most):
+            raise UserError(
+                f"option '{option}' of model '{model.name}' cannot be {value!r}\n"
                 f"  expected: a whole number from {bounds.least} to {bounds.most}"
             )
-    for quantity, value, least in (
-        ("classes", classes, 2),
-        ("channels", channels, 1),
-        ("size", size, 4),
-    ):
-        if not (isinstance(value, int) and value >= least):
+    values = {option: o.default for option, o in model.options.items()} | dict(options)
+    if "heads" in values and values["width"] % values["heads"]:
+        raise UserError(
+            f"model '{model.name}' cannot split width = {values['width']} into heads = "
+            f"{values['heads']}\n  expected: heads that divide the width"
+        )
+    return values
+
+
+def _line(name: str, option: Option) -> str:
+    return f"  {name} = {option.default} ({option.least} to {option.most}): {option.doc}"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _checked_images(
+    model: ModelInfo, images: Images, values: Mapping[str, int], shape: Mapping[str, int | None]
+) -> dict[str, int]:
+    """classes, channels and size with their defaults. UserError for one out of range."""
+    multiple = values.get("patch", images.multiple)
+    least = {"classes": 2, "channels": 1, "size": max(images.least, multiple)}
+    found = {}
+    for quantity, bound in least.items():
+        value = shape[quantity]
+        value = getattr(images, quantity) if value is None else value
+        if not (_is_whole(value) and value >= bound):
             raise UserError(
-                f"model '{name}' cannot have {quantity} = {value!r}\n"
-                f"  expected: a whole number of at least {least}"
+                f"model '{model.name}' cannot have {quantity} = {value!r}\n"
+                f"  expected: a whole number of at least {bound}"
             )
-    values = {option: o.default for option, o in model.options.items()} | options
-    return model.builder(classes, channels, size, **values)
+        found[quantity] = value
+    if found["size"] % multiple:
+        raise UserError(
+            f"model '{model.name}' cannot have size = {found['size']}\n"
+            f"  expected: a multiple of its patches of {multiple} px"
+        )
+    return found
+
+
+def _refuse_images(name: str, shape: Mapping[str, int | None]) -> None:
+    given = [quantity for quantity, value in shape.items() if value is not None]
+    if given:
+        raise UserError(
+            f"model '{name}' reads token ids, not images: it has no {' and no '.join(given)}\n"
+            "  expected: its options alone, such as vocabulary and context"
+        )
+
+
+def _load_weights(net: nn.Module, name: str, path: str) -> None:
+    """Loads a state dict. UserError where there is none, or it is another network's."""
+    state = _read_state(Path(path))
+    wanted = net.state_dict()
+    problems = [f"'{key}' is missing" for key in wanted if key not in state]
+    problems += [f"'{key}' is not the model's" for key in state if key not in wanted]
+    problems += [
+        f"'{key}' is {list(state[key].shape)}, not {list(tensor.shape)}"
+        for key, tensor in wanted.items()
+        if key in state and state[key].shape != tensor.shape
+    ]
+    if problems:
+        more = f"\n  and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise UserError(
+            f"the weights in {path} are not those of model '{name}' with these options\n  "
+            + "\n  ".join(problems[:5])
+            + more
+        )
+    net.load_state_dict(state)
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    import pickle
+
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise UserError(f"there is no file with weights at {path}")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, OSError, pickle.UnpicklingError, SafetensorError) as error:
+        raise UserError(
+            f"{path} holds no state dict: {str(error).splitlines()[0]}\n"
+            "  expected: torch.save(net.state_dict(), path), or a .safetensors file"
+        ) from error
+    if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise UserError(
+            f"{path} holds no state dict, but {type(state).__name__}\n"
+            "  expected: torch.save(net.state_dict(), path), or a .safetensors file"
+        )
+    return dict(state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -32,15 +34,25 @@ class ResidualBlock(nn.Module):
 
 
 class SmallResNet(SmallNetwork):
-    """`stages` stages of `blocks` residual blocks."""
+    """Stages of residual blocks: `stages` of `blocks` each, or one for each number in `blocks`."""
 
     def __init__(
-        self, classes: int, channels: int, size: int, *, width: int, blocks: int, stages: int
+        self,
+        classes: int,
+        channels: int,
+        size: int,
+        *,
+        width: int,
+        blocks: int | Sequence[int],
+        stages: int = 0,
     ) -> None:
+        counts = [blocks] * stages if isinstance(blocks, int) else list(blocks)
         body: list[nn.Module] = []
         inputs = width
-        for outputs, halved in stage_plan(width, stages, size):
-            for block in range(blocks):
+        for (outputs, halved), count in zip(
+            stage_plan(width, len(counts), size), counts, strict=True
+        ):
+            for block in range(count):
                 body.append(ResidualBlock(inputs, outputs, halved and block == 0))
                 inputs = outputs
         super().__init__((channels, size, size), width, nn.Sequential(*body), inputs, classes)

@@ -1,30 +1,36 @@
-"""Slots of the small networks."""
+"""Slots of the models of the catalogue."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from syno._errors import UserError
+from syno.models.registry import built, describe
 
 if TYPE_CHECKING:
-    from syno.models.blocks import SmallNetwork
+    from torch import nn
+
+    from syno.layers import LayerFilter
 
 
-def slots(net: SmallNetwork) -> SmallNetwork:
-    """A copy of a network made by `build` whose 3x3 convolutions, the stem apart, are slots.
+def slots(net: nn.Module, where: LayerFilter | Sequence[LayerFilter] | None = None) -> nn.Module:
+    """A copy of a network made by `build` in which the layers of its rule are slots.
 
-    Every slot knows its sizes and keeps its original, so the copy computes what `net` does.
-    Raises UserError for another network: `syno.substitute` takes any.
+    where: other layers than those. Every slot knows its sizes and keeps its original, so the copy
+    computes what `net` does. Raises UserError for another network: `syno.substitute` takes any.
     """
-    import torch
+    from syno.substitute import substitute
 
-    from syno.models.blocks import SmallNetwork
-    from syno.substitute import conv2d, substitute
-
-    if not isinstance(net, SmallNetwork):
-        raise UserError(
-            f"slots() is for networks made by syno.models.build, got {type(net).__name__}\n"
-            "  use syno.substitute(net, where=syno.conv2d(kernel=3, groups=1), example_input=...)"
-        )
-    where = conv2d(kernel=3, groups=1, name="body.*")
-    return cast(SmallNetwork, substitute(net, where, torch.zeros(1, *net.input_shape)))
+    made = built(net)
+    example = made.example()
+    if where is not None:
+        return substitute(net, where, example)
+    *earlier, last = describe(made.name).rules
+    for rule in earlier:
+        try:
+            return substitute(net, rule, example)
+        except UserError as error:
+            if "has no slots" not in str(error):
+                raise
+    return substitute(net, last, example)

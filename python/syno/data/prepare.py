@@ -1,0 +1,449 @@
+"""`prepare`: an image data set of any size as records that load fast (records.py).
+
+1. the images are numbered, training split first, and cut into shards of equal numbers
+2. a shard is written under another name, and renamed when it is whole; then its rows are written
+3. the rows of all shards become the index
+
+So it can be killed at any moment and called again: whole shards stay, damaged ones are written
+anew, and the result is byte for byte the same, for any number of workers.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import io
+import json
+import logging
+import math
+import os
+import time
+import zlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from PIL import Image
+
+from syno._errors import UserError
+from syno.data.arrays import Arrays
+from syno.data.decode import Unreadable, read
+from syno.data.layout import Layout
+from syno.data.loading import content_of, source_of
+from syno.data.progress import bar
+from syno.data.random import draws
+from syno.data.records import FORMAT, ROW, Records, read_sealed, seal
+from syno.data.source import Source
+
+_log = logging.getLogger("syno.data")
+_PROBE = 48  # images that an estimate looks at
+_READ = 1 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """How images are stored.
+
+    longer_side: pixels at most; larger images are scaled (area averages). jpeg_share: of the
+    images that are stored as JPEG of `quality`, drawn by `seed`; the others are stored as raw
+    pixels, which load several times as fast. shard_images: in one file. The defaults are those of
+    the paper's experiments on ImageNet.
+    """
+
+    longer_side: int = 400
+    quality: int = 90
+    jpeg_share: float = 0.1
+    shard_images: int = 1000
+    seed: int = 0
+    skip_damaged: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("longer_side", self.longer_side, 1, 65535),
+            ("quality", self.quality, 1, 100),
+            ("jpeg_share", self.jpeg_share, 0, 1),
+            ("shard_images", self.shard_images, 1, 1 << 20),
+        ):
+            if not least <= value <= most:
+                raise UserError(
+                    f"cannot prepare records with {name} {value}\n  expected: {least} to {most:,}"
+                )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What preparing would take: images, bytes on disk, seconds of one worker."""
+
+    images: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The images in their order, and what plan.json says."""
+
+    source: Source
+    layout: Layout
+    options: Options
+    where: Path
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.layout.train + self.layout.test
+
+    @property
+    def shards(self) -> int:
+        return -(-len(self.paths) // self.options.shard_images)
+
+    def numbers(self, shard: int) -> range:
+        """The images of a shard."""
+        first = shard * self.options.shard_images
+        return range(first, min(first + self.options.shard_images, len(self.paths)))
+
+    def described(self) -> dict[str, Any]:
+        """What must be equal for shards to go together."""
+        return {
+            "format": FORMAT,
+            "source": self.source.fingerprint(),
+            "images": len(self.paths),
+            "options": asdict(self.options),
+        }
+
+
+def prepare(
+    name: str,
+    data_dir: str | os.PathLike[str] | None,
+    out: str | os.PathLike[str],
+    options: Options | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+) -> Records:
+    """Stores the images of data set `name` (as in `load`) as records in folder `out`, or goes on
+    where an earlier call stopped.
+
+    workers: threads that decode, scale and encode; None takes one a core. The result is the same
+        for any number.
+
+    Raises UserError for what `load` raises, for a folder that holds something else or records of
+    other options or another source, and where it cannot be written; what is whole stays.
+    """
+    where = Path(out).expanduser()
+    with closing(source_of(name, data_dir)) as source:
+        plan = _planned(name, source, options or Options(), where, progress)
+        with _writing(plan):
+            where.mkdir(parents=True, exist_ok=True)
+            with open(where / ".lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                _begin(plan)
+                rows = []
+                with bar(f"preparing {name}", len(plan.paths), progress) as advance:
+                    for shard in range(plan.shards):
+                        done = _whole(plan, shard)
+                        if done is None:
+                            done = _write_shard(plan, shard, workers or _cores(), advance)
+                        else:
+                            advance(len(plan.numbers(shard)))
+                        rows.append(done)
+                _finish(plan, rows)
+    return Records(where)
+
+
+def estimate(
+    name: str, data_dir: str | os.PathLike[str] | None, options: Options | None = None
+) -> Estimate:
+    """What `prepare` would write, from a few images spread over the set; nothing is written."""
+    with closing(source_of(name, data_dir)) as source:
+        plan = _planned(name, source, options or Options(), Path(), False)
+        count = len(plan.paths)
+        probe = sorted({int(n) for n in np.linspace(0, count - 1, min(_PROBE, count))})
+        started = time.perf_counter()
+        sizes = []
+        for number in probe:
+            path = plan.paths[number]
+            try:
+                sizes.append(len(_encoded(plan, number, source.read(path)).data))
+            except Unreadable:
+                if not plan.options.skip_damaged:
+                    raise
+        seconds = (time.perf_counter() - started) / len(probe)
+        mean = sum(sizes) / max(len(sizes), 1)
+    return Estimate(count, round(mean * count), seconds * count)
+
+
+def _planned(name: str, source: Source, options: Options, where: Path, progress: bool) -> _Plan:
+    content = content_of(source, name, progress)
+    if isinstance(content, Arrays):
+        raise UserError(
+            f"data set '{name}' is made of arrays, not of image files\n"
+            "  there is nothing to prepare: syno.data.load reads it as it is"
+        )
+    return _Plan(source, content, options, where)
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A record and what is known of it; sums and squares of its pixels for the statistics."""
+
+    data: bytes
+    height: int
+    width: int
+    channels: int
+    jpeg: bool
+    pixels: int
+    sums: list[int]
+    squares: list[int]
+
+
+def _encoded(plan: _Plan, number: int, data: bytes) -> _Encoded:
+    options = plan.options
+    image = read(data, plan.source.locate(plan.paths[number]), 3, False)
+    longer = max(image.size)
+    if longer > options.longer_side:
+        width, height = (max(1, round(n * options.longer_side / longer)) for n in image.size)
+        image = image.resize((width, height), Image.Resampling.BOX)
+    array = np.asarray(image)
+    channels = 1 if array.ndim == 2 else 3
+    drawn = int(draws(options.seed, 0, np.array([number]), 1)[0, 0])
+    jpeg = drawn < options.jpeg_share * 2**32
+    if jpeg:
+        buffer = io.BytesIO()
+        image.save(buffer, "JPEG", quality=options.quality)
+        content = buffer.getvalue()
+    else:
+        head = f"P{5 if channels == 1 else 6} {image.width} {image.height} 255\n"
+        content = head.encode() + array.tobytes()
+    flat = array.reshape(-1, channels).astype(np.uint64)
+    return _Encoded(
+        content,
+        image.height,
+        image.width,
+        channels,
+        jpeg,
+        len(flat),
+        [int(value) for value in flat.sum(axis=0)],
+        [int(value) for value in (flat * flat).sum(axis=0)],
+    )
+
+
+def _begin(plan: _Plan) -> None:
+    """Writes plan.json, or checks that the one that is there says the same."""
+    expected = plan.described()
+    path = plan.where / "plan.json"
+    found = read_sealed(path)
+    if found is None:
+        strange = sorted(
+            entry.name
+            for entry in plan.where.iterdir()
+            if not entry.name.startswith((".", "shard-", "plan.json", "index."))
+        )
+        if strange:
+            raise UserError(
+                f"folder '{plan.where}' holds something else: {', '.join(strange[:5])}\n"
+                "  give an empty or new folder for the records"
+            )
+        _replace(path, _sealed(expected))
+        return
+    for key in ("source", "images", "options"):
+        if found[key] != expected[key]:
+            raise UserError(
+                f"folder '{plan.where}' holds records of another "
+                f"{'source' if key != 'options' else 'set of options'}\n"
+                f"  expected: {key} {found[key]}      got: {expected[key]}\n"
+                "  take the same ones, another folder, or remove this one"
+            )
+
+
+def _names(plan: _Plan, shard: int) -> tuple[Path, Path]:
+    return plan.where / f"shard-{shard:05}.rec", plan.where / f"shard-{shard:05}.json"
+
+
+def _whole(plan: _Plan, shard: int) -> dict[str, Any] | None:
+    """What is known of a shard whose bytes are as they were written; else None."""
+    data, rows = _names(plan, shard)
+    known = read_sealed(rows)
+    if known is None:
+        if data.exists():
+            _log.warning("shard '%s' has no rows, or damaged ones; writing it anew", data)
+        return None
+    crc = length = 0
+    try:
+        with open(data, "rb") as file:
+            while block := file.read(_READ):
+                crc = zlib.crc32(block, crc)
+                length += len(block)
+    except FileNotFoundError:
+        length = -1
+    if (length, crc) != (known["bytes"], known["crc32"]):
+        _log.warning("shard '%s' is damaged; writing it anew", data)
+        return None
+    return known
+
+
+def _write_shard(plan: _Plan, shard: int, workers: int, advance: Any) -> dict[str, Any]:
+    data, rows = _names(plan, shard)
+    rows.unlink(missing_ok=True)
+    labels = np.concatenate([plan.layout.train_labels, plan.layout.test_labels])
+    split = len(plan.layout.train)
+    table: list[list[int]] = []
+    skipped: list[str] = []
+    errors: list[Unreadable] = []
+    totals = {1: [0] * 3, 3: [0] * 7}  # of training pixels: how many, sums, squares
+    crc = offset = 0
+    with _replacing(data) as file:
+        for number, made in _encode_all(plan, plan.numbers(shard), workers):
+            advance(1)
+            if isinstance(made, Unreadable):
+                errors.append(made)
+                skipped.append(plan.paths[number])
+                continue
+            file.write(made.data)
+            crc = zlib.crc32(made.data, crc)
+            size = (made.height, made.width, made.channels, int(made.jpeg))
+            test = int(number >= split)
+            row = [shard, offset, len(made.data), zlib.crc32(made.data), number]
+            table.append([*row, int(labels[number]), *size, test])
+            offset += len(made.data)
+            if not test:
+                added = [made.pixels, *made.sums, *made.squares]
+                before = totals[made.channels]
+                totals[made.channels] = [a + b for a, b in zip(before, added, strict=True)]
+        if errors and not plan.options.skip_damaged:
+            looked = plan.numbers(shard).stop
+            raise UserError(
+                f"{errors[0]}\n  {len(errors):,} files among the images up to {looked:,} of "
+                f"{len(plan.paths):,} are no images, or damaged: {', '.join(skipped[:5])}"
+                f"{' ...' if len(skipped) > 5 else ''}\n"
+                "  replace or remove them, or leave them out with skip_damaged (--skip-damaged)"
+            )
+    known = {
+        "format": FORMAT,
+        "bytes": offset,
+        "crc32": crc,
+        "rows": table,
+        "skipped": skipped,
+        "grey": totals[1],
+        "colour": totals[3],
+    }
+    _replace(rows, _sealed(known))
+    return known
+
+
+def _encode_all(
+    plan: _Plan, numbers: Sequence[int], workers: int
+) -> Iterator[tuple[int, _Encoded | Unreadable]]:
+    """The records of the images, in order; files are read here, and encoded by the workers."""
+
+    def one(number: int, data: bytes) -> _Encoded | Unreadable:
+        try:
+            return _encoded(plan, number, data)
+        except Unreadable as error:
+            return error
+
+    waiting: deque[tuple[int, Future[_Encoded | Unreadable]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for number in numbers:
+            data = plan.source.read(plan.paths[number])
+            waiting.append((number, pool.submit(one, number, data)))
+            if len(waiting) > 2 * workers:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        for first, made in waiting:
+            yield first, made.result()
+
+
+def _finish(plan: _Plan, shards: list[dict[str, Any]]) -> None:
+    """Writes the index, or leaves the one that is there and says the same."""
+    rows = np.array([tuple(row) for shard in shards for row in shard["rows"]], dtype=ROW)
+    for test in (0, 1):
+        if not (rows["test"] == test).any():
+            raise UserError(
+                f"no {'test' if test else 'train'} image of {plan.source.where} can be decoded"
+            )
+    buffer = io.BytesIO()
+    np.save(buffer, rows)
+    content = buffer.getvalue()
+    mean, std = _statistics(shards)
+    meta = {
+        **plan.described(),
+        "classes": list(plan.layout.classes),
+        "mean": mean,
+        "std": std,
+        "skipped": [path for shard in shards for path in shard["skipped"]],
+        "shards": [_names(plan, shard)[0].name for shard in range(plan.shards)],
+        "checksums": [shard["crc32"] for shard in shards],
+        "rows": len(rows),
+        "crc32": zlib.crc32(content),
+    }
+    index = plan.where / "index.npy"
+    if not index.is_file() or index.read_bytes() != content:
+        _replace(index, content)
+    if read_sealed(plan.where / "index.json") != {**meta, "seal": seal(meta)}:
+        _replace(plan.where / "index.json", _sealed(meta))
+
+
+def _statistics(shards: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Mean and deviation of the training pixels as stored, in units of 255, a channel; grey images
+    count in each channel where others have colour. Sums are integers of any size."""
+    grey = [sum(part) for part in zip(*(shard["grey"] for shard in shards), strict=True)]
+    colour = [sum(part) for part in zip(*(shard["colour"] for shard in shards), strict=True)]
+    channels = 3 if colour[0] else 1
+    mean, std = [], []
+    for channel in range(channels):
+        count = grey[0] + colour[0]
+        total = grey[1] + (colour[1 + channel] if colour[0] else 0)
+        square = grey[2] + (colour[4 + channel] if colour[0] else 0)
+        middle = total / max(count, 1)
+        mean.append(middle / 255)
+        std.append(max(math.sqrt(max(square / max(count, 1) - middle * middle, 0.0)), 1.0) / 255)
+    return mean, std
+
+
+def _sealed(content: dict[str, Any]) -> bytes:
+    return json.dumps({**content, "seal": seal(content)}).encode()
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when it is whole, and vanishes on an error."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with _replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def _writing(plan: _Plan) -> Iterator[None]:
+    """Turns a failure to write into a UserError that says how to go on."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "the disk is full" if full else (error.strerror or str(error))
+        done = sum(1 for _ in plan.where.glob("shard-*.json"))
+        raise UserError(
+            f"cannot write records into '{plan.where}': {what}\n"
+            f"  {done} of {plan.shards} shards are written and stay; make room, and the same call "
+            "goes on from there"
+        ) from error
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,110 @@
+"""One forward of a network: what each layer sees, and what the whole costs. Needs torch.
+
+It runs on shapes alone (torch's fake tensors, as if on the CPU) and takes a fraction of a second
+for any network. A network that looks at values runs once for real instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from syno._errors import UserError
+
+
+@dataclass(frozen=True)
+class Trace:
+    """calls: (input, output) shapes of each call of a layer, by the layer's id.
+
+    macs: multiply-adds of the whole network for one sample, or for the batch of the example where
+        it does not divide by that: convolutions, linear layers, products of matrices, attention.
+    """
+
+    calls: dict[int, list[tuple[torch.Size, torch.Size]]] = field(default_factory=dict)
+    macs: int = 0
+
+
+def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: Any) -> Trace:
+    """Runs `net` once, in evaluation mode, and notes what `layers` see.
+
+    example_input: a tensor, or a tuple of the network's arguments; their values do not matter to
+        most networks, and they may be on the meta device. UserError where the network fails on it.
+    """
+    inputs = example_input if isinstance(example_input, tuple) else (example_input,)
+    if not all(isinstance(x, torch.Tensor) for x in inputs):
+        raise UserError("'example_input' is a tensor, or a tuple of the network's arguments")
+    batch = int(inputs[0].shape[0]) if inputs and inputs[0].dim() else 1
+    try:
+        return _watched(layers, batch, lambda: _run_on_shapes(net, inputs), net)
+    except Exception:
+        # Whatever shapes alone cannot do, values may: the real run decides, and its error is told.
+        pass
+    try:
+        return _watched(layers, batch, lambda: net(*inputs), net)
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as error:
+        shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
+        raise UserError(
+            f"the network {type(net).__name__} fails on the example input: {error}\n"
+            f"  in example_input of shape {shapes}"
+        ) from error
+
+
+def _run_on_shapes(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    def like(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+
+    tensors = [*net.named_parameters(), *net.named_buffers()]
+    with FakeTensorMode():
+        state = {name: like(tensor) for name, tensor in tensors}
+        torch.func.functional_call(net, state, tuple(like(x) for x in inputs))
+
+
+def _watched(
+    layers: Sequence[nn.Module], batch: int, run: Callable[[], Any], net: nn.Module
+) -> Trace:
+    calls: dict[int, list[tuple[torch.Size, torch.Size]]] = {}
+
+    def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        calls.setdefault(id(layer), []).append((args[0].shape, output.shape))
+
+    with ExitStack() as stack:
+        for layer in layers:
+            stack.callback(layer.register_forward_hook(note).remove)
+        stack.enter_context(_evaluating(net))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_plain_attention())
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        counter = stack.enter_context(FlopCounterMode(display=False))
+        run()
+    macs = int(counter.get_total_flops()) // 2
+    return Trace(calls, macs // batch if batch and macs % batch == 0 else macs)
+
+
+@contextmanager
+def _plain_attention() -> Iterator[None]:
+    """nn.MultiheadAttention as products of matrices: its fused forms are calls without a count."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+@contextmanager
+def _evaluating(net: nn.Module) -> Iterator[None]:
+    modes = {module: module.training for module in net.modules()}
+    net.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training

@@ -1,0 +1,307 @@
+"""Every model of the catalogue: its slots, sizes and costs, and what cannot be built."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+import syno
+from syno import Specification, UserError, layer_report
+from syno.models import build, built, describe, list_models, slots, summarise
+from syno.surgery import slot_bindings
+
+# Slots and different sizes of the paper's models, as its experiments count them.
+PAPER = {
+    "resnet18": (19, 7),
+    "resnet34": (35, 7),
+    "densenet121": (58, 4),
+    "resnext29_2x64d": (10, 4),
+    "efficientnet_v2_s": (10, 5),
+    "vit_b_16": (24, 2),
+    "gpt2": (12, 1),
+}
+# Multiply-adds and parameters that torchvision's documentation and the papers give, in G and M.
+PUBLISHED = {
+    "resnet18": (1.814, 11.690),
+    "resnet34": (3.664, 21.798),
+    "resnet50": (4.089, 25.557),
+    "densenet121": (2.834, 7.979),
+    "efficientnet_v2_s": (None, 21.458),
+    "mobilenet_v2": (0.301, 3.505),
+    "vit_b_16": (17.564, 86.568),
+    "convnext_tiny": (4.456, 28.589),
+}
+
+
+@pytest.mark.parametrize(("name", "counts"), PAPER.items())
+def test_the_papers_layers_are_the_slots(name: str, counts: tuple[int, int]) -> None:
+    found = summarise(name)
+    assert (found.slots, len(found.bindings)) == counts
+    assert sum(count for _, count in found.bindings) == found.slots
+
+
+def test_the_sizes_of_resnet18_are_those_of_its_experiment() -> None:
+    found = [(b["C_in"], b["C_out"], b["H"], b["W"], n) for b, n in summarise("resnet18").bindings]
+    assert found == [
+        (64, 64, 56, 56, 4),
+        (64, 128, 28, 28, 2),
+        (128, 128, 28, 28, 3),
+        (128, 256, 14, 14, 2),
+        (256, 256, 14, 14, 3),
+        (256, 512, 7, 7, 2),
+        (512, 512, 7, 7, 3),
+    ]
+
+
+@pytest.mark.parametrize(("name", "figures"), PUBLISHED.items())
+def test_costs_are_the_published_ones(name: str, figures: tuple[float | None, float]) -> None:
+    found = summarise(name)
+    macs, params = figures
+    assert found.params / 1e6 == pytest.approx(params, abs=1e-3)
+    if macs is not None:
+        assert found.macs / 1e9 == pytest.approx(macs, abs=1e-3)
+
+
+def test_every_multiply_add_of_gpt2_is_counted() -> None:
+    options = {"vocabulary": 50, "context": 20, "layers": 3, "heads": 2, "width": 8}
+    found = summarise("gpt2", **options)
+    t, w = 20, 8
+    block = t * (3 * w * w + w * w + 8 * w * w) + 2 * t * t * w  # projections, MLP; attention
+    assert found.macs == 3 * block + t * w * 50
+    assert found.slot_macs == 3 * t * w * 3 * w
+    assert found.bindings == [({"H_in": 8, "H_out": 24, "seq_len": 20}, 3)]
+
+
+def test_operators_of_the_artifact_have_their_published_parameters_in_resnext29() -> None:
+    """That its stages have 3, 3, 3 and 1 blocks is read off these figures."""
+    found = summarise("resnext29_2x64d")
+    kept = found.params - found.slot_params
+    one = sum(n * (b["C_in"] // 2) * 3 * (b["C_out"] // 2) for b, n in found.bindings)
+    assert (kept + one) / 1e6 == pytest.approx(13.35, abs=5e-3)  # 07914: [C_in/s, k_1, C_out/s]
+
+
+@pytest.mark.parametrize("name", [n for n in list_models() if describe(n).preset])
+def test_a_preset_has_the_sizes_of_its_model(name: str) -> None:
+    preset = Specification.preset(str(describe(name).preset))
+    with torch.device("meta"):
+        net = slots(build(name))
+    found = slot_bindings(net, preset)
+    given = {tuple(sorted(b.items())): m for b, m in _pairs(preset)}
+    ours = zip(found["bindings"], found["multiplicities"], strict=True)
+    if not preset.bindings:  # takes them from the network
+        assert found["multiplicities"] == [3, 3, 3, 1]
+        return
+    assert {tuple(sorted(b.items())): m for b, m in ours} == given
+    if preset.limits["min_macs"]:
+        report = layer_report(net)
+        kept = report.macs - sum(row.macs for row in report.slots)
+        low, high = ((round(share * report.macs - kept)) for share in (0.15, 0.9))
+        assert (max(low, 0), high) == (preset.limits["min_macs"], preset.limits["max_macs"])
+        core = preset.with_changes()._core.source["layer_macs"]
+        assert list(core) == found["layer_macs"]
+
+
+def _pairs(preset: Specification) -> list[tuple[dict[str, int], int]]:
+    return list(zip(preset.bindings, preset.multiplicities, strict=True))
+
+
+SMALL = {
+    "resnet18": {"width": 8},
+    "resnet34": {"width": 8},
+    "resnet50": {"width": 8},
+    "densenet121": {"growth": 4},
+    "resnext29_2x64d": {"width": 8},
+    "efficientnet_v2_s": {},
+    "mobilenet_v2": {"percent": 25},
+    "vit_b_16": {"patch": 8, "layers": 2, "heads": 2, "width": 16},
+    "convnext_tiny": {"width": 8},
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("cifar_stem", [0, 1])
+@pytest.mark.parametrize("name", SMALL)
+def test_options_make_smaller_networks_that_score_every_class(
+    name: str, cifar_stem: int, channels: int
+) -> None:
+    options = dict(SMALL[name])
+    if "cifar_stem" in describe(name).options:
+        options["cifar_stem"] = cifar_stem
+    torch.manual_seed(0)
+    net = build(name, classes=7, channels=channels, size=32, **options).eval()
+    assert net(torch.randn(2, channels, 32, 32)).shape == (2, 7)
+    assert built(net).input_shape == (channels, 32, 32)
+    stem = summarise(name, classes=7, channels=channels, size=32, **options)
+    assert stem.macs > 0
+
+
+def test_a_stem_for_small_images_keeps_their_size() -> None:
+    maps = {}
+    for stem in (0, 1):
+        found = summarise("resnet18", size=32, classes=10, cifar_stem=stem)
+        maps[stem] = [row.binding["H"] for row in found.report.rows if row.name == "layer1.0.conv1"]
+    assert maps == {0: [8], 1: [32]}
+
+
+def test_a_stem_stays_for_images_of_any_number_of_channels() -> None:
+    for name in ("resnet18", "densenet121", "efficientnet_v2_s"):
+        rows = summarise(name, size=32, channels=8, cifar_stem=1).report.rows
+        assert rows[0].binding["C_in"] == 8
+        assert rows[0].status == "kept"
+
+
+def test_layers_whose_maps_are_too_small_stay() -> None:
+    rows = {row.name: row for row in summarise("resnet18", size=32).report.rows}
+    assert rows["layer2.0.conv1"].status == "slot"
+    assert rows["layer3.0.conv2"].reason == "H=2, W=2 is below 4"
+
+
+@pytest.mark.parametrize("name", ["resnet18", "densenet121", "gpt2-small", "vit_b_16"])
+def test_a_built_network_is_the_one_its_package_has(name: str) -> None:
+    """With default options and three channels: the same names, shapes and drawn weights."""
+    from syno.extras import load_extra
+
+    if name == "gpt2-small":
+        transformers = load_extra("transformers", "a test")
+        config = transformers.GPT2Config(
+            vocab_size=256, n_positions=128, n_layer=4, n_head=4, n_embd=128
+        )
+        torch.manual_seed(0)
+        theirs = transformers.GPT2LMHeadModel(config)
+    else:
+        models = load_extra("torchvision", "a test").models
+        torch.manual_seed(0)
+        theirs = getattr(models, name)(weights=None)
+    torch.manual_seed(0)
+    ours = build(name)
+    state, other = ours.state_dict(), theirs.state_dict()
+    assert list(state) == list(other)
+    assert all(torch.equal(state[key], other[key]) for key in state)
+
+
+def test_gpt2_maps_ids_to_scores_and_never_reads_a_later_token() -> None:
+    torch.manual_seed(0)
+    net = slots(build("gpt2-small", context=16, layers=2, width=32)).eval()
+    ids = torch.randint(0, 256, (2, 16))
+    scores = net(ids)
+    assert scores.shape == (2, 16, 256)
+    later = ids.clone()
+    later[:, 9:] = 0
+    torch.testing.assert_close(net(later)[:, :9], scores[:, :9])
+    assert net(ids[:, :5]).shape == (2, 5, 256)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_weights_come_from_a_file(tmp_path: Path, suffix: str) -> None:
+    torch.manual_seed(1)
+    first = build("resnet-small", width=4)
+    path = tmp_path / f"weights{suffix}"
+    if suffix == ".pt":
+        torch.save(first.state_dict(), path)
+    else:
+        save_file(first.state_dict(), path)
+    again = build("resnet-small", width=4, weights=str(path))
+    for key, tensor in first.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[key])
+
+
+def test_wrong_weights_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "weights.pt"
+    torch.save(build("resnet-small", width=4).state_dict(), path)
+    with pytest.raises(UserError, match=r"not those of model 'resnet-small'(.|\n)*is \[4, 3, 3, 3"):
+        build("resnet-small", width=8, weights=str(path))
+    with pytest.raises(UserError, match=r"'conv1.weight' is missing(.|\n)*and \d+ more"):
+        build("resnet18", weights=str(path))
+    with pytest.raises(UserError, match="there is no file with weights at"):
+        build("resnet-small", weights=str(tmp_path / "none.pt"))
+    for name in ("text.pt", "text.safetensors"):
+        (tmp_path / name).write_text("not weights")
+        with pytest.raises(UserError, match="holds no state dict"):
+            build("resnet-small", weights=str(tmp_path / name))
+    torch.save([1, 2], tmp_path / "list.pt")
+    with pytest.raises(UserError, match="holds no state dict, but list"):
+        build("resnet-small", weights=str(tmp_path / "list.pt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("resnet-18", {}, r"unknown model 'resnet-18'\n(.|\n)*did you mean: resnet18"),
+        ("ResNet50", {}, "did you mean: resnet50"),
+        (3, {}, "unknown model '3'"),
+        ("resnet18", {"withd": 3}, r"unknown option 'withd'(.|\n)*did you mean: width"),
+        ("resnet18", {"cifar_stem": 2}, r"cannot be 2\n.* from 0 to 1"),
+        ("resnet18", {"width": True}, "cannot be True"),
+        ("resnet18", {"size": 31}, r"size = 31\n.* at least 32"),
+        ("vit_b_16", {"size": 100}, r"size = 100\n  expected: a multiple of its patches of 16 px"),
+        ("vit_b_16", {"size": 8}, r"size = 8\n.* at least 16"),
+        ("vit_b_16", {"heads": 5}, r"width = 768 into heads = 5\n  expected: heads that divide"),
+        ("gpt2-small", {"heads": 3}, "heads that divide the width"),
+        ("gpt2-small", {"classes": 10, "size": 32}, "token ids, not images: it has no classes and"),
+        ("gpt2-small", {"vocabulary": 1}, r"cannot be 1\n.* from 2 to"),
+        ("timm/resnet18", {"width": 8}, r"unknown option 'width'(.|\n)*it has no options"),
+        ("timm/resnet1", {}, r"timm \S+ has no model 'resnet1'\n(.|\n)*did you mean: resnet1"),
+    ],
+)
+def test_bad_input_says_what_is_accepted(
+    name: str, arguments: dict[str, int], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        slots(build(name, **arguments))
+
+
+def test_a_missing_package_is_named_with_the_line_for_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    for package, name, extra in (
+        ("torchvision", "resnet18", "vision"),
+        ("timm", "timm/resnet18", "vision"),
+        ("transformers", "gpt2", "language"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            with pytest.raises(UserError) as error:
+                build(name)
+            if package == "torchvision":
+                with pytest.raises(UserError, match="torchvision cannot be imported"):
+                    build("timm/resnet18")
+        text = str(error.value)
+        assert f"needs the package {package}, and {package} cannot be imported" in text
+        assert text.endswith(f"  what to do: pip install 'syno[{extra}]'")
+
+
+def test_a_model_without_replaceable_layers_lists_its_layers_with_reasons() -> None:
+    with pytest.raises(UserError) as error:
+        slots(build("mobilenet_v2"), syno.conv2d(kernel=5))
+    lines = str(error.value).splitlines()
+    assert re.match(r"the network MobileNetV2 has no slots$", lines[0])
+    assert "got: none of 53 layers" in lines[1]
+    assert "  features.0.0 (conv 3x3 /2): stride 2" in lines or any("kernel 3" in x for x in lines)
+    assert any(
+        re.match(r"  features\S+, \S+ and \d+ more \(conv 1x1\): kernel 1", x) for x in lines
+    )
+    assert "  classifier.1 (linear): not a conv2d layer" in lines
+    assert len(lines) < 20
+
+
+TIMM = ["resnet10t", "vit_tiny_patch16_224", "mixer_s16_224", "mobilenetv3_small_050"]
+
+
+@pytest.mark.parametrize("name", TIMM)
+def test_any_model_of_timm_has_slots(name: str) -> None:
+    found = summarise(f"timm/{name}", classes=5)
+    assert found.slots > 0
+    assert found.slot_macs > found.macs / 4
+    if name == "vit_tiny_patch16_224":
+        smaller = summarise(f"timm/{name}", size=64)
+        assert [b["seq_len"] for b, _ in smaller.bindings] == [17, 17]
+
+
+def test_slots_of_another_network_are_refused() -> None:
+    with pytest.raises(UserError, match=r"slots\(\) is for networks made by syno\.models\.build"):
+        slots(nn.Linear(2, 2))
