@@ -377,6 +377,16 @@ def test_a_class_whose_images_are_all_damaged_is_not_left_out(photos: Path) -> N
         load("photos", photos, skip_damaged=True)
 
 
+def test_other_words_beside_images_in_class_folders_are_no_labels(photos: Path) -> None:
+    expected = load("photos", photos)
+    for path in list(photos.rglob("*.png")):
+        path.with_suffix(".json").write_text('{"camera": "old"}')
+    (photos / "train.bin").write_bytes(b"something else")
+    data = load("photos", photos)
+    assert data.classes == ("cat", "dog")
+    assert np.array_equal(data.train.images, expected.train.images)
+
+
 def test_the_nearest_names_are_suggested(mnist: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'digits'"):
         load("digit")

@@ -172,11 +172,9 @@ def content_of(source: Source, name: str, progress: bool) -> Layout | Arrays:
         source.scan(advance)
     if isinstance(source, RecordSource):
         return source.layout()
-    return (
-        read_arrays(source)
-        or arrange_labelled(source)
-        or arrange(source.where, source.files, source.folders)
-    )
+    if not any(map(is_image, source.files)) and (arrays := read_arrays(source)):
+        return arrays
+    return arrange_labelled(source) or arrange(source.where, source.files, source.folders)
 
 
 def _decode(

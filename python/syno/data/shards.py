@@ -117,7 +117,7 @@ def arrange_labelled(source: Source) -> Layout | None:
         for path in source.files
         if path.endswith((".cls", ".json")) and _key(path) in images
     }
-    if not beside:
+    if not beside or not _labelled(source, beside):
         return None
     lacking = sorted(set(images) - set(beside))
     if lacking:
@@ -180,6 +180,14 @@ def _classes(source: Source, labels: set[int | str]) -> tuple[tuple[str, ...], d
 
 def _order(label: int | str) -> tuple[int, str]:
     return (label, "") if isinstance(label, int) else (0, label)
+
+
+def _labelled(source: Source, beside: dict[str, str]) -> bool:
+    """Whether the files beside are labels: a .json may say other things of an image."""
+    if any(path.endswith(".cls") for path in beside.values()):
+        return True
+    text = source.read(min(beside.values()))
+    return any(f'"{key}"'.encode() in text for key in _KEYS)
 
 
 def _key(path: str) -> str:
