@@ -15,11 +15,11 @@ from syno.layers import LayerFilter, LayerReport, LayerRow, reasons, times
 from syno.operator import Operator
 from syno.placeholder import KernelPack, Placeholder, checked_slots, slots
 from syno.spec import Specification
-from syno.trace import trace
+from syno.trace import Shapes, trace
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
-Calls = list[tuple[torch.Size, torch.Size]]
+Calls = list[Shapes]
 
 
 def put_slots(
@@ -51,10 +51,14 @@ def put_slots(
             rows.append(earlier[name])
             continue
         calls = None if seen is None else seen.calls.get(id(layer), [])
-        macs = _macs(layer, calls[0]) if calls else None
+        macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
         row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
-        row, chosen = _decide(row, layer, filters, calls, layer in attention)
+        if layer in attention:
+            row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
+        elif seen is not None and id(layer) in seen.unbatched:
+            row = replace(row, reason="its first dimension is not the batch")
+        row, chosen = _decide(row, layer, filters, calls)
         rows.append(row)
         if chosen is not None:
             made[id(layer)] = _slot(layer, row.binding, chosen, calls)
@@ -264,9 +268,11 @@ def _decide(
     layer: nn.Module,
     filters: Sequence[LayerFilter],
     calls: Calls | None,
-    in_attention: bool,
 ) -> tuple[LayerRow, LayerFilter | None]:
-    """The row with what becomes of the layer, and the filter that takes it."""
+    """The row with what becomes of the layer, and the filter that takes it.
+
+    A row that has a reason already is kept for that, where a filter would take it.
+    """
     row = replace(row, binding=_binding(layer, calls[0][1] if calls else None))
     kind = "conv2d" if isinstance(layer, nn.Conv2d) else "linear" if is_linear(layer) else None
     fitting = [where for where in filters if where.kind == kind]
@@ -276,19 +282,15 @@ def _decide(
     reason = ""
     for where in fitting:
         found = where.refusal(row.name, layer) if row.name else "it is the network itself"
-        found = found or _refusal(row, where, calls, in_attention)
-        if found is None:
+        found = found or row.reason or _refusal(row, where, calls)
+        if not found:
             pool = _pool(layer, where)
             return replace(row, status="slot", pool=pool), where
         reason = reason or found
     return replace(row, reason=reason), None
 
 
-def _refusal(
-    row: LayerRow, where: LayerFilter, calls: Calls | None, in_attention: bool
-) -> str | None:
-    if in_attention:
-        return "nn.MultiheadAttention uses its weight without calling it"
+def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | None:
     if calls == []:
         return "the example input does not reach it"
     if calls and len({inside for inside, _ in calls}) > 1:
@@ -346,14 +348,16 @@ def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
                 setattr(parent, name, made[id(child)])
 
 
-def _macs(layer: Any, call: tuple[torch.Size, torch.Size]) -> int:
-    """Multiply-adds of a layer for one sample."""
-    given, made = call
-    if is_linear(layer):
-        return _features(layer)[0] * made[1:].numel()
-    # Each element of a plain convolution's output, or of a transposed one's input, meets a filter.
-    steps = given if layer.transposed else made
-    return layer.weight[0].numel() * steps[1:].numel()
+def _macs(layer: Any, calls: Calls, batch: int) -> int:
+    """Multiply-adds of a layer for one sample, over all its calls.
+
+    An output element of a linear layer or a plain convolution, or an input element of a transposed
+    one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.
+    """
+    transposed = not is_linear(layer) and layer.transposed
+    filter_ = _features(layer)[0] if is_linear(layer) else layer.weight[0].numel()
+    elements = sum((given if transposed else made).numel() for given, made in calls)
+    return filter_ * elements // max(batch, 1)
 
 
 def _params(layer: nn.Module) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,17 +19,23 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from syno._errors import UserError
 
+Shapes = tuple[torch.Size, torch.Size]
+
 
 @dataclass(frozen=True)
 class Trace:
     """calls: (input, output) shapes of each call of a layer, by the layer's id.
 
+    batch: samples of the example.
     macs: multiply-adds of the whole network for one sample, or for the batch of the example where
-        it does not divide by that: convolutions, linear layers, products of matrices, attention.
+        they do not divide by that: convolutions, linear layers, products of matrices, attention.
+    unbatched: ids of layers whose first dimension does not grow with the batch.
     """
 
-    calls: dict[int, list[tuple[torch.Size, torch.Size]]] = field(default_factory=dict)
+    calls: dict[int, list[Shapes]] = field(default_factory=dict)
+    batch: int = 1
     macs: int = 0
+    unbatched: frozenset[int] = frozenset()
 
 
 def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: Any) -> Trace:
@@ -43,18 +49,53 @@ def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: Any) -> Tr
         raise UserError("'example_input' is a tensor, or a tuple of the network's arguments")
     batch = int(inputs[0].shape[0]) if inputs and inputs[0].dim() else 1
     try:
-        return _watched(layers, batch, lambda: _run_on_shapes(net, inputs), net)
+        found = _watched(net, layers, batch, lambda: _run_on_shapes(net, inputs))
     except Exception:
         # Whatever shapes alone cannot do, values may: the real run decides, and its error is told.
-        pass
+        return _run(net, layers, batch, inputs)
+    return replace(found, unbatched=_unbatched(net, layers, inputs, found))
+
+
+def _run(
+    net: nn.Module, layers: Sequence[nn.Module], batch: int, inputs: tuple[torch.Tensor, ...]
+) -> Trace:
     try:
-        return _watched(layers, batch, lambda: net(*inputs), net)
+        return _watched(net, layers, batch, lambda: net(*inputs))
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as error:
         shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
         raise UserError(
             f"the network {type(net).__name__} fails on the example input: {error}\n"
             f"  in example_input of shape {shapes}"
         ) from error
+
+
+def _unbatched(
+    net: nn.Module, layers: Sequence[nn.Module], inputs: tuple[torch.Tensor, ...], found: Trace
+) -> frozenset[int]:
+    """Layers of a sequence whose first dimension is not the batch, as in [T, N, C].
+
+    Seen by a batch of twice the size, on shapes alone; none where the network does not take it.
+    """
+    sequences = [
+        layer
+        for layer in layers
+        if isinstance(layer, nn.Linear) and len(found.calls.get(id(layer), [((), ())])[0][0]) > 2
+    ]
+    if not sequences or any(x.dim() == 0 or x.shape[0] != found.batch for x in inputs):
+        return frozenset()
+    doubled = tuple(
+        torch.empty_like(x, device="meta").repeat(2, *[1] * (x.dim() - 1)) for x in inputs
+    )
+    try:
+        twice = _watched(net, sequences, 1, lambda: _run_on_shapes(net, doubled)).calls
+    except Exception:
+        return frozenset()  # a network for one size of batch: nothing is known
+    return frozenset(
+        id(layer)
+        for layer in sequences
+        if [2 * inside[0] for inside, _ in found.calls[id(layer)]]
+        != [inside[0] for inside, _ in twice.get(id(layer), [])]
+    )
 
 
 def _run_on_shapes(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
@@ -68,9 +109,9 @@ def _run_on_shapes(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 def _watched(
-    layers: Sequence[nn.Module], batch: int, run: Callable[[], Any], net: nn.Module
+    net: nn.Module, layers: Sequence[nn.Module], batch: int, run: Callable[[], Any]
 ) -> Trace:
-    calls: dict[int, list[tuple[torch.Size, torch.Size]]] = {}
+    calls: dict[int, list[Shapes]] = {}
 
     def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
         calls.setdefault(id(layer), []).append((args[0].shape, output.shape))
@@ -85,7 +126,7 @@ def _watched(
         counter = stack.enter_context(FlopCounterMode(display=False))
         run()
     macs = int(counter.get_total_flops()) // 2
-    return Trace(calls, macs // batch if batch and macs % batch == 0 else macs)
+    return Trace(calls, batch, macs // batch if batch and macs % batch == 0 else macs)
 
 
 @contextmanager

@@ -226,3 +226,46 @@ def test_a_restored_original_is_where_the_operator_was():
         slot.restore()
     assert net(EXAMPLE.double()).dtype == torch.float64
     assert not net[1].first.original.training
+
+
+def test_a_layer_of_a_sequence_before_the_batch_stays():
+    """An operator along the sequence would mix samples."""
+    for first, kept in ((False, "its first dimension is not the batch"), (True, "")):
+        net = nn.TransformerEncoderLayer(8, 2, 16, batch_first=first)
+        x = torch.randn(3, 5, 8) if first else torch.randn(5, 3, 8)
+        example = x if first else (x,)
+        if first:
+            found = rows(syno.substitute(net, syno.linear(), example))
+            assert found["linear1"].reason == kept
+        else:
+            wrapped = SequenceFirst(net)
+            with pytest.raises(UserError, match=kept):
+                syno.substitute(wrapped, syno.linear(), torch.randn(3, 5, 8))
+
+
+class SequenceFirst(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, x):
+        """[N, T, C], with a network for [T, N, C] inside."""
+        return self.inside(x.transpose(0, 1)).transpose(0, 1)
+
+
+def test_a_layer_that_runs_on_windows_or_twice_costs_all_its_runs():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inside = nn.Linear(8, 8)
+
+        def forward(self, x):
+            windows = x.unflatten(1, (3, 4)).flatten(0, 1)  # [3 * N, 4, 8]
+            return self.inside(self.inside(windows)).unflatten(0, (-1, 3)).flatten(1, 2)
+
+    net = syno.substitute(Windows(), syno.linear(), torch.zeros(2, 12, 8))
+    report = syno.layer_report(net)
+    (row,) = report.rows
+    assert row.macs == report.macs == 2 * 12 * 8 * 8
+    assert row.share == 1
+    assert row.binding["seq_len"] == 4

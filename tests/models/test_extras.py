@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from syno.torchvision_shim import import_torchvision
@@ -23,26 +24,22 @@ print(hasattr(torch.ops.torchvision, "nms"), first.extension._has_ops())
 """
 
 
-def run(before: str = "") -> str:
-    program = PROGRAM.format(before=before)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_torchvision_is_imported_once_whether_or_not_its_compiled_part_loads() -> None:
-    loaded = import_torchvision().extension._has_ops()
-    assert run() == f"True {loaded}\n"
-
-
-def test_an_import_that_failed_before_does_not_matter() -> None:
-    before = """
+FAILED = """
 try:
     import torchvision
 except RuntimeError:
     pass
 """
-    assert run(before).startswith("True ")
+
+
+@pytest.mark.parametrize("before", ["", FAILED], ids=["first", "after-a-failure"])
+def test_torchvision_is_imported_once_whether_or_not_its_compiled_part_loads(before: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(before=before)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = import_torchvision().extension._has_ops()
+    assert done.stdout == f"True {loaded}\n"
 
 
 def test_calling_what_is_only_declared_stays_an_error() -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 BUILT = "syno_model"
+# With a stem that keeps the size of an image, these networks halve it three times or four.
+SMALLEST_FOR_SMALL_STEM = 8
 
 
 def list_models() -> tuple[str, ...]:
@@ -131,7 +133,8 @@ def _checked_images(
 ) -> dict[str, int]:
     """classes, channels and size with their defaults. UserError for one out of range."""
     multiple = values.get("patch", images.multiple)
-    least = {"classes": 2, "channels": 1, "size": max(images.least, multiple)}
+    smallest = SMALLEST_FOR_SMALL_STEM if values.get("cifar_stem") else images.least
+    least = {"classes": 2, "channels": 1, "size": max(smallest, multiple)}
     found = {}
     for quantity, bound in least.items():
         value = shape[quantity]
@@ -154,8 +157,8 @@ def _refuse_images(name: str, shape: Mapping[str, int | None]) -> None:
     given = [quantity for quantity, value in shape.items() if value is not None]
     if given:
         raise UserError(
-            f"model '{name}' reads token ids, not images: it has no {' and no '.join(given)}\n"
-            "  expected: its options alone, such as vocabulary and context"
+            f"model '{name}' reads token ids, not images: it has no {', '.join(given)}\n"
+            "  expected: its options alone, such as vocabulary and context; or a model for images"
         )
 
 

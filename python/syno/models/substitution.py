@@ -9,9 +9,12 @@ from syno._errors import UserError
 from syno.models.registry import built, describe
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
     from syno.layers import LayerFilter
+
+ENOUGH = 0.25  # of the multiply-adds: a stem alone says little about the operators in it
 
 
 def slots(net: nn.Module, where: LayerFilter | Sequence[LayerFilter] | None = None) -> nn.Module:
@@ -26,11 +29,26 @@ def slots(net: nn.Module, where: LayerFilter | Sequence[LayerFilter] | None = No
     example = made.example()
     if where is not None:
         return substitute(net, where, example)
-    *earlier, last = describe(made.name).rules
-    for rule in earlier:
+    rules = describe(made.name).rules
+    return substitute(net, rules[0] if len(rules) == 1 else _telling(net, rules, example), example)
+
+
+def _telling(net: nn.Module, rules: Sequence[LayerFilter], example: torch.Tensor) -> LayerFilter:
+    """The first rule whose layers have enough of the multiply-adds, else the one with most."""
+    from syno.layers import LayerReport
+    from syno.surgery import layer_report, put_slots
+
+    best, most = rules[0], 0.0
+    for rule in rules:
         try:
-            return substitute(net, rule, example)
+            report: LayerReport = layer_report(put_slots(net, rule, example))
         except UserError as error:
             if "has no slots" not in str(error):
                 raise
-    return substitute(net, last, example)
+            continue
+        share = sum(row.share or 0.0 for row in report.slots)
+        if share >= ENOUGH:
+            return rule
+        if share > most:
+            best, most = rule, share
+    return best
