@@ -87,8 +87,7 @@ class Builder {
   std::vector<Index> through(const Stage& stage, const std::vector<Index>& index,
                              Indices& indices) const {
     std::vector<Index> in = index;
-    // Stages that are about no axis have -1.
-    const auto axis = in.begin() + std::max(stage.axis, 0);
+    const auto axis = in.begin() + stage.axis;
     switch (stage.kind) {
       case StageKind::kPermute:
         for (std::size_t d = 0; d < index.size(); ++d) in[at(stage.order[d])] = index[d];
@@ -212,7 +211,7 @@ class Builder {
     const Indices indices(nest.extents());
     std::vector<Index> index = nest.store.index;
     std::for_each(views.rbegin(), views.rend(), [&](const Stage* stage) {
-      const auto axis = index.begin() + std::max(stage->axis, 0);
+      const auto axis = index.begin() + stage->axis;
       switch (stage->kind) {
         case StageKind::kPermute: {
           std::vector<Index> permuted;
