@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from syno.store import log, schema
+from syno.store import log, quarantine, schema
 from syno.store.records import (
     BASELINE,
     OK,
@@ -20,6 +20,7 @@ from syno.store.records import (
     TEST,
     Environment,
     EventRecord,
+    QuarantineRecord,
     StudyRecord,
     plain,
 )
@@ -69,7 +70,8 @@ class StudySummary:
     baseline, evaluations: on the hold-out split, which operators are chosen by; final: of finalists
     and the baseline on the test split, which is read for the report alone;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
-    stop_reason: why the last run ended, empty while it runs or after it was killed.
+    quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
+    run ended, empty while it runs or after it was killed.
     """
 
     study: StudyRecord
@@ -80,6 +82,7 @@ class StudySummary:
     open_asks: tuple[int, ...]
     stop_reason: str
     final: tuple[Evaluation, ...] = ()
+    quarantined: tuple[QuarantineRecord, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         open_asks=tuple(p.ask for p in proposals if p.status is None),
         stop_reason=_stop_reason(events),
         final=tuple(e for e in every if e.split == TEST),
+        quarantined=tuple(quarantine.listed(connection, study.id)),
     )
 
 
