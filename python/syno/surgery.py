@@ -295,6 +295,8 @@ def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | No
         return "the example input does not reach it"
     if calls and len({inside for inside, _ in calls}) > 1:
         return "it works on inputs of several shapes"
+    if calls and len(calls[0][0]) < (4 if where.kind == "conv2d" else 2):
+        return "its input has no batch dimension"
     small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
     return f"{', '.join(small)} is below {where.minimum}" if small else None
 

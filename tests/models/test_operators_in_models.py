@@ -136,6 +136,14 @@ def test_a_state_dict_carries_every_weight(name: str) -> None:
     assert torch.equal(first(x), second(x))
 
 
+@pytest.mark.parametrize("name", ["resnet18", "gpt2"])
+def test_a_network_of_another_type_gets_slots_of_that_type(name: str) -> None:
+    net = slots(made(name).double())
+    syno.replace(net, operator_for(name))
+    x = inputs(net)
+    assert net(x.double() if x.is_floating_point() else x).dtype == torch.float64
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "filled"), [("resnet18", True), ("vit_b_16", False)])
 def test_layouts_types_and_compilers(name: str, filled: bool) -> None:
