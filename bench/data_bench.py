@@ -98,7 +98,7 @@ def syno_loaders(name: str, reader: Any, augment: Augmenter, batch: int) -> dict
     return made
 
 
-def measure(loaders: dict[str, Loader], rounds: int, base: str) -> dict[str, Any]:
+def measure(loaders: dict[str, Loader], images: int, rounds: int, base: str) -> dict[str, Any]:
     """Images a second of each loader, and how many times as fast as the loader of `base` with as
     many workers."""
     rates: dict[str, list[float]] = {name: [] for name in loaders}
@@ -106,6 +106,8 @@ def measure(loaders: dict[str, Loader], rounds: int, base: str) -> dict[str, Any
         for name, epoch in loaders.items():
             started = time.perf_counter()
             count = epoch()
+            if count != images:
+                raise SystemExit(f"{name} gave {count} images, not {images}")
             rate = count / (time.perf_counter() - started)
             if turn:
                 rates[name].append(rate)
@@ -140,7 +142,7 @@ def small(folder: Path, count: int, rounds: int) -> dict[str, Any]:
         "bytes": size,
         "first_load_s": round(first, 2),
         "load_from_cache_s": round(again, 3),
-        "loaders": measure(loaders, rounds, "ImageFolder"),
+        "loaders": measure(loaders, count, rounds, "ImageFolder"),
     }
 
 
@@ -166,7 +168,7 @@ def large(folder: Path, count: int, rounds: int) -> dict[str, Any]:
         "images": count,
         "bytes": size,
         "prepared": prepared,
-        "loaders": measure(loaders, rounds, "ImageFolder"),
+        "loaders": measure(loaders, count, rounds, "ImageFolder"),
     }
 
 

@@ -5,9 +5,7 @@ Usage: guarded_pages.py NAME...   prints each name of the zoo that came through 
 
 from __future__ import annotations
 
-import ctypes
 import math
-import mmap
 import sys
 
 import numpy as np
@@ -15,22 +13,9 @@ import numpy as np
 from syno import native, zoo
 from syno.measure.kernels import sizes
 from syno.native import function as function_module
+from syno.native.trial import guarded
 
 CHANNELS, SIZE, THREADS = 64, 14, 2
-
-
-def guarded(count, end):
-    """Floats that end, or begin, at such a page."""
-    page = mmap.PAGESIZE
-    size = -(-max(1, count) * 4 // page) * page
-    room = mmap.mmap(-1, size + 2 * page)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
-    libc = ctypes.CDLL(None, use_errno=True)
-    for guard in (start, start + page + size):
-        if libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) != 0:
-            raise OSError(ctypes.get_errno(), "mprotect")
-    offset = page + (size - count * 4 if end else 0)
-    return np.frombuffer(room, np.float32, count, offset)
 
 
 def check(name, end):

@@ -14,6 +14,7 @@ import torch
 
 from syno import UserError, native, zoo
 from syno.measure import choose_plan, kernels, plans
+from syno.native import trial
 
 OPERATOR = zoo.load("conv2d")
 SIZES = {"N": 1, "C_in": 16, "C_out": 16, "H": 10, "W": 10, "k": 3}
@@ -120,6 +121,45 @@ def test_wrong_code_is_refused_and_not_kept(cache, monkeypatch):
     )
     with pytest.raises(UserError, match="the code of plan 1 is wrong: y"):
         choose_plan(OPERATOR, SIZES, emitter="pytorch", limit=2)
+    assert not list(cache.glob("*"))
+
+
+# As `python -m syno.native.trial`, with workspaces that are too small: the code writes behind them.
+SMALL = r"""
+import re
+from syno import _core
+from syno.native import trial
+
+right = _core.emit_cpp
+
+def small(*given, **named):
+    source, manifest = right(*given, **named)
+    pattern = r"(_workspace_size\(int threads\) \{ return )[^;]*;"
+    source, count = re.subn(pattern, r"\g<1>0;", source)
+    assert count == 1
+    return source, manifest
+
+_core.emit_cpp = small
+trial._main()
+"""
+
+
+def test_code_that_touches_other_memory_is_refused_before_it_runs_here(cache, monkeypatch):
+    operator, sizes = zoo.load("operator-1"), {"N": 1, "C_in": 64, "C_out": 64, "H": 14}
+    sizes |= {"g": 32, "s": 2, "k": 3}
+    trial.trial(operator, sizes, [1, 3], threads=2)
+    run = subprocess.run
+
+    def with_small(command, **given):
+        return run([*command[:1], "-c", SMALL] if command[1] == "-m" else command, **given)
+
+    monkeypatch.setattr(subprocess, "run", with_small)
+    with pytest.raises(
+        UserError, match=r"plan 1 touches memory that is not its own(?s:.*)2 threads"
+    ):
+        trial.trial(operator, sizes, [1, 3], threads=2)
+    with pytest.raises(UserError, match="plan 1 touches memory that is not its own"):
+        choose_plan(operator, sizes, limit=2)
     assert not list(cache.glob("*"))
 
 

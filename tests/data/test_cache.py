@@ -104,6 +104,21 @@ def test_a_meta_file_of_another_format_is_damage(photos: Path, cache_dir: Path) 
         cache.read(folder, loading._ARRAYS)
 
 
+def test_a_cache_of_another_version_is_built_again(
+    photos: Path, cache_dir: Path, decodes: list[int]
+) -> None:
+    load("photos", photos)
+    path = only_cache(cache_dir) / "meta.json"
+    meta = json.loads(path.read_text())
+    meta["format"] = cache.FORMAT + 1
+    del meta["seal"]
+    path.write_text(json.dumps({**meta, "seal": cache._seal(meta)}))
+    with pytest.raises(cache.Damaged, match=f"format {cache.FORMAT + 1}, not {cache.FORMAT}"):
+        cache.read(path.parent, loading._ARRAYS)
+    load("photos", photos)
+    assert len(decodes) == 2
+
+
 def test_a_full_disk_leaves_no_half_cache(
     photos: Path, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,17 @@ def test_the_order_of_training_documents_stays_and_the_last_may_be_held_out(line
     assert documents(data, data.held_tokens) == [sentence(i) for i in range(150, 200)]
 
 
+def test_documents_that_are_encoded_in_small_groups_give_the_same(
+    lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = load_text(str(lines), cache=False)
+    for name, value in (("_BYTES_AT_ONCE", 100), ("_DOCUMENTS_AT_ONCE", 3)):
+        monkeypatch.setattr(f"syno.data.text.{name}", value)
+        found = load_text(str(lines), cache=False)
+        assert np.array_equal(found.train_tokens, expected.train_tokens)
+        assert np.array_equal(found.held_tokens, expected.held_tokens)
+
+
 def test_the_hold_out_depends_on_seed_and_content_alone(lines: Path, tmp_path: Path) -> None:
     data = load_text(str(lines), seed=1)
     held = set(documents(data, data.held_tokens))

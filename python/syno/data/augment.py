@@ -261,15 +261,16 @@ def filters(begin: torch.Tensor, length: torch.Tensor, extent: int, size: int) -
     least one pixel. In units of 1 / (2 size) pixel everything is a whole number until the
     weights are divided by their sum. begin, length: int64 [n].
     """
-    device = begin.device
-    begin, length = begin[:, None, None], length[:, None, None]
-    source = torch.arange(extent, device=device)  # [extent]
-    target = torch.arange(size, device=device)[:, None]  # [size, 1]
+    # 32 bits hold every distance up to 16,384 pixels, and are computed twice as fast as 64.
+    whole = torch.int32 if max(extent, size) <= 1 << 14 else torch.int64
+    begin, length = begin.to(whole)[:, None, None], length.to(whole)[:, None, None]
+    source = torch.arange(extent, device=begin.device, dtype=whole)  # [extent]
+    target = torch.arange(size, device=begin.device, dtype=whole)[:, None]  # [size, 1]
     distance = (2 * source + 1) * size - (2 * begin * size + (2 * target + 1) * length)
     reach = 2 * torch.clamp(length, min=size)
     inside = (source >= begin) & (source < begin + length)
-    weights = torch.where(inside, (reach - distance.abs()).clamp(min=0), 0)
-    return weights.float() / weights.sum(2, keepdim=True).float()
+    weights = ((reach - distance.abs()).clamp_(min=0) * inside).float()
+    return weights / weights.sum(2, keepdim=True)
 
 
 def _mirrored(place: torch.Tensor, extent: int) -> torch.Tensor:

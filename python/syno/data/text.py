@@ -35,6 +35,7 @@ _ARRAYS = tuple(f"{part}_tokens" for part in _PARTS)
 _SUFFIXES = (*SUFFIXES, *ARCHIVES)
 _LARGEST_VOCABULARY = 1 << 20
 _DOCUMENTS_AT_ONCE = 4096
+_BYTES_AT_ONCE = 16 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,9 +300,8 @@ def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[
     total = len(chosen) if not text.parts["held"] and not text.parts["test"] else None
     with bar(f"encoding {request.name}", total, request.progress) as advance:
         for part in _PARTS:
-            reader = text.read(part)
             flags = iter(chosen) if part == "train" else None
-            while documents := list(islice(reader, _DOCUMENTS_AT_ONCE)):
+            for documents in _groups(text.read(part)):
                 if flags is None:
                     add(part, documents)
                 else:
@@ -311,6 +311,20 @@ def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[
                     add("held", [document for document, out in pairs if out])
                 advance(len(documents))
     return {"tokenizer": tokenizer.to_json(), "documents": counts, "text_bytes": sizes}
+
+
+def _groups(documents: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Some documents at once, of bounded size in all."""
+    group: list[bytes] = []
+    size = 0
+    for document in documents:
+        group.append(document)
+        size += len(document)
+        if len(group) == _DOCUMENTS_AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _held_out(request: _Request, text: Documents, advance: Callable[[int], None]) -> np.ndarray:

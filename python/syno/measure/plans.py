@@ -29,6 +29,7 @@ from syno.measure.latency import NOISE, quiet_torch
 from syno.measure.roofline import checked_time, measure_roofline, reachable
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
 from syno.native import FLAGS, compile_operator, find_compiler, processor
+from syno.native.trial import trial
 from syno.operator import MOST_PLANS, Operator
 from syno.spec import Binding
 from syno.verify import verify
@@ -117,10 +118,11 @@ def choose_plan(
 ) -> PlanChoice:
     """Times the `limit` cheapest plans of an operator in one run and chooses the fastest.
 
-    What is timed is what was compared with the interpreter: compiled code for "cpp", the module run
-    eagerly for "pytorch". Plans with the same source are timed once. The cheapest plan stays unless
-    another is 1.03 times as fast, both in the median and in the best round. `choice.number` goes to
-    `native.compile_operator(plan=...)`, `Operator.source` and `Operator.kernel_pack`.
+    What is timed is what was compared with the interpreter: compiled code for "cpp", which runs in
+    a process of its own first, the module run eagerly for "pytorch". Plans with the same source are
+    timed once. The cheapest plan stays unless another is 1.03 times as fast, both in the median and
+    in the best round. `choice.number` goes to `native.compile_operator(plan=...)`,
+    `Operator.source` and `Operator.kernel_pack`.
 
     threads: that the code runs on; rounds: at least 20, fewer where these take longer than about 20
     seconds. fold_weights: as in `Operator.plans`. again: measures even where the choice is known.
@@ -264,6 +266,10 @@ def _measure(
     for number, text in sources.items():
         first_with.setdefault(text, number)
     codes = []
+    if emitter == CPP:
+        progress("running each plan in a process of its own")
+        numbers = list(first_with.values())
+        trial(operator, sizes, numbers, threads=threads, fold_weights=fold_weights)
     with quiet_torch(threads), torch.inference_mode(mode=False):
         for number in first_with.values():
             progress(f"plan {number}: building and checking")
