@@ -743,9 +743,11 @@ def emit_triton(plan: Plan, formula: str = '', least_product: int = 8) -> tuple[
     least_product: rows and terms from which on a nest is a matrix product.
     """
 
-def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True) -> tuple[str, str]:
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536) -> tuple[str, str]:
     """
     A C++ translation unit with a plain C interface, and its manifest as JSON.
+
+    cache_floats: floats that a core keeps close by; larger tensors are worked on in blocks.
     """
 
 def cpp_header(name: str = 'syno_operator') -> str:

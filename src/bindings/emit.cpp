@@ -48,14 +48,22 @@ void bind_emit(nb::module_& m) {
       "least_product: rows and terms from which on a nest is a matrix product.");
   m.def(
       "emit_cpp",
-      [](const Plan& plan, std::string name, std::string formula, bool with_runtime) {
-        const CppOptions options{std::move(name), std::move(formula), with_runtime};
+      [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
+         std::int64_t cache_floats) {
+        const CppOptions options{std::move(name), std::move(formula), with_runtime, cache_floats};
         return text_and_manifest(emit_cpp(plan, options));
       },
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
-      "A C++ translation unit with a plain C interface, and its manifest as JSON.");
+      "cache_floats"_a = CppOptions{}.cache_floats,
+      "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
+      "cache_floats: floats that a core keeps close by; larger tensors are worked on in blocks.");
   m.def(
-      "cpp_header", [](std::string name) { return cpp_header({std::move(name), "", true}); },
+      "cpp_header",
+      [](std::string name) {
+        CppOptions options;
+        options.name = std::move(name);
+        return cpp_header(options);
+      },
       "name"_a = "syno_operator", "The C header of what emit_cpp defines.");
   m.def("cpp_runtime", &cpp_runtime,
         "What stands before the first operator where emit_cpp leaves it out.");

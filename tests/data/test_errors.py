@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import re
 import shutil
 import tarfile
@@ -104,6 +106,22 @@ def test_an_archive_cut_between_two_members_is_refused(
         archive.getmembers()  # tarfile takes it for a shorter archive
     with pytest.raises(UserError, match=refused("truncated or damaged", "no end-of-archive")):
         load(str(path))
+
+
+def test_a_plain_archive_is_read_in_place_and_a_packed_one_says_where_it_needs_room(
+    photos: Path, pack: Callable[[Path, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.BytesIO):
+        def __init__(self, max_size: int) -> None:
+            super().__init__()
+
+        def write(self, data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile", Full)
+    assert len(load(str(pack(photos, ".tar"))).train) == 9
+    with pytest.raises(UserError, match=refused("cannot unpack archive", "set TMPDIR to a folder")):
+        load(str(pack(photos, ".tar.gz")))
 
 
 def test_an_unreadable_image_is_named(photos: Path) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from .loop_mutations import listed
 
-_LOAD = r"load_part\(from{n} \+ l, first{n} - l, last{n} - l\)"
-_LOAD_X, _LOAD_WEIGHT = _LOAD.format(n=0), _LOAD.format(n=1)
+_LOAD = r"load_part\(from{n} \+ {tile}l, first{n} - l, last{n} - l\)"
+_LOAD_X = _LOAD.format(n=0, tile="")
+_LOAD_WEIGHT = _LOAD.format(n=1, tile=r"c \* 5 \+ ")
+_GATHER_X = r"gather_at\(a0 \+ \(.*\), places0, k_, l\)"
 
 
 def _gather(value: str) -> str:
@@ -22,7 +24,7 @@ CPP = listed(
     {
         "bound of the window instead of the place": ("window", r"-k_ \+ 6", "-k_ + 4"),
         "padding on the wrong side": (
-            *("even window", r"5\*c_ \+ k_ - 2", "5*c_ + k_ - 1"),
+            *("even window", r"a0 \+ \(k_ - 2\)", "a0 + (k_ - 1)"),
             *(r"-k_ \+ 2", "-k_ + 1", r"-k_ \+ 7", "-k_ + 6"),
         ),
         "padding shifted by one": (
@@ -31,26 +33,25 @@ CPP = listed(
         ),
         "extent off by one": ("window", r"-k_ \+ 6", "-k_ + 5"),
         "causal window taken as centred": (
-            *("causal window", r"5\*c_ \+ k_ - 2", "5*c_ + k_ - 1"),
+            *("causal window", r"a0 \+ \(k_ - 2\)", "a0 + (k_ - 1)"),
             *(r"-k_ \+ 2", "-k_ + 1", r"-k_ \+ 7", "-k_ + 6"),
         ),
-        "window read backwards": ("even window", r"a1\[4\*c_ \+ k_\]", "a1[4*c_ + 3 - k_]"),
+        "window read backwards": ("even window", r"a1\[4\*c \+ k_\]", "a1[4*c + 3 - k_]"),
         "windows of two axes swapped": (
-            *("two windows", r"a1\[9\*c_ \+ 3\*k_ \+ l_\]", "a1[9*c_ + k_ + 3*l_]"),
+            *("two windows", r"a1\[9\*c \+ 3\*k_ \+ l_\]", "a1[9*c + k_ + 3*l_]"),
         ),
         "guard of a weight's window dropped": (
-            *("window of a weight", _LOAD_WEIGHT, _gather("a1[5*c_ + (h + k_ + 4) % 5]")),
+            *("window of a weight", _LOAD_WEIGHT, _gather("a1[5*c + (h + k_ + 4) % 5]")),
         ),
         "guard dropped after a rotation": (
-            *("window of a rotation", _LOAD_X, _gather("a0[(h + k_ + 4) % 5]")),
+            *("window of a rotation", _GATHER_X, _gather("a0[((h + 1) % 5 + k_ + 4) % 5]")),
         ),
         "roll before pad": (
-            *("window of a rotation", _LOAD_X),
+            *("window of a rotation", _GATHER_X),
             _gather("h + k_ >= 1 && h + k_ < 6 ? a0[(h + k_) % 5] : 0.0f"),
-            *(r"\(\(\(l \+ lane\) \+ 4\) % 5\)", "(l + lane)"),
         ),
         "roll after pad": (
-            *("rotated window", r"gather\(.*\}\);"),
+            *("rotated window", _GATHER_X + ";"),
             _gather(
                 "(h + k_ + 1) % 7 >= 1 && (h + k_ + 1) % 7 < 6 ? a0[(h + k_ + 1) % 7 - 1] : 0.0f"
             )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 
 from syno import Operator, emitters
+from syno.emitters.cpp import Cpp
 from syno.emitters.pytorch import PyTorch
 from syno.verify import random_check
 from syno.verify.drawn import MAX_TERMS, draw_case, is_legal
@@ -110,6 +112,24 @@ def test_processes_find_the_same(monkeypatch):
     assert alone.operators == together.operators == 120
     assert together.mismatches == []
     assert json.loads(json.dumps(together.to_json()))["mismatches"] == 0
+
+
+def test_small_operators_are_blocked_like_large_ones():
+    # A cache of a few floats: panels in blocks, each thread its own, and producers in registers.
+    emitter = Cpp(cache_floats=16)
+    if emitter.available():
+        pytest.skip(emitter.available())
+    drawn = [draw_case(seed).case for seed in range(5 * OPERATORS)]
+    cases = [case for case in drawn if emitter.source(case) != Cpp().source(case)]
+    assert len(cases) > OPERATORS / 10
+    random = np.random.default_rng(0)
+    for case, function in zip(cases, emitter.build(cases), strict=True):
+        shapes = case.operator.shapes(case.binding)
+        x = random.integers(-3, 4, shapes.input)
+        weights = [random.integers(-3, 4, shape) for shape in shapes.weights]
+        expected = case.operator.interpret(case.binding, x, weights)
+        got = function(x.astype(np.float32), [w.astype(np.float32) for w in weights])
+        assert np.array_equal(got, expected), f"{case.operator.text}\n{case.binding}"
 
 
 def test_a_case_is_the_same_for_the_same_seed_and_legal():

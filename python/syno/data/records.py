@@ -91,21 +91,18 @@ class Records:
 
 
 class RecordSplit:
-    """The images of one split, each of its own size; `labels` int64 [N]."""
+    """The images of one split, each of its own size; `labels` int64 [N], `sizes` (height and width
+    in pixels) int64 [N, 2]."""
 
     def __init__(
         self, records: Records, rows: np.ndarray, names: tuple[str, ...], shards: list[int]
     ) -> None:
         self.records, self._rows, self._names, self._shards = records, rows, names, shards
         self.labels = rows["label"].astype(np.int64)
+        self.sizes = np.stack([rows["height"], rows["width"]], axis=1).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Height and width of every image, in pixels: int64 [N, 2]."""
-        return np.stack([self._rows["height"], self._rows["width"]], axis=1).astype(np.int64)
 
     def bytes_of(self, number: int) -> bytes:
         """The record of an image: the content of a JPEG, PPM or PGM file.

@@ -111,7 +111,8 @@ class FolderSource:
 
 
 class ArchiveSource:
-    """Files in a .tar, plain or compressed. It is streamed once; no member is unpacked by name."""
+    """Files in a .tar. A plain one is read in place, a compressed one is streamed once; no member
+    is unpacked by name."""
 
     def __init__(self, path: Path, accept: Callable[[str], bool] = is_image) -> None:
         self.where = f"archive '{path}'"
@@ -119,6 +120,7 @@ class ArchiveSource:
         self.folders: list[str] = []
         self._path = path
         self._accept = accept
+        # What `read` reads from: the archive itself, or the files' bytes one behind the other.
         self._spool: IO[bytes] | None = None
         self._place: dict[str, tuple[int, int]] = {}
 
@@ -138,18 +140,12 @@ class ArchiveSource:
         return self.fingerprint()
 
     def scan(self, advance: Callable[[int], None]) -> None:
-        """Fills `files` and `folders` and keeps the files' bytes for `read`."""
-        self._spool = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115
+        """Fills `files` and `folders` and finds, or keeps, the files' bytes for `read`."""
         try:
-            # tarfile's own decompression passes a cut-off stream over in silence; these do not.
-            with (
-                _stream(self._path) as stream,
-                tarfile.open(fileobj=stream, mode="r|") as archive,
-            ):
-                for member in archive:
-                    self._add(archive, member, advance)
             if self._path.name.endswith(".tar"):
-                tar_is_whole(self._path)
+                self._scan_plain(advance)
+            else:
+                self._scan_stream(advance)
         except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
             raise UserError(
                 f"{self.where} is truncated or damaged: {error}\n"
@@ -163,7 +159,10 @@ class ArchiveSource:
         assert self._spool is not None
         start, length = self._place[path]
         self._spool.seek(start)
-        return self._spool.read(length)
+        data = self._spool.read(length)
+        if len(data) != length:
+            raise UserError(f"{self.where} became shorter while it was read")
+        return data
 
     def open(self, path: str) -> IO[bytes]:
         """The file, to read from its beginning."""
@@ -178,21 +177,42 @@ class ArchiveSource:
         if self._spool is not None:
             self._spool.close()
 
-    def _add(
-        self, archive: tarfile.TarFile, member: tarfile.TarInfo, advance: Callable[[int], None]
-    ) -> None:
+    def _scan_plain(self, advance: Callable[[int], None]) -> None:
+        self._spool = open(self._path, "rb")  # noqa: SIM115 - closed by close()
+        with tarfile.open(self._path, "r:") as archive:
+            for member in archive:
+                if path := self._wanted(member):
+                    self._place[path] = (member.offset_data, member.size)
+                    advance(1)
+        tar_is_whole(self._path)
+
+    def _scan_stream(self, advance: Callable[[int], None]) -> None:
+        self._spool = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115
+        # tarfile's own decompression passes a cut-off stream over in silence; these do not.
+        with _stream(self._path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                if path := self._wanted(member):
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    data = content.read()
+                    if len(data) != member.size:
+                        raise EOFError(f"unexpected end of data in member '{member.name}'")
+                    self._keep(path, data)
+                    advance(1)
+
+    def _wanted(self, member: tarfile.TarInfo) -> str | None:
+        """The path of a file that belongs to the data, now among `files`."""
         path = os.path.normpath(member.name)
         if member.isdir() and path != ".":
             self.folders.append(path)
         if not (member.isfile() and self._accept(path)):
-            return
-        content = archive.extractfile(member)
-        assert content is not None and self._spool is not None
-        data = content.read()
-        if len(data) != member.size:
-            raise EOFError(f"unexpected end of data in member '{member.name}'")
+            return None
         if path not in self._place:
             self.files.append(path)
+        return path
+
+    def _keep(self, path: str, data: bytes) -> None:
+        assert self._spool is not None
         self._place[path] = (self._spool.tell(), len(data))
         try:
             self._spool.write(data)
@@ -201,7 +221,6 @@ class ArchiveSource:
                 f"cannot unpack {self.where} into '{tempfile.gettempdir()}': {error.strerror}\n"
                 "  set TMPDIR to a folder with room"
             ) from error
-        advance(1)
 
 
 def tar_is_whole(path: Path) -> None:
@@ -218,7 +237,7 @@ def _stream(path: Path) -> IO[bytes]:
     """The archive's bytes, decompressed."""
     if path.name.endswith("xz"):
         return lzma.open(path)
-    return cast(IO[bytes], gzip.open(path)) if path.name.endswith("gz") else open(path, "rb")
+    return cast(IO[bytes], gzip.open(path))
 
 
 class Source(Protocol):

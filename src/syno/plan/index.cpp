@@ -255,6 +255,14 @@ Index Indices::quotient(const Index& index, std::int64_t divisor) const {
     const Term& inner = rest.terms()[0];
     return multiple + quotient(*inner.of, multiply(inner.divisor, divisor));
   }
+  // (e mod m) div d is (e div d) mod (m div d) where d divides m.
+  const bool wrapped = rest.constant() == 0 && rest.terms().size() == 1 &&
+                       rest.terms()[0].kind == Kind::kRemainder &&
+                       rest.terms()[0].coefficient == 1 && rest.terms()[0].divisor % divisor == 0;
+  if (wrapped) {
+    const Term& inner = rest.terms()[0];
+    return multiple + remainder(quotient(*inner.of, divisor), inner.divisor / divisor);
+  }
   Index result;
   result.add(part(Kind::kQuotient, rest, divisor));
   return multiple + result;
@@ -271,15 +279,18 @@ Index Indices::remainder(const Index& index, std::int64_t divisor) const {
   const Range known = range(rest);
   const std::int64_t least = floor_divide(known.least, divisor);
   if (least == floor_divide(known.most, divisor)) return rest - Index(multiply(least, divisor));
+  // c * (e mod m) and c * e differ by a multiple of c * m.
+  for (const Term& term : rest.terms()) {
+    if (term.kind != Kind::kRemainder || term.coefficient < 0 ||
+        multiply(term.coefficient, term.divisor) % divisor != 0)
+      continue;
+    return remainder(rest - Index::term(term) + *term.of * term.coefficient, divisor);
+  }
   const std::int64_t common = common_factor(rest, divisor);
   if (common > 1) {
     return remainder(rest.floor_divided(common), divisor / common) * common +
            Index(floor_modulo(rest.constant(), common));
   }
-  const bool nested = rest.constant() == 0 && rest.terms().size() == 1 &&
-                      rest.terms()[0].kind == Kind::kRemainder &&
-                      rest.terms()[0].coefficient == 1 && rest.terms()[0].divisor % divisor == 0;
-  if (nested) return remainder(*rest.terms()[0].of, divisor);
   Index result;
   result.add(part(Kind::kRemainder, rest, divisor));
   return result;

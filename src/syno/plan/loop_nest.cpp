@@ -87,7 +87,8 @@ class Builder {
   std::vector<Index> through(const Stage& stage, const std::vector<Index>& index,
                              Indices& indices) const {
     std::vector<Index> in = index;
-    const auto axis = in.begin() + stage.axis;
+    // Stages that are about no axis have -1.
+    const auto axis = in.begin() + std::max(stage.axis, 0);
     switch (stage.kind) {
       case StageKind::kPermute:
         for (std::size_t d = 0; d < index.size(); ++d) in[at(stage.order[d])] = index[d];
@@ -211,7 +212,7 @@ class Builder {
     const Indices indices(nest.extents());
     std::vector<Index> index = nest.store.index;
     std::for_each(views.rbegin(), views.rend(), [&](const Stage* stage) {
-      const auto axis = index.begin() + stage->axis;
+      const auto axis = index.begin() + std::max(stage->axis, 0);
       switch (stage->kind) {
         case StageKind::kPermute: {
           std::vector<Index> permuted;
@@ -304,7 +305,7 @@ std::string Buffer::name() const {
   switch (kind) {
     case BufferKind::kInput: return "x";
     case BufferKind::kWeight: return "w" + std::to_string(number);
-    case BufferKind::kValue: return "t" + std::to_string(number);
+    case BufferKind::kValue: return number < 0 ? "panel" : "t" + std::to_string(number);
     case BufferKind::kOutput: return "y";
   }
   throw InternalError("Buffer::name: not a buffer");

@@ -32,31 +32,6 @@ std::size_t parts_in(const LoopProgram& program, const LoopNest& nest) {
   return count;
 }
 
-// The old axes when `outer` and `inner` become one axis in the place of `outer`.
-LoopNest with_joined(const LoopNest& nest, std::size_t outer, std::size_t inner) {
-  std::vector<LoopAxis> axes = nest.axes;
-  const std::int64_t block = axes[inner].extent;
-  axes[outer].extent = checked_multiply(axes[outer].extent, block, "an axis");
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(inner));
-  const Indices indices([&] {
-    std::vector<std::int64_t> extents;
-    for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
-    return extents;
-  }());
-  std::vector<Index> values;
-  const auto place = [&](std::size_t old) { return static_cast<int>(old - (old > inner ? 1 : 0)); };
-  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
-    if (a == outer) {
-      values.push_back(indices.quotient(Index::axis(place(outer)), block));
-    } else if (a == inner) {
-      values.push_back(indices.remainder(Index::axis(place(outer)), block));
-    } else {
-      values.push_back(Index::axis(place(a)));
-    }
-  }
-  return with_axes(nest, std::move(axes), nest.outputs - (inner < nest.outputs ? 1 : 0), values);
-}
-
 }  // namespace
 
 Access substituted(const Access& access, const std::vector<std::int64_t>& extents,
@@ -103,20 +78,72 @@ LoopNest without_batch(const LoopProgram& program, const LoopNest& nest) {
   return without_axis(nest, at(nest.store.index[0].terms()[0].axis));
 }
 
-LoopNest merged(const LoopProgram& program, const LoopNest& nest) {
+LoopNest unrotated(const LoopNest& nest) {
+  const Indices indices(nest.extents());
+  std::vector<Index> values;
+  for (std::size_t a = 0; a < nest.axes.size(); ++a)
+    values.push_back(Index::axis(static_cast<int>(a)));
+  bool rotates = false;
+  for (const Index& stored : nest.store.index) {
+    if (stored.terms().size() != 1 || stored.constant() != 0) continue;
+    const Index::Term& term = stored.terms()[0];
+    if (term.kind != Index::Kind::kRemainder || term.coefficient != 1) continue;
+    // (axis + turn) mod extent
+    if (term.of->terms().size() != 1 || term.of->terms()[0].kind != Index::Kind::kAxis ||
+        term.of->terms()[0].coefficient != 1)
+      continue;
+    const int axis = term.of->terms()[0].axis;
+    const std::int64_t extent = nest.axes[at(axis)].extent;
+    const auto uses = std::count_if(nest.store.index.begin(), nest.store.index.end(),
+                                    [&](const Index& index) { return index.depends_on(axis); });
+    if (term.divisor != extent || uses != 1) continue;
+    values[at(axis)] = indices.remainder(Index::axis(axis) - Index(term.of->constant()), extent);
+    rotates = true;
+  }
+  return rotates ? with_axes(nest, nest.axes, nest.outputs, values) : nest;
+}
+
+namespace {
+
+// The old axes when `outer` and `inner` become one axis in the place of `outer`.
+LoopNest joined(const LoopNest& nest, std::size_t outer, std::size_t inner) {
+  std::vector<LoopAxis> axes = nest.axes;
+  const std::int64_t block = axes[inner].extent;
+  axes[outer].extent = checked_multiply(axes[outer].extent, block, "an axis");
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(inner));
+  const Indices indices([&] {
+    std::vector<std::int64_t> extents;
+    for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
+    return extents;
+  }());
+  std::vector<Index> values;
+  const auto place = [&](std::size_t old) { return static_cast<int>(old - (old > inner ? 1 : 0)); };
+  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
+    if (a == outer) {
+      values.push_back(indices.quotient(Index::axis(place(outer)), block));
+    } else if (a == inner) {
+      values.push_back(indices.remainder(Index::axis(place(outer)), block));
+    } else {
+      values.push_back(Index::axis(place(a)));
+    }
+  }
+  return with_axes(nest, std::move(axes), nest.outputs - (inner < nest.outputs ? 1 : 0), values);
+}
+
+LoopNest merged(const LoopProgram& program, const LoopNest& nest, std::size_t kept, bool sums) {
   LoopNest result = nest;
-  for (std::size_t a = result.axes.size(); a-- > 0;) {
+  for (std::size_t a = result.axes.size(); a-- > kept;) {
     if (result.axes[a].extent == 1) result = without_axis(result, a);
   }
-  for (std::size_t outer = 0; outer < result.axes.size(); ++outer) {
-    for (std::size_t inner = 0; inner < result.axes.size();) {
+  for (std::size_t outer = kept; outer < result.axes.size(); ++outer) {
+    for (std::size_t inner = kept; inner < result.axes.size();) {
       const bool same_kind = (outer < result.outputs) == (inner < result.outputs);
-      if (outer != inner && same_kind) {
-        LoopNest joined = with_joined(result, outer, inner);
-        if (parts_in(program, joined) <= parts_in(program, result)) {
-          result = std::move(joined);
+      if (outer != inner && same_kind && (sums || outer < result.outputs)) {
+        LoopNest together = joined(result, outer, inner);
+        if (parts_in(program, together) <= parts_in(program, result)) {
+          result = std::move(together);
           if (inner < outer) --outer;
-          inner = 0;
+          inner = kept;
           continue;
         }
       }
@@ -124,6 +151,16 @@ LoopNest merged(const LoopProgram& program, const LoopNest& nest) {
     }
   }
   return result;
+}
+
+}  // namespace
+
+LoopNest merged(const LoopProgram& program, const LoopNest& nest) {
+  return merged(program, nest, 0, true);
+}
+
+LoopNest merged_outputs(const LoopProgram& program, const LoopNest& nest, std::size_t kept) {
+  return merged(program, nest, kept, false);
 }
 
 namespace {

@@ -19,8 +19,13 @@ Access substituted(const Access& access, const std::vector<std::int64_t>& extent
 /// index 0 of dimension 0.
 LoopNest without_batch(const LoopProgram& program, const LoopNest& nest);
 
+/// With axes shifted around so that rotations in the store become rotations of what is read.
+LoopNest unrotated(const LoopNest& nest);
+
 /// Without axes of extent 1, and with axes that are read and stored like one merged into one.
 LoopNest merged(const LoopProgram& program, const LoopNest& nest);
+/// The same, but summed axes and the first `kept` axes stay as they are.
+LoopNest merged_outputs(const LoopProgram& program, const LoopNest& nest, std::size_t kept);
 
 /// `consumer` with its operand `operand`, which is what `producer` stores, computed where it is read. Axes that the
 /// producer sums come last. It repeats work where an element is read twice: whether that pays is the caller's affair.

@@ -13,9 +13,6 @@ namespace {
 // With fewer rows, a loop over rows shares what it loads as well, and needs no panel.
 constexpr std::int64_t kLeastRows = 8;
 constexpr std::int64_t kLanes = 16;
-// Panels and blocks of them, in floats.
-constexpr std::int64_t kSharedPanel = 64 * 1024;
-constexpr std::int64_t kBlockPanel = 128 * 1024;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -51,7 +48,10 @@ std::set<std::int64_t> slide_steps(const Access& access, int place, int tap) {
 
 class Matcher {
  public:
-  Matcher(const LoopProgram& program, const LoopNest& nest) : program_(program) { c_.nest = nest; }
+  Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats)
+      : program_(program), cache_floats_(cache_floats) {
+    c_.nest = nest;
+  }
 
   std::optional<Contraction> run() {
     if (!find_operands()) return std::nullopt;
@@ -192,11 +192,11 @@ class Matcher {
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
     const bool side_by_side =
         flat_address(program_, nest(), nest().store).coefficient(c_.columns.back()) == 1;
-    if (whole <= kSharedPanel || weights > whole || !side_by_side) return;
+    if (whole <= cache_floats_ || weights > whole || !side_by_side) return;
     for (std::int64_t size = rows; size >= 1; --size) {
       if (rows % size != 0) continue;
       c_.block_rows = size;
-      if ((size + halo) * row_elements <= kBlockPanel ||
+      if ((size + halo) * row_elements <= 2 * cache_floats_ ||
           size <= 4 * std::max<std::int64_t>(halo, 1))
         break;
     }
@@ -236,6 +236,7 @@ class Matcher {
   }
 
   const LoopProgram& program_;
+  std::int64_t cache_floats_;
   Contraction c_;
 };
 
@@ -259,8 +260,9 @@ std::int64_t Contraction::block_elements() const {
   return elements / (blocks * slice_count());
 }
 
-std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest) {
-  return Matcher(program, nest).run();
+std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
+                                             std::int64_t cache_floats) {
+  return Matcher(program, nest, cache_floats).run();
 }
 
 }  // namespace syno::cpp

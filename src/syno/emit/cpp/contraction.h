@@ -60,6 +60,7 @@ struct Contraction {
 };
 
 /// Nothing when the nest is no contraction of data and a weight, or too thin for a matrix product.
-std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest);
+std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
+                                             std::int64_t cache_floats);
 
 }  // namespace syno::cpp

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "syno/emit/cpp/contraction.h"
-#include "syno/emit/cpp/rows.h"
+#include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
+#include "syno/emit/cpp/schedule.h"
 #include "syno/emit/printer.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
@@ -17,11 +17,6 @@ namespace {
 
 // Vectors may read so many floats behind a buffer of ours.
 constexpr std::int64_t kSlack = 64;
-// A producer is computed inside of a panel that has at most so many times its elements, and where it costs at most this
-// share of the contraction's multiply-adds.
-constexpr double kMostRepeats = 1.4;
-constexpr double kMostInlineShare = 0.25;
-
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
@@ -30,43 +25,12 @@ std::int64_t rounded(std::int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
-// The terms of a flat index that depend on some axes alone; nothing when a term mixes them with others.
-std::optional<Index> part(const Index& index, const std::vector<int>& axes,
-                          std::size_t axis_count) {
-  Index result;
-  for (const Index::Term& term : index.terms()) {
-    bool inside = false;
-    bool outside = false;
-    for (std::size_t a = 0; a < axis_count; ++a) {
-      const int axis = static_cast<int>(a);
-      const bool depends =
-          term.kind == Index::Kind::kAxis ? term.axis == axis : term.of->depends_on(axis);
-      if (!depends) continue;
-      const bool listed = std::find(axes.begin(), axes.end(), axis) != axes.end();
-      (listed ? inside : outside) = true;
-    }
-    if (inside && outside) return std::nullopt;
-    if (inside) result = result + Index::term(term);
-  }
-  return result;
-}
-
-struct Phase {
-  /// Rows: the loops. Contractions: how the panel is filled, if there is one.
-  std::optional<RowLoops> rows;
-  std::optional<Contraction> contraction;
-  int store = -1;
-  /// Contractions with a panel: the buffer it is.
-  int panel = -1;
-};
-
 class Emitter {
  public:
   Emitter(const Plan& plan, const CppOptions& options)
-      : plan_(plan), options_(options), program_(loop_program(plan)) {}
+      : plan_(plan), options_(options), schedule_(schedule(plan, options.cache_floats)) {}
 
   std::string run() {
-    schedule();
     place();
     head();
     // Nothing of it may be seen outside: a process may load many operators, whose parts have equal names, and the
@@ -74,7 +38,8 @@ class Emitter {
     out_.line("namespace {");
     out_.line("namespace " + options_.name + "_detail {").line();
     for (std::size_t p = 0; p < phases_.size(); ++p) {
-      out_.line("// " + text_of(phases_[p]));
+      for (const std::string_view line : split_lines(phases_[p].text))
+        out_.line("// " + std::string(line));
       if (phases_[p].rows) {
         print_rows(out_, program_, *phases_[p].rows, rows_name(p));
         out_.line();
@@ -92,68 +57,9 @@ class Emitter {
     return out_.text();
   }
 
-  const LoopProgram& program() const { return program_; }
+  const LoopProgram& program() const { return schedule_.program; }
 
  private:
-  // --- what runs how ----------------------------------------------------------------------------------------------
-
-  void schedule() {
-    std::vector<LoopNest> nests;
-    for (const LoopNest& nest : program_.nests) nests.push_back(without_batch(program_, nest));
-    std::vector<bool> done(nests.size(), false);
-    std::vector<Phase> reversed;
-    for (std::size_t n = nests.size(); n-- > 0;) {
-      if (done[n]) continue;
-      Phase phase;
-      phase.store = nests[n].store.buffer;
-      const LoopNest nest = merged(program_, nests[n]);
-      phase.contraction = match_contraction(program_, nest);
-      if (phase.contraction && !is_separable(*phase.contraction)) phase.contraction.reset();
-      if (!phase.contraction) {
-        phase.rows = row_loops(program_, nest, false);
-      } else if (!phase.contraction->in_place) {
-        fill_panel(phase, nests, done);
-      }
-      reversed.push_back(std::move(phase));
-    }
-    phases_.assign(std::make_move_iterator(reversed.rbegin()),
-                   std::make_move_iterator(reversed.rend()));
-  }
-
-  bool is_separable(const Contraction& c) const {
-    const Index stored = flat_address(program_, c.nest, c.nest.store);
-    const std::size_t count = c.nest.axes.size();
-    std::vector<int> outer = c.groups;
-    outer.insert(outer.end(), c.slices.begin(), c.slices.end());
-    return part(stored, outer, count) && part(stored, c.rows, count) &&
-           part(stored, c.columns, count);
-  }
-
-  void fill_panel(Phase& phase, const std::vector<LoopNest>& nests, std::vector<bool>& done) {
-    Contraction& c = *phase.contraction;
-    Buffer buffer;
-    buffer.kind = BufferKind::kValue;
-    buffer.number = -1;
-    buffer.shape = c.panel_shape;
-    program_.buffers.push_back(buffer);
-    phase.panel = static_cast<int>(program_.buffers.size()) - 1;
-    c.fill.store.buffer = phase.panel;
-    const int read = c.fill.operands[0].buffer;
-    for (std::size_t p = 0; p < nests.size(); ++p) {
-      if (done[p] || nests[p].store.buffer != read) continue;
-      const double repeats = static_cast<double>(buffer.elements()) /
-                             static_cast<double>(program_.buffer(read).elements());
-      const double share =
-          static_cast<double>(nests[p].macs()) / static_cast<double>(c.nest.macs());
-      if (repeats > kMostRepeats || share > kMostInlineShare) break;
-      c.fill = inlined(c.fill, 0, nests[p]);
-      done[p] = true;
-      break;
-    }
-    if (!c.private_panel) c.fill = merged(program_, c.fill);
-    phase.rows = row_loops(program_, c.fill, c.private_panel);
-  }
-
   // --- where things are -------------------------------------------------------------------------------------------
 
   bool in_packed(int buffer) const { return program_.buffer(buffer).from_weights; }
@@ -198,13 +104,6 @@ class Emitter {
   static std::string rows_name(std::size_t phase) { return "rows_" + std::to_string(phase); }
   static std::string contract_name(std::size_t phase) {
     return "Contraction" + std::to_string(phase);
-  }
-
-  std::string text_of(const Phase& phase) const {
-    for (const LoopNest& nest : program_.nests) {
-      if (nest.store.buffer == phase.store) return program_.text(nest);
-    }
-    throw InternalError("emit_cpp: a phase without a nest");
   }
 
   void head() {
@@ -265,8 +164,8 @@ class Emitter {
               ";");
     out_.line("static constexpr float kScale = " + number(nest.scale) + ";");
 
-    const Index columns = *part(stored, c.columns, count);
-    const Index rows = *part(stored, c.rows, count);
+    const Index columns = *part_of(stored, c.columns, count);
+    const Index rows = *part_of(stored, c.rows, count);
     bool side_by_side = true;
     std::int64_t next = 1;
     for (std::size_t i = c.columns.size(); i-- > 0;) {
@@ -286,8 +185,8 @@ class Emitter {
     if (c.in_place) {
       const Index address = flat_address(program_, nest, nest.operands[c.data]);
       place_function("data", nest, outer, "s",
-                     *part(address, outer, count) + Index(address.constant()));
-      place_function("term", nest, c.terms, "k", *part(address, c.terms, count));
+                     *part_of(address, outer, count) + Index(address.constant()));
+      place_function("term", nest, c.terms, "k", *part_of(address, c.terms, count));
     } else {
       const std::int64_t terms = c.term_count();
       out_.line("static long data(long s) { return s * " + number(c.block_elements()) + "; }");
@@ -298,7 +197,7 @@ class Emitter {
     place_function("row", nest, c.rows, "m", rows);
     place_function("column", nest, c.columns, "n", columns);
     place_function("result", nest, outer, "s",
-                   *part(stored, outer, count) + Index(stored.constant()));
+                   *part_of(stored, outer, count) + Index(stored.constant()));
     out_.line("static long group(long s) { return s / " + number(c.product(c.slices)) + "; }");
     weight_function(c);
     out_.dedent().line("};");
@@ -485,8 +384,9 @@ class Emitter {
 
   const Plan& plan_;
   const CppOptions& options_;
-  LoopProgram program_;
-  std::vector<Phase> phases_;
+  Schedule schedule_;
+  const LoopProgram& program_ = schedule_.program;
+  const std::vector<Phase>& phases_ = schedule_.phases;
   /// By buffer: where it stands in the workspace, or in the packed weights.
   std::vector<std::int64_t> offsets_;
   std::vector<bool> raw_;

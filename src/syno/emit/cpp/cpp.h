@@ -9,6 +9,7 @@
 // instruction set is the compiler's choice (-march=native).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "syno/emit/source.h"
@@ -22,6 +23,8 @@ struct CppOptions {
   std::string formula;
   /// Without the part that is the same in all files, which must then stand before it.
   bool with_runtime = true;
+  /// Floats that a core keeps close by. Larger tensors are worked on in blocks, or never stored at all.
+  std::int64_t cache_floats = 64 * 1024;
 };
 
 Source emit_cpp(const Plan& plan, const CppOptions& options = {});

@@ -2,10 +2,10 @@
 // filled, and how everything runs that is no matrix product: sums, copies, element-wise and depthwise products.
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "syno/emit/printer.h"
 #include "syno/plan/loop_nest.h"
 
 namespace syno::cpp {
@@ -16,25 +16,37 @@ struct RowLoops {
   std::vector<int> outer;
   /// The axis that vectors lie over, or -1 when the result is one element.
   int lane = -1;
-  /// An axis that only splat weights depend on: its elements share what is loaded. Or -1.
+  /// An axis whose elements are summed side by side: they share what is loaded, or at least where it is. Or -1.
   int tile = -1;
+  /// Summed axes from `inner` on belong to a producer, whose operands `is_inner` marks. It is summed first, once for all
+  /// elements of the tile that it does not depend on, and never stored. Without one, `inner` is the number of axes.
+  std::size_t inner = 0;
+  std::vector<bool> is_inner;
 
   /// Iterations of the outer loops, which may be split between threads.
   std::int64_t count() const;
 };
 
-/// `keep_order`: the outer loops stay in the order of the axes, so that ranges of them are parts of the result.
-RowLoops row_loops(const LoopProgram& program, const LoopNest& nest, bool keep_order);
+/// The first `kept` axes stay the outermost loops, so that ranges of iterations are parts of the result.
+RowLoops row_loops(const LoopProgram& program, const LoopNest& nest, std::size_t kept);
 
-/// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end).
-void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name);
+/// The consumer with the producer of its operand `operand` summed in registers. Nothing when that repeats the
+/// producer's work, or the nests are of another kind.
+std::optional<RowLoops> fused_row_loops(const LoopProgram& program, const LoopNest& consumer,
+                                        std::size_t operand, const LoopNest& producer);
 
-/// A name in C for every axis: its own and an underscore, which no other name has.
-std::vector<std::string> c_names(const LoopNest& nest);
+/// The same rows after their operands have changed: axes that are read and stored like one are merged.
+RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size_t kept);
 
-/// "const long h_ = i / 7 % 14;" for axes that are flattened into `flat`, outermost first.
-void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& axes,
-                  const std::string& flat);
+/// Whether the producer is another one for each element of the tile.
+bool tiles_inner(const LoopProgram& program, const RowLoops& rows);
+
+/// How the lanes of an operand stand in memory.
+enum class Lanes : std::uint8_t {
+  kPlain,      ///< all at one place, or side by side
+  kPartial,    ///< side by side, but masked or rotated
+  kScattered,  ///< anywhere else
+};
+Lanes lanes_of(const LoopProgram& program, const RowLoops& rows, std::size_t operand);
 
 }  // namespace syno::cpp

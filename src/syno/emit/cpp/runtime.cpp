@@ -74,7 +74,11 @@ inline void store_part(float* to, Vector v, long count) {
   if (count >= kLanes) {
     store(to, v);
   } else if (count > 0) {
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(to, (__mmask16)(0xffffu >> (kLanes - count)), (__m512)v);
+#else
     std::memcpy(to, &v, sizeof(float) * static_cast<std::size_t>(count));
+#endif
   }
 }
 
@@ -87,11 +91,94 @@ inline Vector load_rotated(const float* from, long at, long turn, long length, l
          load_part(from + turn - length, most(first, wrap), last);
 }
 
+inline long turn_of(long value, long length) { return (value % length + length) % length; }
+
 // The same with a stride, and with any function of the lane.
 inline Vector load_strided(const float* from, long stride, long first, long last) {
+#if defined(__AVX512F__)
+  first = most(first, 0);
+  last = least(last, kLanes);
+  if (last <= first) return Vector{};
+  if (stride == 2) {
+    // No element behind the last lane's is touched.
+    const __m512 low = (__m512)load_part(from, 2 * first, 2 * last - 1);
+    const __m512 high = (__m512)load_part(from + kLanes, 2 * first - kLanes, 2 * last - 1 - kLanes);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return (Vector)_mm512_permutex2var_ps(low, even, high);
+  }
+  if (stride < (1 << 26)) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i places = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)stride));
+    const unsigned mask = (0xffffu >> (kLanes - (last - first))) << first;
+    return (Vector)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), (__mmask16)mask, places, from, 4);
+  }
+#endif
   float lanes[kLanes] = {};
   for (long i = most(first, 0); i < least(last, kLanes); ++i) lanes[i] = from[i * stride];
   return load(lanes);
+}
+// Where lanes stand, by the step of a sum and their number; kNowhere where there is a zero. When all
+// lanes of a vector are near each other, places are counted from `start`, and `span` floats from
+// there hold them: a load and a permutation instead of a load for each lane.
+constexpr std::int32_t kNowhere = INT32_MIN;
+template <long kSteps, long kLength>
+struct Places {
+  static constexpr long kVectors = ceil_divide(kLength, kLanes);
+  std::int32_t at[kSteps][kVectors * kLanes];
+  std::int32_t start[kSteps][kVectors];
+  std::int32_t span[kSteps][kVectors];
+  bool near;
+};
+template <long kSteps, long kLength, class Place>
+constexpr Places<kSteps, kLength> places_of(const Place& place) {
+  Places<kSteps, kLength> places{};
+  places.near = true;
+  for (long s = 0; s < kSteps; ++s)
+    for (long v = 0; v < places.kVectors; ++v) {
+      std::int32_t first = INT32_MAX, last = kNowhere;
+      for (long l = v * kLanes; l < (v + 1) * kLanes; ++l) {
+        const std::int32_t at = l < kLength ? static_cast<std::int32_t>(place(s, l)) : kNowhere;
+        places.at[s][l] = at;
+        if (at != kNowhere && at < first) first = at;
+        if (at > last) last = at;
+      }
+      places.start[s][v] = last == kNowhere ? 0 : first;
+      const std::int64_t span = last == kNowhere ? 0 : std::int64_t{last} - first + 1;
+      places.span[s][v] = static_cast<std::int32_t>(span);
+      if (span > kLanes) places.near = false;
+    }
+  if (places.near)
+    for (long s = 0; s < kSteps; ++s)
+      for (long l = 0; l < places.kVectors * kLanes; ++l)
+        if (places.at[s][l] != kNowhere) places.at[s][l] -= places.start[s][l / kLanes];
+  return places;
+}
+template <class P>
+inline Vector gather_at(const float* from, const P& places, long s, long l) {
+  [[maybe_unused]] const float* const start = from + places.start[s][l / kLanes];
+  [[maybe_unused]] const long span = places.span[s][l / kLanes];
+#if defined(__AVX512F__)
+  const __m512i at = _mm512_loadu_si512(&places.at[s][l]);
+  const __mmask16 there = _mm512_cmpneq_epi32_mask(at, _mm512_set1_epi32(kNowhere));
+  if (places.near)
+    return (Vector)_mm512_maskz_permutexvar_ps(there, at, (__m512)load_part(start, 0, span));
+  return (Vector)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, at, from, 4);
+#elif defined(__AVX2__)
+  const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&places.at[s][l]));
+  const __m256i nowhere = _mm256_cmpeq_epi32(at, _mm256_set1_epi32(kNowhere));
+  const __m256 there = _mm256_castsi256_ps(_mm256_andnot_si256(nowhere, _mm256_set1_epi32(-1)));
+  if (places.near)
+    return (Vector)_mm256_and_ps(
+        there, _mm256_permutevar8x32_ps((__m256)load_part(start, 0, span), at));
+  return (Vector)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), from, at, there, 4);
+#else
+  float lanes[kLanes] = {};
+  const float* const origin = places.near ? start : from;
+  for (long i = 0; i < kLanes; ++i)
+    if (places.at[s][l + i] != kNowhere) lanes[i] = origin[places.at[s][l + i]];
+  return load(lanes);
+#endif
 }
 template <class Lane>
 inline Vector gather(long count, const Lane& lane) {

@@ -1,0 +1,396 @@
+#include "syno/emit/cpp/print_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "syno/emit/cpp/lanes.h"
+#include "syno/plan/loop_transform.h"
+#include "syno/support/checked.h"
+#include "syno/support/text.h"
+
+namespace syno::cpp {
+namespace {
+
+constexpr std::int64_t kMostUnrolled = 16;
+// Tables of where lanes stand: entries, and how far from each other.
+constexpr std::int64_t kMostPlaces = 8192;
+constexpr std::int64_t kFarthestPlace = (std::int64_t{1} << 31) - 2;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+class RowPrinter {
+ public:
+  RowPrinter(Printer& out, const LoopProgram& program, const RowLoops& rows)
+      : out_(out),
+        rows_(rows),
+        inner_tile_(tiles_inner(program, rows)),
+        names_(c_names(rows.nest)) {
+    stored_ = flat_address(program, nest(), nest().store);
+    for (const Access& operand : nest().operands)
+      addresses_.push_back(flat_address(program, nest(), operand));
+  }
+
+  void print(const std::string& name) {
+    std::string parameters;
+    for (std::size_t o = 0; o < addresses_.size(); ++o)
+      parameters += "const float* a" + std::to_string(o) + ", ";
+    const std::int64_t length = rows_.lane < 0 ? 1 : extent(rows_.lane);
+    const std::int64_t tile = rows_.tile < 0 ? 1 : extent(rows_.tile);
+    out_.line("void " + name + "(" + parameters + "float* to, long begin, long end) {").indent();
+    out_.line("constexpr long kLength = " + std::to_string(length) +
+              ", kTile = " + std::to_string(tile) + ";");
+    out_.line("constexpr long kParts = parts_of_row(kLength, kTile);");
+    for (std::size_t o = 0; o < addresses_.size(); ++o) {
+      if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
+    }
+    out_.line("for (long i = begin; i < end; ++i) {").indent();
+    print_decode(out_, nest(), rows_.outer, "i");
+    out_.line("for (long v = 0; v < kLength; v += kParts * kLanes) {").indent();
+    out_.line("Vector sum[kTile][kParts] = {};");
+    sums();
+    stores();
+    out_.dedent().line("}");
+    out_.dedent().line("}");
+    out_.dedent().line("}");
+  }
+
+ private:
+  const LoopNest& nest() const { return rows_.nest; }
+  std::int64_t extent(int axis) const { return nest().axes[at(axis)].extent; }
+  std::string text(const Index& index) const { return index.text(names_); }
+
+  // The tile's axis is the variable c; the lane's axis is 0, or `lane`.
+  std::string address(std::size_t operand, const std::string& lane = "") {
+    Index index = addresses_[operand];
+    std::vector<std::string> names = names_;
+    if (rows_.tile >= 0) names[at(rows_.tile)] = "c";
+    if (rows_.lane >= 0) {
+      if (lane.empty()) index = without(index, rows_.lane);
+      names[at(rows_.lane)] = lane;
+    }
+    return index.text(names);
+  }
+
+  // Of lane 0 and element 0 of the tile.
+  std::string row_address(std::size_t operand) const {
+    Index index = without(addresses_[operand], rows_.lane);
+    if (in_tile(operand)) index = without(index, rows_.tile);
+    return text(index);
+  }
+  std::string tile_step(std::size_t operand) const {
+    if (!in_tile(operand)) return "";
+    return " + c * " + std::to_string(addresses_[operand].coefficient(rows_.tile));
+  }
+
+  bool uses_lane(std::size_t operand) const {
+    return rows_.lane >= 0 && (addresses_[operand].depends_on(rows_.lane) ||
+                               in_conditions(nest().operands[operand], rows_.lane));
+  }
+
+  bool in_tile(std::size_t operand) const {
+    return rows_.tile >= 0 && addresses_[operand].depends_on(rows_.tile);
+  }
+
+  bool is_strided(std::size_t operand) const {
+    return cpp::is_strided(addresses_[operand], nest().operands[operand], rows_.lane);
+  }
+
+  // Without this the sums stay in memory.
+  void unroll() { out_.line("SYNO_UNROLL"); }
+
+  std::optional<Index> rotation(std::size_t operand) const {
+    return rotation_of(addresses_[operand], nest().operands[operand], rows_.lane,
+                       extent(rows_.lane));
+  }
+
+  static std::string test(const std::string& value, std::int64_t extent) {
+    return "static_cast<unsigned long>(" + value + ") < " + std::to_string(extent);
+  }
+
+  void sums() {
+    int depth = open_loops(nest().outputs, rows_.inner, operands(false));
+    if (rows_.inner < nest().axes.size()) {
+      out_.line("Vector inner[" + std::string(inner_tile_ ? "kTile" : "1") + "][kParts] = {};");
+      int inner_depth = open_loops(rows_.inner, nest().axes.size(), operands(true));
+      products(operands(true), "inner", inner_tile_, "", "");
+      for (; inner_depth > 0; --inner_depth) out_.dedent().line("}");
+      products(operands(false), "sum", true, inner_tile_ ? "" : "inner[0][j]",
+               inner_tile_ ? "inner[c][j]" : "");
+    } else {
+      products(operands(false), "sum", true, "", "");
+    }
+    for (; depth > 0; --depth) out_.dedent().line("}");
+  }
+
+  std::vector<std::size_t> operands(bool inner) const {
+    std::vector<std::size_t> result;
+    for (std::size_t o = 0; o < addresses_.size(); ++o) {
+      if (rows_.is_inner[o] == inner) result.push_back(o);
+    }
+    return result;
+  }
+
+  // Loops over the summed axes [first, last), tests of those conditions that hold for all lanes or none, and bounds of
+  // the lanes. Returns how many blocks it opened.
+  int open_loops(std::size_t first, std::size_t last, const std::vector<std::size_t>& operands) {
+    std::vector<std::string> tests;
+    for (const std::size_t o : operands) {
+      for (const Condition& condition : nest().operands[o].conditions) {
+        if (rows_.lane >= 0 && condition.index.depends_on(rows_.lane)) continue;
+        const std::string one = test(text(condition.index), condition.extent);
+        if (std::find(tests.begin(), tests.end(), one) == tests.end()) tests.push_back(one);
+      }
+    }
+    int depth = 0;
+    const auto open = [&](const std::string& line) {
+      out_.line(line + " {").indent();
+      ++depth;
+    };
+    // Innermost last: short loops are unrolled, so that masks become constants.
+    std::vector<std::size_t> summed;
+    for (std::size_t a = first; a < last; ++a) summed.push_back(a);
+    std::stable_sort(summed.begin(), summed.end(), [&](std::size_t a, std::size_t b) {
+      return nest().axes[a].extent > nest().axes[b].extent;
+    });
+    std::int64_t inner = 1;
+    std::vector<bool> short_loop(nest().axes.size(), false);
+    for (std::size_t s = summed.size(); s-- > 0;) {
+      inner *= nest().axes[summed[s]].extent;
+      short_loop[summed[s]] = inner <= kMostUnrolled && last == nest().axes.size();
+    }
+    for (const std::size_t a : summed) {
+      const std::string& name = names_[a];
+      const std::int64_t extent = nest().axes[a].extent;
+      if (short_loop[a]) unroll();
+      open("for (long " + name + " = 0; " + name + " < " + std::to_string(extent) + "; ++" + name +
+           ")");
+    }
+    if (!tests.empty()) open("if (" + join(tests, " && ") + ")");
+    for (const std::size_t o : operands) {
+      if (uses_lane(o) && is_strided(o)) bounds(o);
+    }
+    return depth;
+  }
+
+  // Adds the product of the operands, of `factor` and of `tile_factor` to `sum`, for all parts and all of the tile.
+  void products(const std::vector<std::size_t>& operands, const std::string& sum, bool has_tile,
+                const std::string& factor, const std::string& tile_factor) {
+    const auto times = [](std::string& product, const std::string& other) {
+      product += (product.empty() ? "" : " * ") + other;
+    };
+    unroll();
+    out_.line("for (long j = 0; j < kParts; ++j) {").indent();
+    out_.line("const long l = v + j * kLanes;");
+    std::string product = factor;
+    std::string splats;
+    std::string tiled = tile_factor;
+    std::string tiled_splats;
+    for (const std::size_t o : operands) {
+      const std::string number = std::to_string(o);
+      if (!uses_lane(o)) {
+        times(in_tile(o) ? tiled_splats : splats, "a" + number + "[" + address(o) + "]");
+      } else if (in_tile(o)) {
+        times(tiled, lanes(o));
+      } else {
+        out_.line("const Vector p" + number + " = " + lanes(o) + ";");
+        times(product, "p" + number);
+      }
+    }
+    if (!splats.empty()) times(product, "splat(" + splats + ")");
+    if (!tiled_splats.empty()) times(tiled, "splat(" + tiled_splats + ")");
+    const bool shared = !product.empty();
+    if (shared) out_.line("const Vector p = " + product + ";");
+    if (shared) tiled = tiled.empty() ? "p" : "p * " + tiled;
+    if (tiled.empty()) tiled = "splat(1.0f)";
+    if (has_tile && rows_.tile >= 0) {
+      unroll();
+      out_.line("for (long c = 0; c < kTile; ++c) " + sum + "[c][j] += " + tiled + ";");
+    } else {
+      out_.line(sum + "[0][j] += " + tiled + ";");
+    }
+    out_.dedent().line("}");
+  }
+
+  // const float* fromO and the lanes [firstO, lastO) that may be read.
+  void bounds(std::size_t o) {
+    const std::string number = std::to_string(o);
+    std::string first = "0";
+    std::string last = "kLength";
+    for (const Condition& condition : nest().operands[o].conditions) {
+      const std::int64_t step = condition.index.coefficient(rows_.lane);
+      if (step == 0) continue;
+      const Index rest = without(condition.index, rows_.lane);
+      const std::string least = text(rest * -1);
+      const std::string most = text(rest * -1 + Index(condition.extent));
+      const auto over = [&](const std::string& value) {
+        return step == 1 ? value : "ceil_divide(" + value + ", " + std::to_string(step) + ")";
+      };
+      first = "most(" + first + ", " + over(least) + ")";
+      last = "least(" + last + ", " + over(most) + ")";
+    }
+    out_.line("const float* const from" + number + " = a" + number + " + (" + row_address(o) +
+              ");");
+    out_.line("const long first" + number + " = " + first + ", last" + number + " = " + last + ";");
+  }
+
+  // The terms of an address that depend on the lane, without the constant.
+  Index lane_part(std::size_t o) const {
+    Index part;
+    for (const Index::Term& term : addresses_[o].terms()) {
+      if (Index::term(term).depends_on(rows_.lane)) part = part + Index::term(term);
+    }
+    return part;
+  }
+
+  // Axes, besides the lane, on which the places of lanes depend; nothing when a table of them would be too large.
+  std::optional<std::vector<int>> axes_of_places(std::size_t o) const {
+    const Index part = lane_part(o);
+    std::vector<int> axes;
+    std::int64_t entries = extent(rows_.lane);
+    for (std::size_t a = 0; a < nest().axes.size(); ++a) {
+      const int axis = static_cast<int>(a);
+      const auto& conditions = nest().operands[o].conditions;
+      const bool asked = part.depends_on(axis) ||
+                         std::any_of(conditions.begin(), conditions.end(), [&](const Condition& c) {
+                           return c.index.depends_on(rows_.lane) && c.index.depends_on(axis);
+                         });
+      if (axis == rows_.lane || !asked) continue;
+      axes.push_back(axis);
+      entries *= extent(axis);
+      if (entries > kMostPlaces) return std::nullopt;
+    }
+    const Range range = Indices(nest().extents()).range(part);
+    if (range.most > kFarthestPlace || range.least < -kFarthestPlace) return std::nullopt;
+    return axes;
+  }
+
+  void print_places(std::size_t o) {
+    const auto axes = axes_of_places(o);
+    if (!axes) return;
+    std::int64_t steps = 1;
+    for (const int axis : *axes) steps *= extent(axis);
+    out_.line("static constexpr auto places" + std::to_string(o) + " = places_of<" +
+              std::to_string(steps) + ", kLength>([]([[maybe_unused]] long s, long lane) -> long {")
+        .indent();
+    print_decode(out_, nest(), *axes, "s");
+    std::vector<std::string> names = names_;
+    names[at(rows_.lane)] = "lane";
+    for (const Condition& condition : nest().operands[o].conditions) {
+      if (!condition.index.depends_on(rows_.lane)) continue;
+      out_.line("if (!(" + test(condition.index.text(names), condition.extent) +
+                ")) return kNowhere;");
+    }
+    out_.line("return " + lane_part(o).text(names) + ";");
+    out_.dedent().line("});");
+  }
+
+  std::string lanes(std::size_t o) {
+    const std::string number = std::to_string(o);
+    if (is_strided(o)) {
+      const std::int64_t step = addresses_[o].coefficient(rows_.lane);
+      const std::string range = "first" + number + " - l, last" + number + " - l)";
+      const std::string from = "from" + number + tile_step(o);
+      if (step == 1) return "load_part(" + from + " + l, " + range;
+      return "load_strided(" + from + " + " + std::to_string(step) + " * l, " +
+             std::to_string(step) + ", " + range;
+    }
+    if (const auto rest = rotation(o)) {
+      Index base;
+      for (const Index::Term& term : addresses_[o].terms()) {
+        const Index index = Index::term(term);
+        if (index.depends_on(rows_.lane)) continue;
+        if (term.kind != Index::Kind::kAxis || term.axis != rows_.tile) base = base + index;
+      }
+      base = base + Index(addresses_[o].constant());
+      const std::string length = std::to_string(extent(rows_.lane));
+      const std::string turn =
+          rest->is_constant() ? std::to_string(floor_modulo(rest->constant(), extent(rows_.lane)))
+                              : "turn_of(" + text(*rest) + ", " + length + ")";
+      return "load_rotated(a" + number + " + (" + text(base) + ")" + tile_step(o) + " + l, l, " +
+             turn + ", " + length + ", 0, " + length + " - l)";
+    }
+    if (const auto axes = axes_of_places(o)) {
+      Index base = addresses_[o] - lane_part(o);
+      if (in_tile(o)) base = without(base, rows_.tile);
+      Index step;
+      for (const int axis : *axes) step = step * extent(axis) + Index::axis(axis);
+      return "gather_at(a" + number + " + (" + text(base) + ")" + tile_step(o) + ", places" +
+             number + ", " + text(step) + ", l)";
+    }
+    std::vector<std::string> names = names_;
+    names[at(rows_.lane)] = "(l + lane)";
+    std::string value = "a" + number + "[" + address(o, "(l + lane)") + "]";
+    std::string tests;
+    for (const Condition& condition : nest().operands[o].conditions)
+      tests += (tests.empty() ? "" : " && ") + test(condition.index.text(names), condition.extent);
+    if (!tests.empty()) value = tests + " ? " + value + " : 0.0f";
+    return "gather(kLength - l, [&](long lane) { return " + value + "; })";
+  }
+
+  void stores() {
+    Index row = stored_;
+    std::vector<std::string> names = names_;
+    const bool side_by_side =
+        rows_.lane < 0 || (is_linear(row, rows_.lane) && row.coefficient(rows_.lane) == 1);
+    if (rows_.lane >= 0 && side_by_side) row = without(row, rows_.lane);
+    if (rows_.tile >= 0) names[at(rows_.tile)] = "c";
+    if (rows_.lane >= 0) names[at(rows_.lane)] = "(l + lane)";
+    unroll();
+    out_.line("for (long c = 0; c < kTile; ++c) {").indent();
+    unroll();
+    out_.line("for (long j = 0; j < kParts; ++j) {").indent();
+    out_.line("const long l = v + j * kLanes;");
+    const std::string value =
+        nest().scale == 1 ? "sum[c][j]" : "sum[c][j] * splat(" + std::to_string(nest().scale) + ")";
+    if (side_by_side) {
+      out_.line("store_part(to + (" + row.text(names) + ") + l, " + value + ", kLength - l);");
+    } else {
+      out_.line("scatter(to, " + value + ", kLength - l, [&](long lane) { return " +
+                row.text(names) + "; });");
+    }
+    out_.dedent().line("}");
+    out_.dedent().line("}");
+  }
+
+  Printer& out_;
+  const RowLoops& rows_;
+  bool inner_tile_;
+  std::vector<std::string> names_;
+  Index stored_;
+  std::vector<Index> addresses_;
+};
+
+}  // namespace
+
+std::vector<std::string> c_names(const LoopNest& nest) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> names;
+  for (const LoopAxis& axis : nest.axes) {
+    const int before = seen[axis.name]++;
+    names.push_back(axis.name + (before == 0 ? "" : std::to_string(before + 1)) + "_");
+  }
+  return names;
+}
+
+void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& axes,
+                  const std::string& flat) {
+  const std::vector<std::string> names = c_names(nest);
+  std::int64_t inner = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const std::int64_t extent = nest.axes[at(axes[a])].extent;
+    std::string value = inner == 1 ? flat : flat + " / " + std::to_string(inner);
+    if (a > 0) value += " % " + std::to_string(extent);
+    out.line("[[maybe_unused]] const long " + names[at(axes[a])] + " = " + value + ";");
+    inner *= extent;
+  }
+}
+
+void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
+                const std::string& name) {
+  RowPrinter(out, program, rows).print(name);
+}
+
+}  // namespace syno::cpp

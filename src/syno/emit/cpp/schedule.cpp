@@ -1,0 +1,283 @@
+#include "syno/emit/cpp/schedule.h"
+
+#include <algorithm>
+
+#include "syno/emit/cpp/layout.h"
+#include "syno/plan/loop_transform.h"
+
+namespace syno::cpp {
+namespace {
+
+// A producer is computed inside of a panel that has at most so many times its elements, and where it costs at most this
+// share of the contraction's multiply-adds.
+constexpr double kMostRepeats = 1.4;
+constexpr double kMostInlineShare = 0.25;
+// A producer of so few multiply-adds an element is summed in registers where its result is large.
+constexpr std::int64_t kMostFusedSum = 32;
+// A contraction of more rows is better off with the producer's result in memory.
+constexpr std::int64_t kMostFusedRows = 16;
+// Operands that lanes read from scattered places are copied when each element is read so often, up to so many elements.
+constexpr std::int64_t kShortLane = 16;
+constexpr double kLeastReads = 4;
+constexpr double kLeastPartialReads = 16;
+constexpr double kMostGathered = 16e6;
+constexpr double kMostGatheredWeight = 1e6;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+// Axes that an operand depends on, the lane last. What is read together lies together; only a lane that fills its
+// vectors badly has axes of the result beside it, with which it may be merged.
+std::vector<int> axes_of(const LoopNest& nest, std::size_t operand, int lane) {
+  const Access& access = nest.operands[operand];
+  const auto asks = [&](int axis) {
+    return std::any_of(access.index.begin(), access.index.end(),
+                       [&](const Index& index) { return index.depends_on(axis); }) ||
+           std::any_of(access.conditions.begin(), access.conditions.end(),
+                       [&](const Condition& c) { return c.index.depends_on(axis); });
+  };
+  std::vector<int> outputs;
+  std::vector<int> sums;
+  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
+    const int axis = static_cast<int>(a);
+    if (axis != lane && asks(axis)) (a < nest.outputs ? outputs : sums).push_back(axis);
+  }
+  const std::int64_t length = nest.axes[at(lane)].extent;
+  const bool is_short = length % kShortLane != 0 && length < 3 * kShortLane;
+  std::vector<int> axes = is_short ? sums : outputs;
+  const std::vector<int>& last = is_short ? outputs : sums;
+  axes.insert(axes.end(), last.begin(), last.end());
+  axes.push_back(lane);
+  return axes;
+}
+
+// A copy of an operand in the order of `axes_of`, zeros where its conditions fail.
+LoopNest gathered(const LoopNest& nest, std::size_t operand, int lane) {
+  LoopNest copy;
+  std::vector<Index> values(nest.axes.size());
+  for (const int axis : axes_of(nest, operand, lane)) {
+    const int place = static_cast<int>(copy.axes.size());
+    copy.axes.push_back(nest.axes[at(axis)]);
+    copy.store.index.push_back(Index::axis(place));
+    values[at(axis)] = Index::axis(place);
+  }
+  copy.outputs = copy.axes.size();
+  copy.operands.push_back(substituted(nest.operands[operand], copy.extents(), values));
+  return copy;
+}
+
+Access read_gathered(const LoopNest& nest, std::size_t operand, int lane, int buffer) {
+  Access read{buffer, {}, {}};
+  for (const int axis : axes_of(nest, operand, lane)) read.index.push_back(Index::axis(axis));
+  return read;
+}
+
+class Scheduler {
+ public:
+  Scheduler(const Plan& plan, std::int64_t cache_floats)
+      : cache_floats_(cache_floats), program_(loop_program(plan)) {}
+
+  Schedule run() {
+    lay_out();
+    schedule();
+    return {std::move(program_), std::move(phases_)};
+  }
+
+ private:
+  // --- how intermediate tensors lie -------------------------------------------------------------------------------
+
+  // From the last to the first: what reads a tensor knows by then how it writes.
+  void lay_out() {
+    for (std::size_t p = program_.nests.size(); p-- > 0;) {
+      const int buffer = program_.nests[p].store.buffer;
+      if (program_.buffer(buffer).kind != BufferKind::kValue) continue;
+      std::vector<const LoopNest*> readers;
+      for (const LoopNest& nest : program_.nests) {
+        for (const Access& operand : nest.operands) {
+          if (operand.buffer == buffer) readers.push_back(&nest);
+        }
+      }
+      if (readers.size() != 1) continue;
+      const std::vector<std::size_t> order =
+          layout(program_, program_.nests[p], *readers[0], cache_floats_);
+      if (!order.empty()) permute(buffer, order);
+    }
+  }
+
+  void permute(int buffer, const std::vector<std::size_t>& order) {
+    const auto moved = [&](auto& values) {
+      auto old = values;
+      for (std::size_t d = 0; d < order.size(); ++d) values[d] = old[order[d]];
+    };
+    moved(program_.buffers[at(buffer)].shape);
+    for (LoopNest& nest : program_.nests) {
+      if (nest.store.buffer == buffer) moved(nest.store.index);
+      for (Access& operand : nest.operands) {
+        if (operand.buffer == buffer) moved(operand.index);
+      }
+    }
+  }
+
+  // --- what runs how ----------------------------------------------------------------------------------------------
+
+  void schedule() {
+    std::vector<LoopNest> nests;
+    for (const LoopNest& nest : program_.nests) nests.push_back(without_batch(program_, nest));
+    std::vector<bool> done(nests.size(), false);
+    std::vector<Phase> reversed;
+    for (std::size_t n = nests.size(); n-- > 0;) {
+      if (done[n]) continue;
+      Phase phase;
+      phase.store = nests[n].store.buffer;
+      phase.text = program_.text(program_.nests[n]);
+      const LoopNest nest = merged(program_, nests[n]);
+      phase.contraction = match_contraction(program_, nest, cache_floats_);
+      if (phase.contraction && !is_separable(*phase.contraction)) phase.contraction.reset();
+      std::vector<Phase> copies;
+      if (!phase.contraction || phase.contraction->row_count() <= kMostFusedRows) {
+        fuse_rows(phase, nests, n, done);
+        if (phase.rows) phase.contraction.reset();
+      }
+      if (!phase.contraction) {
+        if (!phase.rows) phase.rows = row_loops(program_, merged(program_, unrotated(nests[n])), 0);
+        copies = gather_operands(phase, 0);
+      } else if (!phase.contraction->in_place) {
+        copies = fill_panel(phase, nests, done);
+      }
+      reversed.push_back(std::move(phase));
+      for (Phase& copy : copies) reversed.push_back(std::move(copy));
+    }
+    phases_.assign(std::make_move_iterator(reversed.rbegin()),
+                   std::make_move_iterator(reversed.rend()));
+  }
+
+  // Sums a producer in registers where its result is large, or lies badly for the consumer.
+  void fuse_rows(Phase& phase, const std::vector<LoopNest>& nests, std::size_t n,
+                 std::vector<bool>& done) {
+    const LoopNest consumer = unrotated(nests[n]);
+    if (program_.buffer(consumer.store.buffer).from_weights) return;
+    for (std::size_t o = 0; o < consumer.operands.size(); ++o) {
+      const int read = consumer.operands[o].buffer;
+      const Buffer& buffer = program_.buffer(read);
+      if (buffer.from_weights || buffer.kind != BufferKind::kValue) continue;
+      for (std::size_t p = 0; p < n; ++p) {
+        if (done[p] || nests[p].store.buffer != read) continue;
+        std::int64_t elements = 1;
+        for (std::size_t a = 0; a < nests[p].outputs; ++a) elements *= nests[p].axes[a].extent;
+        const std::int64_t sum = nests[p].macs() / std::max<std::int64_t>(1, elements);
+        if (sum > kMostFusedSum || elements < cache_floats_) continue;
+        phase.rows = fused_row_loops(program_, consumer, o, nests[p]);
+        if (!phase.rows) continue;
+        phase.text = program_.text(program_.nests[p]) + "\n" + phase.text;
+        done[p] = true;
+        return;
+      }
+    }
+  }
+
+  // Copies of those operands that are read often and lie badly, in the order in which the rows read them.
+  std::vector<Phase> gather_operands(Phase& phase, std::size_t kept) {
+    RowLoops& rows = *phase.rows;
+    std::vector<Phase> copies;
+    double reads = 1;
+    for (const LoopAxis& axis : rows.nest.axes) reads *= static_cast<double>(axis.extent);
+    for (std::size_t o = 0; o < rows.nest.operands.size(); ++o) {
+      const Lanes lanes = lanes_of(program_, rows, o);
+      if (lanes == Lanes::kPlain) continue;
+      LoopNest copy = gathered(rows.nest, o, rows.lane);
+      Buffer panel;
+      panel.number = -1;
+      double elements = 1;
+      for (const LoopAxis& axis : copy.axes) {
+        panel.shape.push_back(axis.extent);
+        elements *= static_cast<double>(axis.extent);
+      }
+      panel.from_weights = program_.buffer(rows.nest.operands[o].buffer).from_weights;
+      const double most = panel.from_weights ? kMostGatheredWeight : kMostGathered;
+      const double least = lanes == Lanes::kPartial ? kLeastPartialReads : kLeastReads;
+      if (elements > most || reads < least * elements) continue;
+      program_.buffers.push_back(panel);
+      const int buffer = static_cast<int>(program_.buffers.size()) - 1;
+      copy.store.buffer = buffer;
+      Phase filled;
+      filled.store = buffer;
+      filled.text = "in the order in which it is read: " + program_.text(copy);
+      filled.rows = row_loops(program_, copy, 0);
+      copies.push_back(std::move(filled));
+      rows.nest.operands[o] = read_gathered(rows.nest, o, rows.lane, buffer);
+    }
+    if (!copies.empty()) rows = merged_rows(program_, rows, kept);
+    return copies;
+  }
+
+  bool is_separable(const Contraction& c) const {
+    const Index stored = flat_address(program_, c.nest, c.nest.store);
+    const std::size_t count = c.nest.axes.size();
+    std::vector<int> outer = c.groups;
+    outer.insert(outer.end(), c.slices.begin(), c.slices.end());
+    return part_of(stored, outer, count) && part_of(stored, c.rows, count) &&
+           part_of(stored, c.columns, count);
+  }
+
+  std::vector<Phase> fill_panel(Phase& phase, const std::vector<LoopNest>& nests,
+                                std::vector<bool>& done) {
+    Contraction& c = *phase.contraction;
+    Buffer buffer;
+    buffer.kind = BufferKind::kValue;
+    buffer.number = -1;
+    buffer.shape = c.panel_shape;
+    program_.buffers.push_back(buffer);
+    phase.panel = static_cast<int>(program_.buffers.size()) - 1;
+    c.fill.store.buffer = phase.panel;
+    const int read = c.fill.operands[0].buffer;
+    for (std::size_t p = 0; p < nests.size(); ++p) {
+      if (done[p] || nests[p].store.buffer != read) continue;
+      const double repeats = static_cast<double>(buffer.elements()) /
+                             static_cast<double>(program_.buffer(read).elements());
+      const double share =
+          static_cast<double>(nests[p].macs()) / static_cast<double>(c.nest.macs());
+      if (repeats > kMostRepeats || share > kMostInlineShare) break;
+      c.fill = inlined(c.fill, 0, nests[p]);
+      done[p] = true;
+      break;
+    }
+    const std::size_t kept =
+        c.private_panel ? (c.blocks > 1 ? 1 : 0) + c.groups.size() + c.slices.size() : 0;
+    c.fill = c.private_panel ? merged_outputs(program_, c.fill, kept) : merged(program_, c.fill);
+    phase.rows = row_loops(program_, c.fill, kept);
+    return c.fill.macs() > 0 ? gather_operands(phase, kept) : std::vector<Phase>{};
+  }
+
+  std::int64_t cache_floats_;
+  LoopProgram program_;
+  std::vector<Phase> phases_;
+};
+
+}  // namespace
+
+std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,
+                             std::size_t axis_count) {
+  Index result;
+  for (const Index::Term& term : index.terms()) {
+    bool inside = false;
+    bool outside = false;
+    for (std::size_t a = 0; a < axis_count; ++a) {
+      const int axis = static_cast<int>(a);
+      const bool depends =
+          term.kind == Index::Kind::kAxis ? term.axis == axis : term.of->depends_on(axis);
+      if (!depends) continue;
+      const bool listed = std::find(axes.begin(), axes.end(), axis) != axes.end();
+      (listed ? inside : outside) = true;
+    }
+    if (inside && outside) return std::nullopt;
+    if (inside) result = result + Index::term(term);
+  }
+  return result;
+}
+
+Schedule schedule(const Plan& plan, std::int64_t cache_floats) {
+  return Scheduler(plan, cache_floats).run();
+}
+
+}  // namespace syno::cpp

@@ -1,0 +1,40 @@
+// What a C++ kernel does, phase by phase: which nests run as matrix products, which as loops over rows, what is computed
+// in registers or inside of a panel, what is copied first, and how intermediate tensors lie.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "syno/emit/cpp/contraction.h"
+#include "syno/emit/cpp/rows.h"
+#include "syno/plan/loop_nest.h"
+#include "syno/plan/plan.h"
+
+namespace syno::cpp {
+
+struct Phase {
+  /// Rows: the loops. Contractions: how the panel is filled, if there is one.
+  std::optional<RowLoops> rows;
+  std::optional<Contraction> contraction;
+  int store = -1;
+  /// A line a nest.
+  std::string text;
+  /// Contractions with a panel: the buffer it is.
+  int panel = -1;
+};
+
+struct Schedule {
+  /// Its buffers are also panels and copies; intermediate tensors have their dimensions in another order than the plan's.
+  LoopProgram program;
+  /// All threads finish one before the next begins.
+  std::vector<Phase> phases;
+};
+
+Schedule schedule(const Plan& plan, std::int64_t cache_floats);
+
+/// The terms of a flat index that depend on some axes alone; nothing when a term mixes them with others.
+std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,
+                             std::size_t axis_count);
+
+}  // namespace syno::cpp
