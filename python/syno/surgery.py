@@ -123,8 +123,10 @@ def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any
             )
         counted.setdefault(tuple(sorted(binding.items())), []).append(macs[name])
     if not counted:
+        names = next(slot.input_names for slot in found.values() if slot.inherited)
+        shape = ", ".join(name or "N" for name in names)
         hint = (
-            "  what to do: shapes as the layers have them, such as [N, C_in: unordered, H, H], "
+            f"  what to do: shapes as the layers have them, here with an input of [{shape}], "
             "with the batch dimension passed through"
         )
         raise UserError(

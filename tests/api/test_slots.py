@@ -285,3 +285,11 @@ def test_a_failing_example_is_told_with_the_networks_own_words():
     with pytest.raises(UserError, match="should be the same") as error:
         syno.substitute(network(), example_input=torch.zeros(1, 3, 8, 8, dtype=torch.long))
     assert "in example_input of shape (1, 3, 8, 8)" in str(error.value)
+
+
+def test_a_specification_of_other_layers_is_told_what_these_have():
+    net = syno.substitute(nn.Sequential(nn.Linear(8, 8)), syno.linear(), torch.zeros(1, 5, 8))
+    with pytest.raises(
+        UserError, match=r"no slot of (.|\n)*an input of \[N, seq_len, H_in\], with"
+    ):
+        slot_bindings(net, specification(bindings=[]))
