@@ -123,8 +123,10 @@ def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any
             )
         counted.setdefault(tuple(sorted(binding.items())), []).append(macs[name])
     if not counted:
+        names = next(slot.input_names for slot in found.values() if slot.inherited)
+        shape = ", ".join(name or "N" for name in names)
         hint = (
-            "  what to do: shapes as the layers have them, such as [N, C_in: unordered, H, H], "
+            f"  what to do: shapes as the layers have them, here with an input of [{shape}], "
             "with the batch dimension passed through"
         )
         raise UserError(
@@ -295,6 +297,8 @@ def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | No
         return "the example input does not reach it"
     if calls and len({inside for inside, _ in calls}) > 1:
         return "it works on inputs of several shapes"
+    if calls and len(calls[0][0]) < (4 if where.kind == "conv2d" else 2):
+        return "its input has no batch dimension"
     small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
     return f"{', '.join(small)} is below {where.minimum}" if small else None
 

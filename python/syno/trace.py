@@ -47,13 +47,29 @@ def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: Any) -> Tr
     inputs = example_input if isinstance(example_input, tuple) else (example_input,)
     if not all(isinstance(x, torch.Tensor) for x in inputs):
         raise UserError("'example_input' is a tensor, or a tuple of the network's arguments")
+    if any(x.numel() == 0 for x in inputs):
+        shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
+        raise UserError(
+            f"'example_input' is empty\n  expected: at least one sample      got: {shapes}"
+        )
     batch = int(inputs[0].shape[0]) if inputs and inputs[0].dim() else 1
-    try:
-        found = _watched(net, layers, batch, lambda: _run_on_shapes(net, inputs))
-    except Exception:
-        # Whatever shapes alone cannot do, values may: the real run decides, and its error is told.
+    found = _try_on_shapes(net, layers, batch, inputs)
+    if found is None:
         return _run(net, layers, batch, inputs)
     return replace(found, unbatched=_unbatched(net, layers, inputs, found))
+
+
+def _try_on_shapes(
+    net: nn.Module, layers: Sequence[nn.Module], batch: int, inputs: tuple[torch.Tensor, ...]
+) -> Trace | None:
+    """None for a network that shapes alone do not lead through, for whatever reason.
+
+    A run with values decides then what is wrong, if anything, and tells it.
+    """
+    try:
+        return _watched(net, layers, batch, lambda: _run_on_shapes(net, inputs))
+    except Exception:
+        return None
 
 
 def _run(
@@ -86,10 +102,10 @@ def _unbatched(
     doubled = tuple(
         torch.empty_like(x, device="meta").repeat(2, *[1] * (x.dim() - 1)) for x in inputs
     )
-    try:
-        twice = _watched(net, sequences, 1, lambda: _run_on_shapes(net, doubled)).calls
-    except Exception:
-        return frozenset()  # a network for one size of batch: nothing is known
+    second = _try_on_shapes(net, sequences, 1, doubled)
+    if second is None:
+        return frozenset()  # a network for one size of batch
+    twice = second.calls
     return frozenset(
         id(layer)
         for layer in sequences

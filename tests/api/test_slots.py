@@ -269,3 +269,27 @@ def test_a_layer_that_runs_on_windows_or_twice_costs_all_its_runs():
     assert row.macs == report.macs == 2 * 12 * 8 * 8
     assert row.share == 1
     assert row.binding["seq_len"] == 4
+
+
+def test_an_example_needs_a_sample_and_a_batch_dimension():
+    with pytest.raises(UserError, match=r"'example_input' is empty(.|\n)*\(0, 3, 8, 8\)"):
+        syno.substitute(network(), example_input=torch.zeros(0, 3, 8, 8))
+    convolution = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1))
+    with pytest.raises(UserError, match="its input has no batch dimension"):
+        syno.substitute(convolution, example_input=torch.zeros(8, 8, 8))
+    with pytest.raises(UserError, match="its input has no batch dimension"):
+        syno.substitute(nn.Sequential(nn.Linear(8, 8)), syno.linear(), torch.zeros(8))
+
+
+def test_a_failing_example_is_told_with_the_networks_own_words():
+    with pytest.raises(UserError, match="should be the same") as error:
+        syno.substitute(network(), example_input=torch.zeros(1, 3, 8, 8, dtype=torch.long))
+    assert "in example_input of shape (1, 3, 8, 8)" in str(error.value)
+
+
+def test_a_specification_of_other_layers_is_told_what_these_have():
+    net = syno.substitute(nn.Sequential(nn.Linear(8, 8)), syno.linear(), torch.zeros(1, 5, 8))
+    with pytest.raises(
+        UserError, match=r"no slot of (.|\n)*an input of \[N, seq_len, H_in\], with"
+    ):
+        slot_bindings(net, specification(bindings=[]))

@@ -81,6 +81,15 @@ def test_every_set_that_is_listed_can_be_shown(folder: Path) -> None:
     assert shown["tokens"]["train"] == shown["text_bytes"]["train"] + 18
 
 
+def test_an_archive_of_text_is_shown_as_text(folder: Path) -> None:
+    with tarfile.open(folder / "books.tar.gz", "w:gz") as archive:
+        archive.add(folder / "book.txt", "books/train/one.txt")
+        archive.add(folder / "book.txt", "books/test/two.txt")
+    result = run("data", "show", "books", "--data-dir", str(folder), "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["documents"] == {"train": 18, "held": 2, "test": 20}
+
+
 def test_show_prints_classes_and_counts(folder: Path) -> None:
     text = run("data", "show", "photos", "--data-dir", str(folder), "--resolution", "8").stdout
     assert "cat, dog" in text

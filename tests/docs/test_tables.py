@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
@@ -77,16 +78,45 @@ def fidelities() -> str:
     rows = [
         (
             f"`{f.name}`",
-            "all not held out" if f.images is None else f"{f.images:,}",
-            f"{f.resolution} px",
-            f.epochs,
+            f"`{f.recipe.name}`",
+            f"{f.resolution} px" if f.context is None else f"{f.context:,} tokens",
+            f"{f.images:,}" if f.images else "all",
+            _length(f),
             f.batch,
-            f.learning_rate,
             f.holdout,
         )
         for f in FIDELITIES
     ]
-    head = ("fidelity", "training images", "resolution", "epochs", "batch", "peak rate", "held out")
+    head = ("fidelity", "recipe", "sample", "samples", "length", "batch", "held out")
+    return table(head, *rows)
+
+
+def _length(f: Any) -> str:
+    for value, unit in ((f.epochs, "epochs"), (f.steps, "steps"), (f.seconds, "s")):
+        if value is not None:
+            return f"{value:,g} {unit}" if value < 1e5 else f"{value:,} {unit}"
+    raise AssertionError(f"{f.name} has no length")
+
+
+def recipes() -> str:
+    from syno.train import recipe, recipe_names
+
+    rows = []
+    for name in recipe_names():
+        r = recipe(name)
+        sgd = f"SGD {r.momentum:g}{', Nesterov' if r.nesterov else ''}"
+        rows.append(
+            (
+                f"`{name}`",
+                r.version,
+                sgd if r.optimizer == "sgd" else f"AdamW {r.betas[0]:g}, {r.betas[1]:g}",
+                f"{r.learning_rate:g}",
+                f"{r.weight_decay:g}",
+                r.schedule,
+                r.summary,
+            )
+        )
+    head = ("recipe", "version", "optimiser", "rate", "decay", "schedule", "what it is")
     return table(head, *rows)
 
 
@@ -96,6 +126,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "catalogue": ("models.md", catalogue),
     "models": ("models.md", models),
     "fidelities": ("training.md", fidelities),
+    "recipes": ("training.md", recipes),
 }
 
 

@@ -82,7 +82,7 @@ def main() -> None:
         "cnn-small",
         "digits",
         model_options={"width": 4, "layers": 1, "stages": 2},
-        fidelity=Fidelity("brief", images=200, resolution=8, epochs=1, batch=32),
+        fidelity=Fidelity("brief", images=200, resolution=8, epochs=1),
         evaluations=int(evaluations),
         max_nodes=2000,
         seed=1,

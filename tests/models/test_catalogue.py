@@ -202,6 +202,9 @@ def test_gpt2_maps_ids_to_scores_and_never_reads_a_later_token() -> None:
     later[:, 9:] = 0
     torch.testing.assert_close(net(later)[:, :9], scores[:, :9])
     assert net(ids[:, :5]).shape == (2, 5, 256)
+    for wrong in (ids[0], torch.zeros(1, 17, dtype=torch.long)):
+        with pytest.raises(UserError, match=r"up to context=16      got: \[1"):
+            net(wrong)
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
@@ -225,6 +228,8 @@ def test_wrong_weights_are_told_apart(tmp_path: Path) -> None:
         build("resnet-small", width=8, weights=str(path))
     with pytest.raises(UserError, match=r"'conv1.weight' is missing(.|\n)*and \d+ more"):
         build("resnet18", weights=str(path))
+    with pytest.raises(UserError, match="'weights' is the path of a file"):
+        build("resnet-small", weights=3)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="there is no file with weights at"):
         build("resnet-small", weights=str(tmp_path / "none.pt"))
     for name in ("text.pt", "text.safetensors"):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import syno
-from syno import layer_report
+from syno import layer_report, models
 from syno.models import build, built, slots
 
 from .small import CONVOLUTION, SMALL, operator_for
@@ -136,6 +136,14 @@ def test_a_state_dict_carries_every_weight(name: str) -> None:
     assert torch.equal(first(x), second(x))
 
 
+@pytest.mark.parametrize("name", ["resnet18", "gpt2"])
+def test_a_network_of_another_type_gets_slots_of_that_type(name: str) -> None:
+    net = slots(made(name).double())
+    syno.replace(net, operator_for(name))
+    x = inputs(net)
+    assert net(x.double() if x.is_floating_point() else x).dtype == torch.float64
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "filled"), [("resnet18", True), ("vit_b_16", False)])
 def test_layouts_types_and_compilers(name: str, filled: bool) -> None:
@@ -160,3 +168,35 @@ def test_layouts_types_and_compilers(name: str, filled: bool) -> None:
     compiled(x).sum().backward()
     grads = [p.grad for p in slotted.parameters() if p.requires_grad]
     assert all(grad is not None for grad in grads)
+
+
+# As small as the groups of 32 and the windows of 7 of the paper's presets allow.
+CONVOLUTIONAL = ("resnet18", "resnet34", "densenet121", "resnext29_2x64d", "efficientnet_v2_s")
+DRAWN: dict[str, dict[str, int]] = {
+    **{name: {"size": 64, "classes": 10, "cifar_stem": 1} for name in CONVOLUTIONAL},
+    "vit_b_16": {"size": 64, "classes": 10, "layers": 2, "width": 384, "heads": 2},
+    "gpt2": {"vocabulary": 50, "context": 64, "layers": 2, "width": 128, "heads": 2},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_operators_drawn_from_a_models_preset_train_in_it(name: str) -> None:
+    preset = str(models.describe(name).preset)
+    wanted = syno.Specification.preset(preset, min_weight_params=100)
+    torch.manual_seed(0)
+    template = slots(build(name, **DRAWN[name]))
+    sampler = syno.Sampler.from_specification(wanted, net=template, seed=1, max_nodes=20_000)
+    x = inputs(template)
+    for _ in range(3):
+        operator = sampler.sample()
+        net = copy.deepcopy(template)
+        report = syno.replace(net, operator)
+        share = sum(row.macs or 0 for row in report.replaced)
+        whole = sum(row.macs or 0 for row in layer_report(template).slots)
+        assert share >= wanted.limits["min_fit"] * whole
+        net(x).square().mean().backward()
+        for slot in syno.slots(net).values():
+            if slot.kernel is not None:
+                grads = [parameter.grad for parameter in slot.kernel.parameters()]
+                assert grads and all(torch.isfinite(grad).all() for grad in grads)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from syno.data import DataSet, Split
 from syno.data.dataset import statistics
-from syno.train import Fidelity
+from syno.train import Fidelity, recipe
 
 
 @pytest.fixture(autouse=True)
@@ -36,4 +38,5 @@ def dataset() -> DataSet:
 @pytest.fixture
 def quick() -> Fidelity:
     """Four epochs of eight steps."""
-    return Fidelity("quick", None, 4, epochs=4, batch=12, learning_rate=0.05, holdout=0.2)
+    how = replace(recipe("fast/digits"), batch=12, learning_rate=0.05, crop=0)
+    return Fidelity("quick", None, 4, epochs=4, recipe=how, holdout=0.2)

@@ -11,6 +11,8 @@ from syno.report import gather
 from syno.report.pareto import front, latency, macs
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from syno.cli.retrain import Retraining
     from syno.store import Environment, Outcome, Store, StudySummary
 
@@ -46,7 +48,6 @@ def evaluate_finalists(store: Store, study: str | None, data_dir: str | None) ->
 def _test(retraining: Retraining, text: str | None) -> Outcome:
     from syno.store import Outcome
     from syno.store.records import TEST
-    from syno.train import test_accuracy
 
     began = time.perf_counter()
     net, training = retraining.train(text)
@@ -54,13 +55,26 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     return Outcome(
         training.status,
         reason=training.reason,
-        accuracy=test_accuracy(net, retraining.dataset) if training.ok else None,
+        accuracy=_tested(net, retraining) if training.ok else None,
         split=TEST,
         rung=settings.fidelity["name"],
         recipe={"fidelity": settings.fidelity, "data": retraining.dataset.fingerprint},
         seed=settings.seed,
         seconds=time.perf_counter() - began,
         details={"holdout_accuracy": training.accuracy},
+    )
+
+
+def _tested(net: nn.Module, retraining: Retraining) -> float:
+    """The accuracy, measured as the one on the hold-out split was."""
+    from syno.train import test_accuracy
+
+    fidelity = retraining.fidelity
+    return test_accuracy(
+        net,
+        retraining.dataset,
+        resolution=fidelity.resolution,
+        flip_average=fidelity.recipe.flip_average,
     )
 
 

@@ -28,6 +28,7 @@ class Retraining:
         from syno.data import load
         from syno.study.network import Network
         from syno.study.study import settings_of
+        from syno.train import Fidelity
 
         settings = settings_of(summary.study, list(summary.events))
         if settings.model is None or settings.data is None:
@@ -35,9 +36,8 @@ class Retraining:
                 f"study '{summary.study.name}' is about a module that the store does not hold\n"
                 "  expected: a study of a named model, such as resnet-small"
             )
-        dataset = load(
-            settings.data, data_dir or settings.data_dir, size=settings.fidelity["resolution"]
-        )
+        self.fidelity = Fidelity.from_json(settings.fidelity)
+        dataset = load(settings.data, data_dir or settings.data_dir, size=self.fidelity.loaded_at)
         if dataset.fingerprint != settings.fingerprint:
             raise UserError(
                 f"the data set '{settings.data}' is not what the study was started with\n"
@@ -46,7 +46,11 @@ class Retraining:
         self.settings: StudySettings = settings
         self.dataset: DataSet = dataset
         self.network: Network = Network.named(
-            settings.model, settings.model_options, dataset, settings.seed
+            settings.model,
+            settings.model_options,
+            dataset,
+            settings.seed,
+            size=self.fidelity.resolution,
         )
         self._specification = read_specification(summary.study.specification)
 
@@ -55,16 +59,15 @@ class Retraining:
         import torch
 
         from syno.operator import Operator
-        from syno.train import Fidelity, train
+        from syno.train import train
 
         net = self.network.original()
         if text is not None:
             operator = Operator.from_text(text, self._specification)
             net, _ = self.network.with_operator(operator)
-        fidelity = Fidelity.from_json(self.settings.fidelity)
         threads = torch.get_num_threads()
         torch.set_num_threads(int(self.settings.latency.get("threads", 1)))
         try:
-            return net, train(net, self.dataset, fidelity, self.settings.seed)
+            return net, train(net, self.dataset, self.fidelity, self.settings.seed)
         finally:
             torch.set_num_threads(threads)

@@ -11,6 +11,7 @@ from syno.report import format as fmt
 if TYPE_CHECKING:
     from syno.layers import LayerReport
     from syno.store import StudySummary
+    from syno.train import Fidelity
 
 # The probe of a dry run: enough images for a few dozen steps.
 _PROBE_IMAGES = 640
@@ -41,9 +42,13 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
     from syno.study.network import Network
 
     fidelity = arguments["fidelity"]
-    dataset = load(arguments["data"], arguments["data_dir"], size=fidelity.resolution)
+    dataset = load(arguments["data"], arguments["data_dir"], size=fidelity.loaded_at)
     network = Network.named(
-        arguments["net"], arguments["model_options"], dataset, arguments["seed"]
+        arguments["net"],
+        arguments["model_options"],
+        dataset,
+        arguments["seed"],
+        size=fidelity.resolution,
     )
     layers = syno.layer_report(network.template)
     count = arguments["evaluations"] + 1
@@ -69,9 +74,7 @@ def _print(
     screen = output.console()
     screen.print("[bold]Layers[/bold]")
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
-    fidelity = arguments["fidelity"].to_json()
-    parts = ", ".join(f"{name} {value}" for name, value in fidelity.items() if value is not None)
-    screen.print(f"\n[bold]Fidelity[/bold]\n  {parts}", soft_wrap=True)
+    screen.print(f"\n[bold]Fidelity[/bold]\n  {amounts(arguments['fidelity'])}", soft_wrap=True)
     cost = "unknown: the probe did not train"
     if seconds is not None:
         cost = (
@@ -80,6 +83,14 @@ def _print(
         )
     screen.print(f"\n[bold]Cost[/bold]\n  {cost}\n", soft_wrap=True)
     screen.print(f"Nothing was written; the results would go to {arguments['store']}")
+
+
+def amounts(fidelity: Fidelity) -> str:
+    """The fidelity in a line: what it has, and by which recipe."""
+    own = {name: value for name, value in fidelity.to_json().items() if name != "recipe"}
+    parts = [f"{name} {value}" for name, value in own.items() if value is not None]
+    recipe = fidelity.recipe
+    return ", ".join([*parts, f"batch {recipe.batch}", f"recipe {recipe.name} {recipe.version}"])
 
 
 def _seconds_each(network: Any, dataset: Any, fidelity: Any, threads: int) -> float | None:

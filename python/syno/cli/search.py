@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -161,4 +160,4 @@ def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:
         return found
     own = "-".join([found.name, *(f"{key}{value}" for key, value in changes.items())])
     fields: dict[str, Any] = {**changes, "name": own}
-    return dataclasses.replace(found, **fields)
+    return found.changed(**fields)

@@ -51,7 +51,7 @@ class Options:
 
     longer_side: pixels at most; larger images are scaled (area averages). jpeg_share: of the
     images that are stored as JPEG of `quality`, drawn by `seed`; the others are stored as raw
-    pixels, which load faster and take ten times the room. shard_images: in one file. The defaults
+    pixels, which load faster and take eight times the room. shard_images: in one file. The defaults
     are those of the paper's experiments on ImageNet.
     """
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
+from syno._errors import UserError
 from syno.extras import load_extra
 
 
@@ -26,8 +29,18 @@ def gpt2(*, vocabulary: int, context: int, layers: int, heads: int, width: int) 
         use_cache=False,
     )
     net = transformers.GPT2LMHeadModel(config)
+    net.register_forward_pre_hook(_check_length)
     net.register_forward_hook(_scores)
     return net
+
+
+def _check_length(net: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+    context = net.config.n_positions
+    if inputs and (inputs[0].dim() != 2 or inputs[0].shape[1] > context):
+        raise UserError(
+            "GPT-2 cannot read token ids of this shape\n"
+            f"  expected: [N, T] with T up to context={context}      got: {list(inputs[0].shape)}"
+        )
 
 
 def _scores(net: nn.Module, inputs: tuple[torch.Tensor, ...], output: object) -> torch.Tensor:

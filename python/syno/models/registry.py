@@ -164,6 +164,8 @@ def _refuse_images(name: str, shape: Mapping[str, int | None]) -> None:
 
 def _load_weights(net: nn.Module, name: str, path: str) -> None:
     """Loads a state dict. UserError where there is none, or it is another network's."""
+    if not isinstance(path, (str, Path)):
+        raise UserError(f"'weights' is the path of a file with a state dict, got {path!r}")
     state = _read_state(Path(path))
     wanted = net.state_dict()
     problems = [f"'{key}' is missing" for key in wanted if key not in state]

@@ -27,6 +27,8 @@ def slots(net: nn.Module, where: LayerFilter | Sequence[LayerFilter] | None = No
 
     made = built(net)
     example = made.example()
+    if (first := next(net.parameters(), None)) is not None:
+        example = example.to(first.device, first.dtype if example.is_floating_point() else None)
     if where is not None:
         return substitute(net, where, example)
     rules = describe(made.name).rules

@@ -226,7 +226,7 @@ def make_evaluator(
 
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
-    dataset = load(data, data_dir, size=settings["fidelity"].resolution, progress=False)
+    dataset = load(data, data_dir, size=settings["fidelity"].loaded_at, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"

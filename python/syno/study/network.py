@@ -12,7 +12,7 @@ from torch import nn
 
 from syno import models
 from syno._errors import UserError
-from syno.data import DataSet
+from syno.data import DataSet, Records, TextData
 from syno.layers import LayerReport, LayerRow
 from syno.placeholder import checked_slots, slots
 from syno.substitute import layer_report, replace, substitute
@@ -34,7 +34,7 @@ class Network:
     `macs` and `params` count the layers that operators replace, all together, for one sample.
     """
 
-    def __init__(self, template: nn.Module, input_shape: tuple[int, int, int], seed: int) -> None:
+    def __init__(self, template: nn.Module, input_shape: tuple[int, ...], seed: int) -> None:
         found = checked_slots(template)
         bare = [name for name, slot in found.items() if slot.original is None]
         if bare:
@@ -56,9 +56,38 @@ class Network:
         self.params = sum(self._weights.values())
 
     @classmethod
-    def named(cls, name: str, options: dict[str, Any], dataset: DataSet, seed: int) -> Network:
-        """A model of the catalogue for the images of `dataset`."""
-        size, channels = dataset.size, dataset.channels
+    def named(
+        cls,
+        name: str,
+        options: dict[str, Any],
+        dataset: DataSet | Records | TextData,
+        seed: int,
+        *,
+        size: int | None = None,
+        context: int | None = None,
+    ) -> Network:
+        """A model of the catalogue for the images of `dataset`, or for its tokens.
+
+        size: side in pixels that the network sees (default: that of the images); records need it.
+        context: tokens of the longest sequence (default: the model's).
+        """
+        images = models.describe(name).images is not None
+        if isinstance(dataset, TextData) is images:
+            kinds = ("text", "images") if images else ("images", "text")
+            raise UserError(
+                f"model '{name}' is for {kinds[1]}, and '{_name_of(dataset)}' is {kinds[0]}\n"
+                f"  expected: {kinds[1]}, or a model for {kinds[0]} (`syno models` lists them)"
+            )
+        if isinstance(dataset, TextData):
+            given = {"vocabulary": dataset.vocabulary} | options
+            given |= {} if context is None or "context" in options else {"context": context}
+            with seeded(seed):
+                net = models.build(name, **given)
+            return cls(models.slots(net), models.built(net).input_shape, seed)
+        size = size or (dataset.size if isinstance(dataset, DataSet) else None)
+        if size is None:
+            raise UserError(f"'{_name_of(dataset)}' has images of several sizes: say size=")
+        channels = dataset.channels
         with seeded(seed):
             net = models.build(
                 name, classes=len(dataset.classes), channels=channels, size=size, **options
@@ -66,14 +95,16 @@ class Network:
         return cls(models.slots(net), (channels, size, size), seed)
 
     @classmethod
-    def given(cls, net: nn.Module, dataset: DataSet, seed: int) -> Network:
+    def given(
+        cls, net: nn.Module, dataset: DataSet, seed: int, *, size: int | None = None
+    ) -> Network:
         """A network of the user's, with slots of its own or with its 3x3 convolutions as slots."""
         if not isinstance(net, nn.Module):
             raise UserError(
                 f"the network must be a torch.nn.Module or the name of a model, got {net!r}\n"
                 f"  expected: one of {', '.join(models.list_models())}, or a module"
             )
-        shape = (dataset.channels, dataset.size, dataset.size)
+        shape = (dataset.channels, size or dataset.size, size or dataset.size)
         example = torch.zeros(1, *shape)
         if not slots(net):
             return cls(substitute(net, example_input=example), shape, seed)
@@ -106,6 +137,10 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
+
+
+def _name_of(dataset: DataSet | Records | TextData) -> str:
+    return dataset.folder.name if isinstance(dataset, Records) else dataset.name
 
 
 def _weight(layer: nn.Module) -> int:

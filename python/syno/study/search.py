@@ -115,7 +115,7 @@ def search(
     )
     observer = observer or Observer()
     with _opened(store, create=True) as opened:
-        dataset = load(data, data_dir, size=rung.resolution)
+        dataset = load(data, data_dir, size=rung.loaded_at)
         settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
         network = _network(net, settings, dataset)
         wanted = _specification(specification, limits or {}, network)
@@ -149,6 +149,8 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
+    from syno.train import Fidelity
+
     observer = observer or Observer()
     with _opened(store, create=False) as opened:
         record = opened.study(study)
@@ -156,7 +158,8 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        dataset = load(settings.data, folder, size=settings.fidelity["resolution"])
+        rung = Fidelity.from_json(settings.fidelity)
+        dataset = load(settings.data, folder, size=rung.loaded_at)
         _check_data(record.name, settings, dataset)
         network = _network(_net_again(record.name, settings, net), settings, dataset)
         wanted = Specification.from_json(json.dumps(record.specification))
@@ -234,11 +237,12 @@ def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
 def _network(net: str | nn.Module, settings: StudySettings, dataset: DataSet) -> Network:
     from syno.study.network import Network
 
+    size = settings.fidelity["resolution"]
     if isinstance(net, str):
-        return Network.named(net, settings.model_options, dataset, settings.seed)
+        return Network.named(net, settings.model_options, dataset, settings.seed, size=size)
     if settings.model_options:
         raise UserError("model_options are for a model named by its name, not for a module")
-    return Network.given(net, dataset, settings.seed)
+    return Network.given(net, dataset, settings.seed, size=size)
 
 
 def _specification(

@@ -4,24 +4,49 @@ Needs torch.
 """
 
 from syno.train.evaluate import accuracy, test_accuracy
-from syno.train.fidelities import FIDELITIES, Fidelity, fidelity
+from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
-from syno.train.stoppers import AboveChance, Deadline, NonFinite, State, Stop, Stopper
+from syno.train.parallel import Group, joined
+from syno.train.recipe import Recipe, recipe, recipe_names
+from syno.train.stoppers import (
+    AboveChance,
+    Deadline,
+    Diverging,
+    LeastAccuracy,
+    MemoryLimit,
+    NonFinite,
+    SlowStep,
+    State,
+    Stop,
+    Stopper,
+)
+from syno.train.task import NonFiniteScoresError
 from syno.train.trainer import train
 
 __all__ = [
     "FIDELITIES",
     "AboveChance",
     "Deadline",
+    "Diverging",
     "EpochPoint",
     "Fidelity",
+    "Group",
+    "LeastAccuracy",
+    "MemoryLimit",
     "NonFinite",
+    "NonFiniteScoresError",
     "Outcome",
+    "Recipe",
+    "SlowStep",
     "State",
     "Stop",
     "Stopper",
     "accuracy",
     "fidelity",
+    "joined",
+    "recipe",
+    "recipe_names",
+    "rungs",
     "test_accuracy",
     "train",
 ]

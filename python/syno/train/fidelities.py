@@ -1,85 +1,141 @@
-"""Fidelities: how much data, at which resolution and for how long a network is trained, as data."""
+"""Fidelities: how much a network is trained: data, resolution and length. Needs no torch."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from syno._errors import UserError
+from syno.train.recipe import Recipe, nearest, read_recipe, recipe, recipe_names
+
+# Fields that a fidelity had itself before there were recipes.
+_FORMER = (
+    *("batch", "learning_rate", "momentum", "weight_decay", "warmup", "label_smoothing"),
+    *("clip_norm", "crop", "flip"),
+)
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """One rung and its recipe. Two outcomes compare only when their fidelities are equal.
+    """One rung: how much of it, and the recipe that says how. Two outcomes compare only when their
+    fidelities are equal.
 
+    Images:
     images: training images drawn, stratified and always the same ones; None means all that are not
         held out.
-    resolution: height and width in pixels; the data set must be loaded at it.
-    batch: images a step.    learning_rate: of SGD with Nesterov momentum, at its peak.
-    weight_decay: not applied to normalisation layers and biases.
-    warmup: share of the steps in which the rate rises linearly; a half cosine to 0 follows.
-    clip_norm: greatest norm of the gradient of all parameters together.
-    crop: pixels by which an image is shifted at random; the rest shows the mean colour.
-    flip: mirror half of the images left to right.
+    resolution: height and width in pixels that the network sees.    epochs: passes over them.
+
+    Text:
+    context: tokens of a sequence.    steps, seconds: how long: one of the two (equal steps, or
+        equal time).    held_tokens: of the hold-out part that quality is measured on; None for all.
+
     holdout: share of the training split that quality is measured on, drawn by `split_seed`.
     """
 
     name: str
-    images: int | None
-    resolution: int
-    epochs: int
-    batch: int
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    warmup: float = 0.15
-    label_smoothing: float = 0.0
-    clip_norm: float = 5.0
-    crop: int = 0
-    flip: bool = False
+    images: int | None = None
+    resolution: int | None = None
+    epochs: int | None = None
+    recipe: Recipe = field(default_factory=lambda: recipe("fast/digits"))
     holdout: float = 0.1
     split_seed: int = 0
+    context: int | None = None
+    steps: int | None = None
+    seconds: float | None = None
+    held_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("resolution", 1), ("epochs", 1), ("batch", 2), ("crop", 0)):
-            self._whole(name, getattr(self, name), least)
-        if self.images is not None:
-            self._whole("images", self.images, 2)
-        for name, low, high in (
-            ("momentum", 0.0, 1.0),
-            ("warmup", 0.0, 1.0),
-            ("label_smoothing", 0.0, 1.0),
-            ("weight_decay", 0.0, float("inf")),
+        if not isinstance(self.recipe, Recipe):
+            self._refuse("recipe", self.recipe, "a Recipe, such as syno.train.recipe('fast/short')")
+        for name, least in (
+            ("images", 2),
+            ("resolution", 1),
+            ("epochs", 1),
+            ("context", 1),
+            ("steps", 1),
+            ("held_tokens", 2),
         ):
             value = getattr(self, name)
-            if not low <= value < high:
-                self._refuse(name, value, f"at least {low} and below {high}")
-        for name, high in (
-            ("learning_rate", float("inf")),
-            ("clip_norm", float("inf")),
-            ("holdout", 1.0),
-        ):
-            value = getattr(self, name)
-            if not 0.0 < value < high:
-                self._refuse(name, value, f"above 0 and below {high}")
+            if value is not None and not (isinstance(value, int) and value >= least):
+                self._refuse(name, value, f"a whole number of at least {least}")
+        if self.seconds is not None and not self.seconds > 0:
+            self._refuse("seconds", self.seconds, "above 0")
+        if not 0.0 < self.holdout < 1.0:
+            self._refuse("holdout", self.holdout, "above 0 and below 1")
+        self._check_task()
+
+    def _check_task(self) -> None:
+        images = ("images", "resolution", "epochs")
+        text = ("context", "steps", "seconds", "held_tokens")
+        foreign = text if self.task == "images" else images
+        for name in foreign:
+            if getattr(self, name) is not None:
+                expected = f"none: its recipe '{self.recipe.name}' is for {self.task}"
+                self._refuse(name, getattr(self, name), expected)
+        needed = images[1:] if self.task == "images" else ("context",)
+        for name in needed:
+            if getattr(self, name) is None:
+                self._refuse(
+                    name, None, f"a whole number; recipe '{self.recipe.name}' is for {self.task}"
+                )
+        if self.task == "text" and (self.steps is None) == (self.seconds is None):
+            raise UserError(
+                f"fidelity '{self.name}' has steps = {self.steps} and seconds = {self.seconds}\n"
+                "  expected: one of the two"
+            )
+        if self.task == "images" and self.batch < 2:
+            raise UserError(
+                f"fidelity '{self.name}' cannot have batch = {self.batch}\n"
+                "  expected: a whole number of at least 2: one image has no batch statistics"
+            )
+
+    @property
+    def task(self) -> str:
+        """`images` or `text`."""
+        return self.recipe.task
+
+    @property
+    def batch(self) -> int:
+        """Samples a step."""
+        return self.recipe.batch
+
+    @property
+    def loaded_at(self) -> int | None:
+        """Side in pixels at which images are loaded; the network sees `resolution`."""
+        return self.recipe.augmented_at or self.resolution
+
+    def changed(self, **changes: Any) -> Fidelity:
+        """The same with other fields, of its own or of its recipe, such as `epochs` or `batch`."""
+        own = {f.name for f in dataclasses.fields(self)}
+        amount = {key: value for key, value in changes.items() if key in own}
+        how = {key: value for key, value in changes.items() if key not in own}
+        known = [f.name for f in dataclasses.fields(Recipe)]
+        for key in how:
+            if key not in known:
+                raise UserError(f"a fidelity has no '{key}'{nearest(key, [*sorted(own), *known])}")
+        if how:
+            amount["recipe"] = dataclasses.replace(amount.get("recipe", self.recipe), **how)
+        return dataclasses.replace(self, **amount)
 
     def to_json(self) -> dict[str, Any]:
         """All fields, for storage and comparison."""
         return asdict(self)
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> Fidelity:
-        """The inverse of `to_json`. Raises UserError for an unknown or missing field."""
-        try:
-            return Fidelity(**fields)
-        except TypeError as error:
-            raise UserError(
-                f"cannot read a fidelity: {error}\n  got: {', '.join(fields)}"
-            ) from error
+    def from_json(fields: Mapping[str, Any]) -> Fidelity:
+        """The inverse of `to_json`; also reads what was stored before there were recipes.
 
-    def _whole(self, name: str, value: object, least: int) -> None:
-        if not (isinstance(value, int) and value >= least):
-            self._refuse(name, value, f"a whole number of at least {least}")
+        Raises UserError for an unknown or missing field.
+        """
+        content = dict(fields)
+        if "recipe" in content:
+            content["recipe"] = Recipe.from_json(content["recipe"])
+        else:
+            former = {key: content.pop(key) for key in _FORMER if key in content}
+            content["recipe"] = Recipe.from_json({"name": "stored", "version": 0, **former})
+        return _made(content)
 
     def _refuse(self, name: str, value: object, expected: str) -> None:
         raise UserError(
@@ -87,23 +143,46 @@ class Fidelity:
         )
 
 
-# Recipes are tuned for the short budgets they are for: at 3 epochs random shifts cost 2 points (the
-# network is still under-fitted), and half of the peak rate costs 1 to 2.
-FIDELITIES: tuple[Fidelity, ...] = (
-    # A quarter is held out: 359 images, so one of them is 0.28 points.
-    Fidelity("digits", None, 8, epochs=6, batch=32, crop=1, holdout=0.25),
-    Fidelity("tiny", 10_000, 16, epochs=3, batch=64, learning_rate=0.2, warmup=0.2, flip=True),
-    Fidelity("small", 10_000, 32, epochs=3, batch=64, learning_rate=0.2, warmup=0.2, flip=True),
-    Fidelity("medium", 45_000, 16, epochs=3, batch=64, learning_rate=0.2, warmup=0.2, flip=True),
-)
+def fidelity(name: str, recipe_name: str | None = None) -> Fidelity:
+    """A named fidelity, or the first rung of a recipe's file; `recipe_name` puts another in.
+
+    Raises UserError that lists what exists.
+    """
+    found = _named(name)
+    if recipe_name is None or found.recipe.name == recipe_name:
+        return found
+    other = recipe(recipe_name)
+    return found.changed(name=f"{found.name}-{other.name}", recipe=other)
 
 
-def fidelity(name: str) -> Fidelity:
-    """A named fidelity. Raises UserError that lists what exists."""
+def _named(name: str) -> Fidelity:
     for entry in FIDELITIES:
         if entry.name == name:
             return entry
+    if name in recipe_names() or name.endswith(".toml"):
+        return rungs(name)[0]
+    known = [entry.name for entry in FIDELITIES]
     raise UserError(
-        f"unknown fidelity '{name}'\n"
-        f"  expected one of: {', '.join(entry.name for entry in FIDELITIES)}"
+        f"unknown fidelity '{name}'\n  expected one of: {', '.join(known)}{nearest(name, known)}"
     )
+
+
+def rungs(recipe_name: str) -> tuple[Fidelity, ...]:
+    """The fidelities of a recipe's file. UserError for a file without any."""
+    how, tables = read_recipe(recipe_name)
+    if not tables:
+        raise UserError(
+            f"recipe '{recipe_name}' has no rung\n  expected: a table [[rung]] with its name, "
+            "resolution and epochs, or context and steps; or a fidelity to use it with"
+        )
+    return tuple(_made({"name": how.name, **table, "recipe": how}) for table in tables)
+
+
+def _made(content: dict[str, Any]) -> Fidelity:
+    try:
+        return Fidelity(**content)
+    except TypeError as error:
+        raise UserError(f"cannot read a fidelity: {error}\n  got: {', '.join(content)}") from error
+
+
+FIDELITIES: tuple[Fidelity, ...] = tuple(rung for name in recipe_names() for rung in rungs(name))

@@ -12,8 +12,12 @@ class State:
     """Where a training stands, after a step.
 
     `epoch` counts from 0, `step` from 1 within it. `loss` is this step's. `epoch_loss` is the mean
-    over the second half of the epoch, given at its last step alone. `chance` is the loss of a
-    uniform guess.
+    over the second half of the epoch, given at its last step alone; so is `accuracy`, on the
+    hold-out split, where it was measured after this epoch. `chance` is the loss of a uniform
+    guess. `recent_loss` is the mean of the last 50 steps, None before them. `step_s` is the median
+    time of the last steps in seconds, None before the fifth. `memory` is what the process holds in
+    bytes, or on a GPU what tensors hold. `epochs` is 0 where a time limit ends the training, and
+    `done` is the share of it that is over, 0 to 1.
     """
 
     epoch: int
@@ -24,13 +28,18 @@ class State:
     epoch_loss: float | None
     chance: float
     seconds: float
+    accuracy: float | None = None
+    recent_loss: float | None = None
+    step_s: float | None = None
+    memory: int = 0
+    done: float = 0.0
 
 
 @dataclass(frozen=True)
 class Stop:
     """A stopper's verdict; becomes the outcome's status, reason and detail."""
 
-    status: Literal["rejected", "timeout"]
+    status: Literal["rejected", "timeout", "paused"]
     reason: str
     detail: str
 
@@ -73,6 +82,71 @@ class AboveChance:
 
 
 @dataclass(frozen=True)
+class Diverging:
+    """Stops when the mean loss of the last 50 steps is above `factor` times a uniform guess's."""
+
+    factor: float = 3.0
+
+    def check(self, state: State) -> Stop | None:
+        """See Stopper."""
+        if state.recent_loss is None or state.recent_loss <= self.factor * state.chance:
+            return None
+        return Stop(
+            "rejected",
+            "diverging",
+            f"the mean loss of 50 steps is {state.recent_loss:.3g} at step {state.step} of epoch "
+            f"{state.epoch + 1}, a uniform guess gives {state.chance:.3g}",
+        )
+
+
+@dataclass(frozen=True)
+class LeastAccuracy:
+    """Stops after an epoch of the table whose hold-out accuracy is below what stands there."""
+
+    table: tuple[tuple[int, float], ...]
+
+    def check(self, state: State) -> Stop | None:
+        """See Stopper."""
+        least = dict(self.table).get(state.epoch + 1)
+        if state.accuracy is None or least is None or state.accuracy >= least:
+            return None
+        return Stop(
+            "rejected",
+            "below_least_accuracy",
+            f"the accuracy is {state.accuracy:.3f} after epoch {state.epoch + 1}, at least "
+            f"{least:g} is asked for",
+        )
+
+
+@dataclass(frozen=True)
+class SlowStep:
+    """Stops when a step takes more than `limit_s` seconds (the median of the last ones)."""
+
+    limit_s: float
+
+    def check(self, state: State) -> Stop | None:
+        """See Stopper."""
+        if state.step_s is None or state.step_s <= self.limit_s:
+            return None
+        detail = f"a step takes {state.step_s:.3g} s, more than {self.limit_s:g} s"
+        return Stop("rejected", "slow_step", detail)
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """Stops when more than `limit_bytes` are held between two steps."""
+
+    limit_bytes: int
+
+    def check(self, state: State) -> Stop | None:
+        """See Stopper."""
+        if state.memory <= self.limit_bytes:
+            return None
+        held, limit = (value / 2**20 for value in (state.memory, self.limit_bytes))
+        return Stop("rejected", "memory", f"{held:,.0f} MiB are held, more than {limit:,.0f} MiB")
+
+
+@dataclass(frozen=True)
 class Deadline:
     """Stops when more than `limit_s` seconds have passed; looks between steps only."""
 
@@ -82,5 +156,6 @@ class Deadline:
         """See Stopper."""
         if state.seconds <= self.limit_s:
             return None
-        where = f"step {state.step} of {state.steps}, epoch {state.epoch + 1} of {state.epochs}"
+        where = f"step {state.step} of {state.steps}, epoch {state.epoch + 1}"
+        where += f" of {state.epochs}" if state.epochs else ""
         return Stop("timeout", "deadline", f"the deadline of {self.limit_s:g} s passed at {where}")

@@ -3,99 +3,202 @@
 from __future__ import annotations
 
 import math
+import os
+import resource
+import signal
+import statistics
+import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from syno._errors import UserError
-from syno.data import DataSet, Split
-from syno.data.dataset import apportion, stratified
+from syno.data import DataSet, Records, TextData
 from syno.data.progress import bar
-from syno.train.batches import TrainingBatches
-from syno.train.evaluate import NonFiniteScoresError, accuracy
+from syno.train.checkpoint import (
+    DamagedCheckpointError,
+    check_signature,
+    read_checkpoint,
+    signature,
+    write_checkpoint,
+)
 from syno.train.fidelities import Fidelity
+from syno.train.images import ImageTask
+from syno.train.numerics import Average, Numerics, checked_device
+from syno.train.optimizers import make_optimizer, set_rate
 from syno.train.outcome import EpochPoint, Outcome, Status
-from syno.train.stoppers import AboveChance, Deadline, NonFinite, State, Stop, Stopper
+from syno.train.parallel import Group
+from syno.train.schedules import rate
+from syno.train.stoppers import (
+    AboveChance,
+    Deadline,
+    Diverging,
+    LeastAccuracy,
+    NonFinite,
+    State,
+    Stop,
+    Stopper,
+)
+from syno.train.task import NonFiniteScoresError, Quality, Task
+from syno.train.text import TextTask
 
 Progress = Callable[[State], None]
+Data = DataSet | Records | TextData
+
+# Steps whose mean is `recent_loss`, and whose median time is `step_s`.
+_RECENT = 50
+# A schedule over time instead of steps is cut into so many.
+_TICKS = 10_000
+_TAIL = 5
 
 
 def train(
     net: nn.Module,
-    dataset: DataSet,
+    data: Data,
     fidelity: Fidelity,
     seed: int,
     *,
     deadline_s: float | None = None,
     progress: bool | Progress | None = None,
-    stoppers: Sequence[Stopper] = (NonFinite(), AboveChance()),
+    stoppers: Sequence[Stopper] = (NonFinite(), AboveChance(), Diverging()),
+    device: str | torch.device = "cpu",
+    workers: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    stop_after: int | None = None,
 ) -> Outcome:
-    """Trains `net` in place and measures its accuracy on images held out of the training split.
+    """Trains `net` in place and measures it on data held out of the training split.
 
-    net: [N, C, H, W] -> [N, classes]; its initial weights are the caller's. Left in evaluation
-        mode.
+    net: [N, C, H, W] -> [N, classes] for images, token ids [N, T] -> [N, T, vocabulary] for text;
+        its initial weights are the caller's. Left in evaluation mode, on the device where it was.
+    data: what the fidelity's recipe is for: a DataSet or Records, or TextData.
     seed: of batch order, augmentation and dropout. The same network, seed and number of threads
         give the same outcome; torch's global generator is left as it was.
     deadline_s: wall-clock limit, looked at between steps.
     progress: True draws a bar on a terminal; a function is called with the State after every step.
-    stoppers: what ends a hopeless training early.
+    stoppers: what ends a hopeless training early, before the recipe's least accuracies.
+    device: `cpu`, `cuda` or `cuda:N`.    workers: threads that read images ahead; the outcome does
+        not depend on them.
+    checkpoint: a file that holds the state after every epoch. Where it exists the training goes on
+        from it, and ends as it would have without a pause, bit for bit on the same machine. With
+        one, SIGTERM pauses the training after the step that runs.
+    stop_after: pauses after so many epochs in all, with the accuracy then.
+
+    In processes joined by `parallel.joined` they train together, and each gets the outcome.
 
     A network that fails while it runs (MemoryError, RuntimeError) gives an outcome `error`; other
-    exceptions are programming errors and pass through. Raises UserError for a data set of another
-    resolution than the fidelity's, for too few images, and for scores of another shape.
+    exceptions are programming errors and pass through. Raises UserError for data that the fidelity
+    does not fit, too few images or tokens, scores of another shape, a precision or device that
+    this machine lacks, and a checkpoint of another training. A damaged checkpoint is reported as a
+    warning, and the training starts over.
     """
-    run = _Run(net, dataset, fidelity, seed)
-    checks = [*stoppers] if deadline_s is None else [*stoppers, Deadline(deadline_s)]
-    with _reporter(progress, fidelity, run.batches.steps) as report, _private_seed(seed):
-        return run.execute(checks, report)
+    if stop_after is not None and (stop_after < 1 or checkpoint is None):
+        raise UserError(
+            f"cannot stop after {stop_after} epochs\n"
+            "  expected: 1 or more, with a checkpoint to go on from"
+        )
+    checks = [*stoppers]
+    if fidelity.recipe.least_accuracy:
+        checks.append(LeastAccuracy(fidelity.recipe.least_accuracy))
+    if deadline_s is not None:
+        checks.append(Deadline(deadline_s))
+    home = next((parameter.device for parameter in net.parameters()), None)
+    try:
+        path = None if checkpoint is None else Path(checkpoint)
+        run = _Run(net, data, fidelity, seed, checked_device(device), workers, path)
+        steps = run.task.epochs * run.task.steps
+        with (
+            _reporter(progress if run.group.is_first else None, steps) as report,
+            _private_seed(seed, run.numerics.device),
+            _terminations(path is not None) as terminated,
+        ):
+            return run.execute(checks, report, stop_after, terminated)
+    finally:
+        if home is not None:
+            net.to(home)
 
 
 class _Run:
     """The state of one training.
 
-    1. __init__   draws the images, sets up the optimiser
+    1. __init__   draws the data, sets up the optimiser, goes on from a checkpoint
     2. execute    runs epochs until they are done or a stopper speaks, then evaluates
     3. _epoch     runs the steps of one epoch and asks the stoppers
     4. _step      forward, backward, update
     """
 
-    def __init__(self, net: nn.Module, dataset: DataSet, fidelity: Fidelity, seed: int) -> None:
+    def __init__(
+        self,
+        net: nn.Module,
+        data: Data,
+        fidelity: Fidelity,
+        seed: int,
+        device: torch.device,
+        workers: int,
+        checkpoint: Path | None,
+    ) -> None:
         self._started = time.perf_counter()
-        self._net, self._dataset, self._fidelity, self._seed = net, dataset, fidelity, seed
-        fit, self._held = _draw(dataset, fidelity)
-        self.batches = TrainingBatches(
-            fit,
-            dataset,
-            batch=fidelity.batch,
-            crop=fidelity.crop,
-            flip=fidelity.flip,
-            seed=seed,
-        )
-        self._optimizer = torch.optim.SGD(
-            _parameter_groups(net, fidelity.weight_decay),
-            lr=fidelity.learning_rate,
-            momentum=fidelity.momentum,
-            nesterov=fidelity.momentum > 0,
-        )
+        self._net, self._fidelity, self._seed = net, fidelity, seed
+        self._recipe = fidelity.recipe
+        self.group = Group.current()
+        self.numerics = Numerics(self._recipe, device)
+        self.task = _task(data, fidelity, seed, self.numerics, self.group, workers)
+        self._path = checkpoint
+        if checkpoint is not None:
+            self._signature = signature(
+                net, fidelity.to_json(), seed, self.task.fingerprint, self.group.world
+            )
+        self.numerics.prepared(net)
+        self.task.probe(net)
+        self._optimizer = make_optimizer(net, self._recipe)
         self._parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
-        self._chance = math.log(len(dataset.classes))
+        self._average = None if self._recipe.ema is None else Average(net, self._recipe.ema)
         self._curve: list[EpochPoint] = []
-        self._images_seen = 0
+        self._losses: list[float] = []
+        self._right = self._seen = self._samples = 0
+        self._times: list[float] = []
+        self._training_s = 0.0
+        self._peak = 0
+        self._epochs_begun = self._steps_begun = 0
+        self._saved_random: dict[str, torch.Tensor] = {}
+        if checkpoint is not None:
+            self._restore(checkpoint)
+        model = torch.compile(net) if self._recipe.compile else net
+        self._model = self.group.wrapped(model, device)  # type: ignore[arg-type]
 
-    def execute(self, checks: Sequence[Stopper], report: Progress) -> Outcome:
+    def execute(
+        self,
+        checks: Sequence[Stopper],
+        report: Progress,
+        stop_after: int | None,
+        terminated: threading.Event,
+    ) -> Outcome:
         """Trains, evaluates, and turns a failure of the network into a value."""
         self._net.train()
+        _set_random(self._saved_random)
         try:
-            for epoch in range(self._fidelity.epochs):
-                stop = self._epoch(epoch, checks, report)
+            epoch = self._epochs_begun
+            while not self._over(epoch):
+                if stop_after is not None and epoch >= stop_after:
+                    found = self._curve[-1].accuracy
+                    quality = self._quality() if found is None else Quality(found)
+                    return self._outcome("paused", "epoch", f"after epoch {epoch}", quality)
+                stop = self._epoch(epoch, checks, report, stop_after, terminated)
                 if stop is not None:
                     return self._outcome(stop.status, stop.reason, stop.detail)
-            quality = accuracy(self._net, self._held, self._dataset)
+                epoch += 1
+            if self._average is not None:
+                self._net.load_state_dict(self._average.kept)
+                self._average = None
+            quality = self._quality()
         except NonFiniteScoresError as error:
             return self._outcome("rejected", "non_finite_scores", str(error))
         except (NotImplementedError, RecursionError):
@@ -106,126 +209,272 @@ class _Run:
             self._net.eval()
         return self._outcome("ok", "", "", quality)
 
-    def _epoch(self, epoch: int, checks: Sequence[Stopper], report: Progress) -> Stop | None:
-        losses: list[float] = []
-        right = seen = 0
-        steps = self.batches.steps
-        for step, (images, labels) in enumerate(self.batches.epoch(epoch)):
-            loss, hits = self._step(images, labels, epoch * steps + step)
-            losses.append(loss)
-            right, seen = right + hits, seen + len(labels)
-            self._images_seen += len(labels)
-            last = step + 1 == steps
-            state = State(
-                epoch=epoch,
-                epochs=self._fidelity.epochs,
-                step=step + 1,
-                steps=steps,
-                loss=loss,
-                epoch_loss=float(np.mean(losses[steps // 2 :])) if last else None,
-                chance=self._chance,
-                seconds=time.perf_counter() - self._started,
-            )
+    def _over(self, epoch: int) -> bool:
+        if self.task.epochs:
+            return epoch >= self.task.epochs
+        return self._done(0) >= 1.0
+
+    def _done(self, steps: int) -> float:
+        """The share of the training that is over, after so many steps."""
+        if self.task.epochs:
+            return steps / (self._fidelity.steps or self.task.epochs * self.task.steps)
+        assert self._fidelity.seconds is not None
+        return float(self.group.told(self._training_s)) / self._fidelity.seconds
+
+    def _epoch(
+        self,
+        epoch: int,
+        checks: Sequence[Stopper],
+        report: Progress,
+        stop_after: int | None,
+        terminated: threading.Event,
+    ) -> Stop | None:
+        first = self._steps_begun
+        steps = self._steps_of(epoch)
+        began = time.perf_counter()
+        for place, (inputs, targets, count) in enumerate(self.task.batches(epoch, first), first):
+            loss, hits = self._step(inputs, targets, count, epoch * self.task.steps + place)
+            now = time.perf_counter()
+            self._times.append(now - began)
+            self._training_s += now - began
+            began = now
+            self._losses.append(loss)
+            self._right += hits
+            self._seen += count * max(self.task.tokens // self._fidelity.batch, 1)
+            self._samples += count
+            out_of_time = not self.task.epochs and self._done(0) >= 1.0
+            last = place + 1 == steps or out_of_time
+            state = self._state(epoch, place, steps, last, stop_after)
+            if last:
+                self._finish(epoch, state, place + 1)
             report(state)
-            for check in checks:
-                if (stop := check.check(state)) is not None:
-                    return stop
-        self._curve.append(
-            EpochPoint(epoch + 1, float(np.mean(losses)), right / seen, state.seconds)
-        )
+            stop = self.group.told(_asked(checks, state) or self._paused(terminated, state))
+            if last and self._path is not None and stop is None:
+                self._save(epoch + 1, 0)
+            if stop is not None:
+                if stop.status == "paused":
+                    self._save(*((epoch + 1, 0) if last else (epoch, place + 1)))
+                return stop
+            if last:
+                break
+        self._steps_begun = 0
         return None
 
-    def _step(self, images: torch.Tensor, labels: torch.Tensor, number: int) -> tuple[float, int]:
-        total = self.batches.steps * self._fidelity.epochs
-        rate = self._fidelity.learning_rate * schedule(number, total, self._fidelity.warmup)
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
-        self._optimizer.zero_grad(set_to_none=True)
-        scores = self._net(images)
-        if scores.shape != (len(labels), len(self._dataset.classes)):
-            raise UserError(
-                f"the network gives scores of shape {list(scores.shape)}\n"
-                f"  expected: [{len(labels)}, {len(self._dataset.classes)}], one score for each "
-                f"class of '{self._dataset.name}'"
-            )
-        loss = functional.cross_entropy(
-            scores, labels, label_smoothing=self._fidelity.label_smoothing
+    def _steps_of(self, epoch: int) -> int:
+        total = self._fidelity.steps
+        return (
+            self.task.steps
+            if total is None
+            else min(self.task.steps, total - epoch * self.task.steps)
         )
-        value = loss.item()
-        if math.isfinite(value):  # otherwise a stopper speaks; the weights stay as they were
-            loss.backward()
-            nn.utils.clip_grad_norm_(self._parameters, self._fidelity.clip_norm)
-            self._optimizer.step()
-        return value, int((scores.argmax(dim=1) == labels).sum())
+
+    def _state(
+        self, epoch: int, place: int, steps: int, last: bool, stop_after: int | None
+    ) -> State:
+        of_epoch = self._losses[epoch * self.task.steps :]
+        recent = self._losses[-_RECENT:]
+        asked = last and any(e == epoch + 1 for e, _ in self._recipe.least_accuracy)
+        asked = asked or (last and epoch + 1 == stop_after)
+        memory = _memory(self.numerics.device)
+        self._peak = max(self._peak, memory)
+        return State(
+            epoch=epoch,
+            epochs=self.task.epochs,
+            step=place + 1,
+            steps=steps,
+            loss=self._losses[-1],
+            epoch_loss=float(np.mean(of_epoch[len(of_epoch) // 2 :])) if last else None,
+            chance=self.task.chance,
+            seconds=time.perf_counter() - self._started,
+            accuracy=self._quality().accuracy if asked else None,
+            recent_loss=float(np.mean(recent)) if len(recent) == _RECENT else None,
+            step_s=statistics.median(self._times[-_RECENT:]) if len(self._times) > 4 else None,
+            memory=memory,
+            done=min(self._done(len(self._losses)), 1.0),
+        )
+
+    def _finish(self, epoch: int, state: State, steps: int) -> None:
+        losses = self._losses[-steps:]
+        right, seen = self._right, max(self._seen, 1)
+        self._curve.append(
+            EpochPoint(
+                epoch + 1, float(np.mean(losses)), right / seen, state.seconds, state.accuracy
+            )
+        )
+        self._right = self._seen = 0
+
+    def _step(
+        self, inputs: torch.Tensor, targets: torch.Tensor, count: int, number: int
+    ) -> tuple[float, int]:
+        if self.task.epochs:
+            steps = self._fidelity.steps or self.task.steps * self.task.epochs
+            factor = rate(self._recipe, number, steps)
+        else:
+            factor = rate(self._recipe, min(int(self._done(0) * _TICKS), _TICKS - 1), _TICKS)
+        set_rate(self._optimizer, self._recipe.learning_rate * factor)
+        self._optimizer.zero_grad(set_to_none=True)
+        with self.numerics.autocast():
+            scores = self._model(self.numerics.inputs(inputs))
+            loss, hits = self.task.loss(scores, targets)
+        # Gradients are averaged over processes whose parts may differ by one sample.
+        share = len(targets) / count
+        summed, hits_ = self.group.summed(loss.item() * share, hits, device=self.numerics.device)
+        if math.isfinite(summed):  # otherwise a stopper speaks; the weights stay as they were
+            scaler = self.numerics.scaler
+            if self.group.world > 1:
+                loss = loss * (share * self.group.world)
+            scaler.scale(loss).backward()
+            if self._recipe.clip_norm is not None:
+                scaler.unscale_(self._optimizer)
+                nn.utils.clip_grad_norm_(self._parameters, self._recipe.clip_norm)
+            scaler.step(self._optimizer)
+            scaler.update()
+            if self._average is not None:
+                self._average.update(self._net)
+        return summed, int(hits_)
+
+    def _quality(self) -> Quality:
+        """Of the averaged weights where there are any; measured by the first process."""
+        quality = None
+        if self.group.is_first:
+            if self._average is None:
+                quality = self.task.quality(self._net)
+            else:
+                with self._average.inside(self._net):
+                    quality = self.task.quality(self._net)
+        told = self.group.told(quality)
+        assert isinstance(told, Quality)
+        return told
+
+    def _paused(self, terminated: threading.Event, state: State) -> Stop | None:
+        if not terminated.is_set():
+            return None
+        where = f"step {state.step} of epoch {state.epoch + 1}"
+        return Stop("paused", "signal", f"SIGTERM came at {where}")
+
+    def _save(self, epoch: int, step: int) -> None:
+        """Keeps the state before `step` of `epoch`."""
+        if not self.group.is_first:
+            return
+        assert self._path is not None
+        content: dict[str, Any] = {
+            "signature": self._signature,
+            "place": [epoch, step],
+            "net": self._net.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "scaler": self.numerics.scaler.state_dict(),
+            "average": None,
+            "random": _random(self.numerics.device),
+            "losses": self._losses,
+            "curve": [vars(point) for point in self._curve],
+            "counts": [self._right, self._seen, self._samples, self._peak],
+            "times": self._times[-_RECENT:],
+            "seconds": [time.perf_counter() - self._started, self._training_s],
+        }
+        if self._average is not None:
+            content["average"] = [self._average.steps, self._average.kept]
+        write_checkpoint(self._path, content)
+
+    def _restore(self, path: Path) -> None:
+        try:
+            content = read_checkpoint(path)
+        except DamagedCheckpointError as error:
+            warnings.warn(f"{error}; the training starts over", stacklevel=4)
+            return
+        if content is None:
+            return
+        check_signature(path, content["signature"], _plain(self._signature))
+        self._net.load_state_dict(content["net"])
+        self._optimizer.load_state_dict(content["optimizer"])
+        self.numerics.scaler.load_state_dict(content["scaler"])
+        if self._average is not None:
+            self._average.steps, kept = content["average"]
+            for key, value in kept.items():
+                self._average.kept[key].copy_(value)
+        self._epochs_begun, self._steps_begun = content["place"]
+        self._losses, self._times = content["losses"], content["times"]
+        self._curve = [EpochPoint(**point) for point in content["curve"]]
+        self._right, self._seen, self._samples, self._peak = content["counts"]
+        before, self._training_s = content["seconds"]
+        self._started -= before
+        self._saved_random = content["random"]
 
     def _outcome(
-        self, status: Status, reason: str, detail: str, quality: float | None = None
+        self, status: Status, reason: str, detail: str, quality: Quality | None = None
     ) -> Outcome:
-        return Outcome(
+        tail = self._losses[-max(len(self._losses) // _TAIL, 1) :]
+        is_text = self.task.tokens > 0
+        tokens = self.task.tokens * len(self._losses)
+        outcome = Outcome(
             status=status,
             reason=reason,
             detail=detail,
-            accuracy=quality,
+            accuracy=None if quality is None else quality.accuracy,
             curve=tuple(self._curve),
             loss_sum=sum(point.loss for point in self._curve),
             seconds=time.perf_counter() - self._started,
             epochs_done=len(self._curve),
-            images_seen=self._images_seen,
+            images_seen=0 if is_text else self._samples,
             threads=torch.get_num_threads(),
             seed=self._seed,
             fidelity=self._fidelity.name,
+            steps=len(self._losses),
+            tail_loss=float(np.mean(tail)) if tail else None,
+            step_s=statistics.median(self._times) if self._times else None,
+            peak_bytes=self._peak or None,
+        )
+        if not is_text:
+            return outcome
+        loss = None if quality is None else quality.loss
+        return replace(
+            outcome,
+            loss=loss,
+            perplexity=None if loss is None else math.exp(min(loss, 700.0)),
+            bits_a_byte=None if quality is None else quality.bits_a_byte,
+            tokens_seen=tokens,
+            tokens_per_s=tokens / self._training_s if self._training_s else None,
         )
 
 
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Factor of the peak learning rate at `step` (from 0): a linear rise over the first
-    `warmup * steps`, then a half cosine that ends at 0."""
-    rise = warmup * steps
-    if step < rise:
-        return (step + 1) / (math.floor(rise) + 1)
-    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(steps - rise, 1)))
-
-
-def _draw(dataset: DataSet, fidelity: Fidelity) -> tuple[Split, Split]:
-    """(fit, held out): the held-out images depend on holdout and split_seed only, so they are the
-    same at every fidelity that shares those."""
-    if dataset.size != fidelity.resolution:
+def _task(
+    data: Data, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group, workers: int
+) -> Task:
+    kind = "text" if isinstance(data, TextData) else "images"
+    if kind != fidelity.task:
         raise UserError(
-            f"fidelity '{fidelity.name}' trains at {fidelity.resolution} pixels, "
-            f"'{dataset.name}' is loaded at {dataset.size}\n"
-            f"  load it with size={fidelity.resolution}"
+            f"recipe '{fidelity.recipe.name}' trains on {fidelity.task}, and the data is {kind}\n"
+            f"  expected: a recipe for {kind}, such as "
+            f"{'fast/text' if kind == 'text' else 'fast/short'}"
         )
-    fit, held = dataset.holdout_index(fidelity.holdout, fidelity.split_seed)
-    if fidelity.images is not None:
-        if fidelity.images > len(fit):
-            raise UserError(
-                f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-                f"  '{dataset.name}' has {len(fit)}, {len(held)} more are held out"
-            )
-        labels = dataset.train.labels[fit]
-        counts = np.bincount(labels, minlength=len(dataset.classes))
-        shares = apportion(counts, fidelity.images)
-        fit = fit[stratified(labels, shares, fidelity.split_seed)]
-    return dataset.train.take(fit), dataset.train.take(held)
+    if isinstance(data, TextData):
+        return TextTask(data, fidelity, seed, numerics, group)
+    return ImageTask(data, fidelity, seed, numerics, group, workers)
 
 
-def _parameter_groups(net: nn.Module, weight_decay: float) -> list[dict[str, object]]:
-    """Parameters with and without weight decay. Raises UserError for a network without any."""
-    normalisations = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
-    decayed: list[nn.Parameter] = []
-    free: list[nn.Parameter] = []
-    seen: set[nn.Parameter] = set()
-    for module in net.modules():
-        for name, parameter in module.named_parameters(recurse=False):
-            if parameter in seen or not parameter.requires_grad:
-                continue
-            seen.add(parameter)
-            plain = isinstance(module, normalisations) or name == "bias"
-            (free if plain else decayed).append(parameter)
-    if not seen:
-        raise UserError("the network has no parameters to train")
-    groups = ((decayed, weight_decay), (free, 0.0))
-    return [{"params": params, "weight_decay": decay} for params, decay in groups if params]
+def _asked(checks: Sequence[Stopper], state: State) -> Stop | None:
+    for check in checks:
+        if (stop := check.check(state)) is not None:
+            return stop
+    return None
+
+
+def _memory(device: torch.device) -> int:
+    """Bytes: of tensors on a GPU, else of the process."""
+    if device.type == "cuda":
+        return int(torch.cuda.memory_allocated(device))
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:  # no Linux: the greatest so far, in KiB, or in bytes on macOS
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _plain(content: Any) -> Any:
+    """As `torch.load` gives it back."""
+    if isinstance(content, dict):
+        return {key: _plain(value) for key, value in content.items()}
+    return content
 
 
 def _kind(error: BaseException) -> str:
@@ -240,19 +489,53 @@ def _first_lines(error: BaseException) -> str:
     return "\n".join(lines) or type(error).__name__
 
 
+def _random(device: torch.device) -> dict[str, torch.Tensor]:
+    found = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        found["cuda"] = torch.cuda.get_rng_state(device)
+    return found
+
+
+def _set_random(states: dict[str, torch.Tensor]) -> None:
+    if "cpu" in states:
+        torch.set_rng_state(states["cpu"])
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
+
+
 @contextmanager
-def _private_seed(seed: int) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[]):
+def _private_seed(seed: int, device: torch.device) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
 
 
 @contextmanager
-def _reporter(
-    progress: bool | Progress | None, fidelity: Fidelity, steps: int
-) -> Iterator[Progress]:
+def _terminations(wanted: bool) -> Iterator[threading.Event]:
+    """SIGTERM sets the event instead of ending the process; only the main thread hears signals."""
+    event = threading.Event()
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _reporter(progress: bool | Progress | None, steps: int) -> Iterator[Progress]:
     if callable(progress):
         yield progress
         return
-    with bar("training", fidelity.epochs * steps, bool(progress)) as advance:
-        yield lambda _: advance(1)
+    with bar("training", steps or _TICKS, bool(progress)) as advance:
+        at = 0
+
+        def report(state: State) -> None:
+            nonlocal at
+            now = round(state.done * (steps or _TICKS))
+            advance(now - at)
+            at = now
+
+        yield report

@@ -1,0 +1,228 @@
+"""Training on images: a `DataSet`, or `Records`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from syno._errors import UserError
+from syno.data import DataSet, Records, Split, Stream
+from syno.data.augment import Augmentation, Augmenter
+from syno.data.batches import ImageBatches, Reader
+from syno.data.dataset import apportion, stratified
+from syno.data.records import RecordSplit
+from syno.train.evaluate import accuracy_of
+from syno.train.fidelities import Fidelity
+from syno.train.numerics import Numerics
+from syno.train.parallel import Group
+from syno.train.recipe import Recipe
+from syno.train.task import Quality
+
+
+class Part:
+    """Some images of a reader, by their numbers there."""
+
+    def __init__(self, whole: Reader, index: np.ndarray) -> None:
+        self._whole, self._index = whole, index
+        self.labels = np.asarray(whole.labels)[index]
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def fetch(self, index: np.ndarray, seed: int, epoch: int) -> np.ndarray:
+        """uint8 [n, C, H, W]."""
+        return self._whole.fetch(self._index[index], seed, epoch)
+
+
+class ImageTask:
+    """Augmented batches of the images that are not held out, and accuracy on those that are.
+
+    The held-out images depend on holdout and split_seed of the fidelity only, so they are the same
+    at every fidelity that shares those.
+    """
+
+    tokens = 0
+
+    def __init__(
+        self,
+        data: DataSet | Records,
+        fidelity: Fidelity,
+        seed: int,
+        numerics: Numerics,
+        group: Group,
+        workers: int = 0,
+    ) -> None:
+        recipe = fidelity.recipe
+        assert fidelity.resolution is not None and fidelity.epochs is not None
+        self.name = data.name if isinstance(data, DataSet) else str(data.folder)
+        self.fingerprint = data.fingerprint
+        self.classes = len(data.classes)
+        self.chance = math.log(self.classes)
+        self.epochs = fidelity.epochs
+        self._recipe, self._seed, self._numerics, self._group = recipe, seed, numerics, group
+        self._resolution = fidelity.resolution
+        self._channels = data.channels
+        labels = np.asarray(data.train.labels)
+        fit, held = chosen_images(labels, data.classes, self.name, fidelity)
+        train, plain = _readers(data, fidelity)
+        self._fit, self._held = Part(train, fit), Part(plain, held)
+        if recipe.batch > len(self._fit):
+            raise UserError(
+                f"recipe '{recipe.name}' takes batches of {recipe.batch}, and {len(self._fit)} "
+                f"images of '{self.name}' are trained on\n"
+                f"  expected: a batch of at most {len(self._fit)}"
+            )
+        if group.world > recipe.batch // 2:
+            raise UserError(
+                f"batches of {recipe.batch} cannot be divided among {group.world} processes\n"
+                f"  expected: at most {recipe.batch // 2} processes, two images each"
+            )
+        self._augment = Augmenter(_augmentation(recipe, data), data.mean, data.std, seed)
+        self._workers = workers
+        self._batches = ImageBatches(
+            self._fit,
+            self._augment,
+            batch=recipe.batch,
+            seed=seed,
+            device=numerics.device,
+            workers=workers,
+        )
+        self.steps = self._batches.steps
+
+    def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+        """See Task. Every image once an epoch, in batches of sizes that differ by one at most, so
+        that no batch is too small to normalise over."""
+        size = self.resolution(epoch)
+        source = self._parts(epoch, step) if self._group.world > 1 else self._whole(epoch, step)
+        for images, labels, count in source:
+            yield resized(images, size), labels, count
+
+    def _whole(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+        for images, labels in self._batches.epoch(epoch, step):
+            yield images, labels, len(labels)
+
+    def _parts(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+        """The same batches, of which this process reads and augments its part."""
+        order = Stream(self._seed, epoch).permutation(len(self._fit))
+        device = self._numerics.device
+        for index in np.array_split(order, self.steps)[step:]:
+            own = index[self._group.part(len(index))]
+            pixels = torch.from_numpy(np.ascontiguousarray(self._fit.fetch(own, self._seed, epoch)))
+            labels = torch.from_numpy(self._fit.labels[own])
+            images = self._augment(pixels.to(device), own, epoch)
+            yield images, labels.to(device), len(index)
+
+    def resolution(self, epoch: int) -> int:
+        """Side in pixels in this epoch: grows where the recipe says so."""
+        share = 1.0
+        for start, of_it in self._recipe.progressive:
+            if epoch >= start * self.epochs:
+                share = of_it
+        return max(round(self._resolution * share), 1)
+
+    def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """See Task. UserError for scores of another shape."""
+        if scores.shape != (len(targets), self.classes):
+            raise UserError(
+                f"the network gives scores of shape {list(scores.shape)}\n"
+                f"  expected: [{len(targets)}, {self.classes}], one score for each "
+                f"class of '{self.name}'"
+            )
+        loss = functional.cross_entropy(
+            scores.float(), targets, label_smoothing=self._recipe.label_smoothing
+        )
+        return loss, int((scores.argmax(dim=1) == targets).sum())
+
+    def quality(self, net: nn.Module) -> Quality:
+        """See Task."""
+        return Quality(
+            accuracy_of(
+                net,
+                self._held,
+                self._augment.plain,
+                resolution=self._resolution,
+                flip_average=self._recipe.flip_average,
+                numerics=self._numerics,
+            )
+        )
+
+    def probe(self, net: nn.Module) -> None:
+        """See Task: a recipe with growing images needs a network that runs at all their sizes."""
+        sizes = sorted({self.resolution(epoch) for epoch in range(self.epochs)})
+        if len(sizes) < 2:
+            return
+        training = net.training
+        net.eval()
+        try:
+            for size in sizes:
+                images = torch.zeros(2, self._channels, size, size)
+                with torch.no_grad(), self._numerics.autocast():
+                    net(self._numerics.inputs(images))
+        except (RuntimeError, ValueError, UserError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(
+                f"the network does not run on images of {size} px, with which recipe "
+                f"'{self._recipe.name}' trains it for a while\n  {reason}\n"
+                "  expected: a recipe without `progressive`: the code of an operator is for "
+                "one size of its map"
+            ) from error
+        finally:
+            net.train(training)
+
+
+def resized(images: torch.Tensor, size: int) -> torch.Tensor:
+    """[n, C, H, W] to [n, C, size, size], bilinear, averaging where it shrinks."""
+    if images.shape[2:] == (size, size):
+        return images
+    return functional.interpolate(images, (size, size), mode="bilinear", antialias=True)
+
+
+def chosen_images(
+    labels: np.ndarray, classes: tuple[str, ...], name: str, fidelity: Fidelity
+) -> tuple[np.ndarray, np.ndarray]:
+    """(fit, held out): numbers of images, int64, ascending."""
+    # Only the labels and classes of a DataSet are looked at, so records are divided alike.
+    bare = DataSet(name, Split(labels, labels), Split(labels, labels), classes, (), (), "")
+    fit, held = bare.holdout_index(fidelity.holdout, fidelity.split_seed)
+    if fidelity.images is None:
+        return fit, held
+    if fidelity.images > len(fit):
+        raise UserError(
+            f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
+            f"  '{name}' has {len(fit)}, {len(held)} more are held out"
+        )
+    counts = np.bincount(labels[fit], minlength=len(classes))
+    shares = apportion(counts, fidelity.images)
+    return fit[stratified(labels[fit], shares, fidelity.split_seed)], held
+
+
+def _readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
+    """The training images to draw from, and the same to evaluate on."""
+    size = fidelity.loaded_at
+    assert size is not None
+    if isinstance(data, Records):
+        split: RecordSplit = data.train
+        return split.view(size, fidelity.recipe.area), split.view(size)
+    if data.size != size:
+        raise UserError(
+            f"fidelity '{fidelity.name}' trains at {size} pixels, "
+            f"'{data.name}' is loaded at {data.size}\n"
+            f"  load it with size={size}"
+        )
+    return data.train, data.train
+
+
+def _augmentation(recipe: Recipe, data: DataSet | Records) -> Augmentation:
+    """Records take their random part where they are decoded."""
+    return Augmentation(
+        crop=recipe.crop,
+        pad=recipe.pad,
+        flip=recipe.flip,
+        cutout=recipe.cutout,
+        area=None if isinstance(data, Records) else recipe.area,
+    )

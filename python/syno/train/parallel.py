@@ -1,0 +1,79 @@
+"""One training by several processes, as `torchrun` starts them.
+
+Each process takes its part of every batch, so that the batch is the recipe's whatever the number of
+processes. Gradients are averaged by torch's DistributedDataParallel.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import distributed, nn
+
+
+@dataclass(frozen=True)
+class Group:
+    """The processes of a training: this one is `rank` of `world`."""
+
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes, prints and decides."""
+        return self.rank == 0
+
+    @staticmethod
+    def current() -> Group:
+        """The processes that were joined; a single one otherwise."""
+        if distributed.is_available() and distributed.is_initialized():
+            return Group(distributed.get_rank(), distributed.get_world_size())
+        return Group()
+
+    def part(self, count: int) -> slice:
+        """Which samples of a batch of `count` this process takes: at least one each."""
+        edges = [count * rank // self.world for rank in (self.rank, self.rank + 1)]
+        return slice(*edges)
+
+    def wrapped(self, net: nn.Module, device: torch.device) -> nn.Module:
+        """The network whose gradients are averaged over the processes."""
+        if self.world == 1:
+            return net
+        own = [device] if device.type == "cuda" else None
+        return nn.parallel.DistributedDataParallel(net, device_ids=own)
+
+    def summed(self, *values: float, device: torch.device) -> list[float]:
+        """The sums over all processes."""
+        if self.world == 1:
+            return list(values)
+        together = torch.tensor(values, dtype=torch.float64, device=device)
+        distributed.all_reduce(together)
+        return [float(value) for value in together]
+
+    def told(self, value: Any) -> Any:
+        """What the first process says."""
+        if self.world == 1:
+            return value
+        box = [value]
+        distributed.broadcast_object_list(box, src=0)
+        return box[0]
+
+
+@contextmanager
+def joined(device: str = "cpu") -> Iterator[Group]:
+    """Joins the processes that torchrun started (environment WORLD_SIZE); alone without it."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield Group()
+        return
+    if device.startswith("cuda"):
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield Group.current()
+    finally:
+        distributed.destroy_process_group()

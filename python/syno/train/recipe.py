@@ -1,0 +1,256 @@
+"""Recipes: how a network is trained, as named and versioned files. Needs no torch.
+
+A recipe says how; a `Fidelity` says how much. The files stand in `recipes/`, and a file holds the
+rungs that the recipe was made for, too: the first of them is the one that is meant by its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from syno._errors import UserError
+
+TASKS = ("images", "text")
+OPTIMIZERS = ("sgd", "adamw")
+SCHEDULES = ("constant", "linear", "cosine", "one-cycle", "cyclic")
+PRECISIONS = ("float32", "bfloat16", "float16")
+PADS = ("mean", "zero", "reflect")
+_ENDING = ".toml"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained.
+
+    version: rises when a recipe of this name changes.    task: `images` or `text`.
+
+    optimizer: `sgd` (with `momentum`, `nesterov`) or `adamw` (with `betas`).
+    learning_rate: at its peak. A module or parameter may scale its own (optimizers.py).
+    weight_decay: not applied to normalisation layers and biases, unless `decay_everything`.
+    batch: samples a step.    clip_norm: greatest norm of the gradient of all parameters together;
+        None for no limit.    label_smoothing: share of the target spread over all classes.
+    schedule: `constant`, `linear`, `cosine`, `one-cycle` or `cyclic` (schedules.py); warmup: share
+        of the steps in which the rate rises; final_rate: what it falls to, as a share of the peak;
+        cycles: of `cyclic`.
+    ema: decay of the exponential moving average of the weights, which the network has in the end;
+        None for none.
+    precision: of forward and backward pass (`float32`, `bfloat16`, `float16`); weights stay
+        float32.    channels_last: memory format of maps.    compile: by torch.compile.
+
+    Images: crop, pad, flip, cutout and area as in `syno.data.augment.Augmentation`.
+    augmented_at: side in pixels at which images are loaded and augmented, before they are scaled to
+        the resolution of the fidelity; None for that resolution itself.
+    progressive: (from which share of the epochs on, share of the resolution), ascending.
+    flip_average: scores of an image and its mirror image are averaged in evaluation.
+    least_accuracy: (epoch, accuracy): a training that has less on the hold-out split after that
+        epoch is rejected.
+    """
+
+    name: str
+    version: int = 1
+    summary: str = ""
+    task: str = "images"
+    optimizer: str = "sgd"
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    nesterov: bool = True
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 5e-4
+    decay_everything: bool = False
+    batch: int = 64
+    clip_norm: float | None = None
+    label_smoothing: float = 0.0
+    schedule: str = "cosine"
+    warmup: float = 0.0
+    final_rate: float = 0.0
+    cycles: int = 1
+    ema: float | None = None
+    precision: str = "float32"
+    channels_last: bool = False
+    compile: bool = False
+    crop: int = 0
+    pad: str = "mean"
+    flip: bool = False
+    cutout: int = 0
+    area: tuple[float, float] | None = None
+    augmented_at: int | None = None
+    progressive: tuple[tuple[float, float], ...] = ()
+    flip_average: bool = False
+    least_accuracy: tuple[tuple[int, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("task", TASKS),
+            ("optimizer", OPTIMIZERS),
+            ("schedule", SCHEDULES),
+            ("precision", PRECISIONS),
+            ("pad", PADS),
+        ):
+            if getattr(self, name) not in known:
+                value = str(getattr(self, name))
+                self._refuse(name, value, f"one of {', '.join(known)}{nearest(value, known)}")
+        for name, least in (("version", 0), ("batch", 1), ("cycles", 1), ("crop", 0)):
+            self._whole(name, getattr(self, name), least)
+        self._whole("cutout", self.cutout, 0)
+        if self.augmented_at is not None:
+            self._whole("augmented_at", self.augmented_at, 1)
+        for name in ("nesterov", "decay_everything", "channels_last", "compile", "flip"):
+            self._boolean(name)
+        self._boolean("flip_average")
+        for name in ("momentum", "warmup", "label_smoothing"):
+            self._number(name, getattr(self, name), 0.0, 1.0)
+        self._number("weight_decay", self.weight_decay, 0.0, math.inf)
+        self._number("learning_rate", self.learning_rate, 0.0, math.inf, open_=True)
+        if self.clip_norm is not None:
+            self._number("clip_norm", self.clip_norm, 0.0, math.inf, open_=True)
+        if not self._is_number(self.final_rate) or not 0.0 <= self.final_rate <= 1.0:
+            self._refuse("final_rate", self.final_rate, "a share of the peak from 0 to 1")
+        if self.ema is not None:
+            self._number("ema", self.ema, 0.0, 1.0)
+        self._check_pairs()
+
+    def _check_pairs(self) -> None:
+        ascending = "ascending from 0 on, each with a share of the resolution above 0 and at most 1"
+        starts = [start for start, _ in self.progressive]
+        shares = [share for _, share in self.progressive]
+        right = not starts or (
+            starts[0] == 0.0 and starts == sorted(set(starts)) and starts[-1] < 1
+        )
+        if not right or not all(0 < share <= 1 for share in shares):
+            self._refuse("progressive", self.progressive, f"shares of the epochs, {ascending}")
+        if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
+            self._refuse("betas", self.betas, "two numbers of at least 0 and below 1")
+        if self.area is not None and not 0.0 < self.area[0] <= self.area[1] <= 1.0:
+            self._refuse("area", self.area, "the least and largest share, above 0 and at most 1")
+        epochs = [epoch for epoch, _ in self.least_accuracy]
+        if epochs != sorted(set(epochs)) or not all(
+            epoch >= 1 and 0.0 <= accuracy <= 1.0 for epoch, accuracy in self.least_accuracy
+        ):
+            expected = "epochs from 1 on, ascending, each with an accuracy from 0 to 1"
+            self._refuse("least_accuracy", self.least_accuracy, expected)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields, for storage and comparison."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Recipe:
+        """The inverse of `to_json`. Raises UserError for an unknown field or a bad value."""
+        known = [field.name for field in fields(Recipe)]
+        name = str(content.get("name", "without a name"))
+        for key in content:
+            if key not in known:
+                raise UserError(
+                    f"recipe '{name}' has an unknown entry '{key}'\n"
+                    f"  expected: {', '.join(known)}{nearest(key, known)}"
+                )
+        try:
+            return Recipe(**{key: _frozen(value) for key, value in content.items()})
+        except (TypeError, ValueError) as error:
+            raise UserError(f"cannot read recipe '{name}': {error}") from error
+
+    def _boolean(self, name: str) -> None:
+        if not isinstance(getattr(self, name), bool):
+            self._refuse(name, getattr(self, name), "true or false")
+
+    def _whole(self, name: str, value: object, least: int) -> None:
+        if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+            self._refuse(name, value, f"a whole number of at least {least}")
+
+    def _number(
+        self, name: str, value: object, low: float, high: float, *, open_: bool = False
+    ) -> None:
+        inside = self._is_number(value) and low <= value < high  # type: ignore[operator]
+        if not inside or (open_ and value == low):
+            least = "above" if open_ else "at least"
+            self._refuse(name, value, f"{least} {low:g} and below {high:g}")
+
+    @staticmethod
+    def _is_number(value: object) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+    def _refuse(self, name: str, value: object, expected: str) -> None:
+        raise UserError(
+            f"recipe '{self.name}' cannot have {name} = {value!r}\n  expected: {expected}"
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A line that names what is like `name`, or nothing."""
+    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    return f"\n  did you mean: {', '.join(found)}?" if found else ""
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of that name, or of a .toml file. Raises UserError that names what is like it."""
+    return read_recipe(name)[0]
+
+
+def recipe_names() -> tuple[str, ...]:
+    """The names that `recipe` knows."""
+    return tuple(sorted(_known()))
+
+
+def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+    """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
+    if name.endswith(_ENDING):
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"there is no recipe file '{name}'")
+        return _parsed(path.stem, path)
+    if name not in _known():
+        raise UserError(
+            f"unknown recipe '{name}'\n"
+            f"  expected one of: {', '.join(recipe_names())}, or a {_ENDING} file"
+            + nearest(name, recipe_names())
+        )
+    return _shipped(name)
+
+
+@cache
+def _known() -> dict[str, Traversable]:
+    found = {}
+    for group in files(__package__).joinpath("recipes").iterdir():
+        if group.is_dir():
+            for file in group.iterdir():
+                if file.name.endswith(_ENDING):
+                    found[f"{group.name}/{file.name.removesuffix(_ENDING)}"] = file
+    return found
+
+
+@cache
+def _shipped(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+    return _parsed(name, _known()[name])
+
+
+def _parsed(name: str, file: Traversable) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"cannot read recipe '{name}': {error}\n  expected: TOML") from error
+    rungs = content.pop("rung", [])
+    if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
+        raise UserError(f"recipe '{name}' has a `rung` that is no list of tables, [[rung]]")
+    table = content.pop("least_accuracy", {})
+    try:
+        content["least_accuracy"] = sorted((int(epoch), float(a)) for epoch, a in table.items())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(
+            f"recipe '{name}' has a bad table least_accuracy: {table!r}\n"
+            "  expected: [least_accuracy] with lines such as 10 = 0.3"
+        ) from error
+    return Recipe.from_json({"name": name, **content}), tuple(rungs)
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, so that a recipe has a hash and equals what it was stored as."""
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,111 @@
+"""Training on text: the next token after each of a sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from syno._errors import UserError
+from syno.data import TextData
+from syno.train.fidelities import Fidelity
+from syno.train.numerics import Numerics
+from syno.train.parallel import Group
+from syno.train.task import NonFiniteScoresError, Quality
+
+# A training of known length is reported in so many parts; one that a time limit ends, every so many
+# steps.
+_PARTS = 20
+_STEPS = 50
+
+
+class TextTask:
+    """Batches of sequences, and the loss on the held-out tokens.
+
+    An epoch here is a twentieth of the steps, or 50 steps where a time limit ends the training.
+    """
+
+    def __init__(
+        self, data: TextData, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group
+    ) -> None:
+        assert fidelity.context is not None
+        self.fingerprint = data.fingerprint
+        self.chance = math.log(data.vocabulary)
+        self._data, self._context, self._batch = data, fidelity.context, fidelity.batch
+        self._seed, self._numerics, self._group = seed, numerics, group
+        self._smoothing = fidelity.recipe.label_smoothing
+        self._held_tokens = fidelity.held_tokens
+        self.tokens = self._context * self._batch
+        if group.world > self._batch:
+            raise UserError(
+                f"batches of {self._batch} cannot be divided among {group.world} processes\n"
+                f"  expected: at most {self._batch} processes"
+            )
+        if fidelity.steps is None:
+            self.steps, self.epochs = _STEPS, 0
+            self._total = None
+        else:
+            self.steps = max(math.ceil(fidelity.steps / _PARTS), 1)
+            self.epochs = math.ceil(fidelity.steps / self.steps)
+            self._total = fidelity.steps
+        data.batches(self._context, self._batch, seed)  # too short a text is refused before all
+        data.held_batches(self._context, self._batch)
+
+    def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+        """See Task; the last epoch may have fewer steps."""
+        first = epoch * self.steps
+        last = first + self.steps if self._total is None else min(first + self.steps, self._total)
+        source = self._data.batches(self._context, self._batch, self._seed, first + step)
+        own = self._group.part(self._batch)
+        for _ in range(first + step, last):
+            inputs, targets = next(source)
+            yield self._tensor(inputs[own]), self._tensor(targets[own]), self._batch
+
+    def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """See Task. UserError for scores of another shape."""
+        expected = (*targets.shape, self._data.vocabulary)
+        if scores.shape != expected:
+            raise UserError(
+                f"the network gives scores of shape {list(scores.shape)}\n"
+                f"  expected: {list(expected)}, one score for each token of '{self._data.name}'"
+            )
+        flat = scores.flatten(0, 1)
+        loss = functional.cross_entropy(
+            flat.float(), targets.flatten(), label_smoothing=self._smoothing
+        )
+        return loss, int((flat.argmax(dim=1) == targets.flatten()).sum())
+
+    def quality(self, net: nn.Module) -> Quality:
+        """See Task: mean loss a token, in nats."""
+        training = net.training
+        net.eval()
+        lost, right, count = 0.0, 0, 0
+        try:
+            with torch.inference_mode():
+                for inputs, targets in self._data.held_batches(self._context, self._batch):
+                    with self._numerics.autocast():
+                        scores = net(self._tensor(inputs)).flatten(0, 1)
+                    if not torch.isfinite(scores).all():
+                        raise NonFiniteScoresError("the network gives scores that are not finite")
+                    wanted = self._tensor(targets).flatten()
+                    loss = functional.cross_entropy(scores.float(), wanted, reduction="sum")
+                    lost += float(loss)
+                    right += int((scores.argmax(dim=1) == wanted).sum())
+                    count += len(wanted)
+                    if self._held_tokens is not None and count >= self._held_tokens:
+                        break
+        finally:
+            net.train(training)
+        mean = lost / count
+        bits = self._data.bits_a_byte(mean) if self._data.text_bytes else None
+        return Quality(right / count, mean, bits)
+
+    def probe(self, net: nn.Module) -> None:
+        """See Task."""
+
+    def _tensor(self, ids: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(ids).to(self._numerics.device)
