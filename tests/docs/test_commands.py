@@ -30,7 +30,10 @@ def options(command: str) -> set[str]:
     assert found is not None
     parts = found.commands.values() if isinstance(found, click.Group) else ()
     every = [found, *parts]
-    return {o for c in every for parameter in c.params for o in parameter.opts} | {"-h", "--help"}
+    return {o for c in every for p in c.params for o in (*p.opts, *p.secondary_opts)} | {
+        "-h",
+        "--help",
+    }
 
 
 def wrong(found: list[tuple[str, str]]) -> list[str]:

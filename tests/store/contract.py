@@ -136,6 +136,49 @@ class StoreContract:
         assert again is not None
         assert (again.id, again.attempts) == (asked.id, 1)
 
+    def test_an_operator_that_fails_twice_is_in_quarantine_until_it_is_let_out(self, store, worker):
+        study, other = make_study(store), make_study(store, "other")
+        asked = [
+            store.ask(study, number, (f"text {number}", f"{number}bad"), worker.name)
+            for number in (1, 2, 3)
+        ]
+        apart = store.ask(other, 1, ("text 2", "2bad"), worker.name)
+        assert store.add_failure(asked[1].id, "crash", "SIGSEGV") == 1
+        assert store.add_failure(apart.id, "crash", "SIGSEGV") == 1
+        assert store.add_failure(asked[2].id, "crash", "SIGBUS") == 1
+        assert store.quarantined(study) == []
+        assert store.add_failure(asked[1].id, "hang", "no answer") == 2
+        (record,) = store.quarantined(study)
+        assert (record.key, record.text, record.ask) == ("2bad", "text 2", 2)
+        assert (record.failures, record.kind, record.reason) == (2, "hang", "no answer")
+        assert store.quarantined(other) == []
+        assert store.summary(study).quarantined == (record,)
+        for each in asked:
+            failed = Outcome("timeout", reason="no answer")
+            store.tell(each.id, failed if each is asked[1] else TRAINED, ENVIRONMENT)
+
+        with pytest.raises(UserError, match=r"key begins with '3'.*\n  in quarantine: 2bad"):
+            store.leave_quarantine(study, "3")
+        assert store.leave_quarantine(study, "2b") == [record]
+        assert store.quarantined(study) == []
+        summary = store.summary(study)
+        assert summary.open_asks == (2,)  # to be evaluated again, under its number
+        assert [e.ask for e in summary.evaluations] == [1, 3]  # the others keep their answers
+        kinds = [(e.kind, e.data.get("reason")) for e in store.events(study)]
+        assert ("failed", "no answer") in kinds  # the log keeps what happened
+        assert ("released", "no answer") in kinds
+        again = store.lease_open(study, worker.name)
+        assert (again.id, again.attempts) == (asked[1].id, 1)
+        store.tell(again.id, TRAINED, ENVIRONMENT)
+        assert store.add_failure(asked[1].id, "crash", "SIGSEGV") == 1
+        with pytest.raises(UserError, match="no operator is in quarantine"):
+            store.leave_quarantine(study, None)
+
+    def test_a_baseline_has_no_operator_that_could_fail(self, store, worker):
+        asked = store.ask(make_study(store), 0, None, worker.name)
+        with pytest.raises(InternalError, match="has no operator"):
+            store.add_failure(asked.id, "crash", "SIGSEGV")
+
     def test_a_lease_is_renewed_by_its_holder_only(self, store, worker):
         study = make_study(store)
         asked = store.ask(study, 1, ("text", "key"), worker.name)

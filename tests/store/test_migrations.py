@@ -74,7 +74,7 @@ def test_each_version_is_written_down_with_who_and_when(old):
     with Store.open(str(old)) as store, store._reading() as connection:
         rows = connection.execute(text("SELECT version, written_by, applied FROM syno_schema"))
         versions = [row.version for row in rows if row.written_by and row.applied]
-    assert versions == [1, 2]
+    assert versions == list(range(1, schema.VERSION + 1))
 
 
 def test_migrations_are_numbered_without_gaps_up_to_the_present_version():
@@ -82,7 +82,9 @@ def test_migrations_are_numbered_without_gaps_up_to_the_present_version():
 
 
 def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch):
-    broken = (*MIGRATIONS[:-1], Migration(2, "fails", (MIGRATIONS[-1].statements[0], "NONSENSE")))
+    last = MIGRATIONS[-1]
+    failing = Migration(last.version, "fails", (last.statements[0], "NONSENSE"))
+    broken = (*MIGRATIONS[:-1], failing)
     monkeypatch.setattr("syno.store.migrations.MIGRATIONS", broken)
     before = sqlite3.connect(old).execute("SELECT sql FROM sqlite_master").fetchall()
     with pytest.raises(UserError, match="NONSENSE"):
@@ -95,7 +97,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 2") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 3") as caught:
         Store.open(str(old), read_only=True)
     assert "brings it up to date" in str(caught.value)
     assert old.read_bytes() == content
@@ -110,5 +112,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 2" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 3" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

@@ -378,6 +378,29 @@ timing_options = _stacked(
     ),
 )
 
+isolation_options = _stacked(
+    click.option(
+        "--isolate/--no-isolate",
+        default=None,
+        help="Each evaluation in a process of its own: what crashes, hangs or eats memory is a "
+        "failure, and the search goes on. [on where it is possible: Linux]",
+    ),
+    click.option(
+        "--memory-limit",
+        type=_Bytes(),
+        metavar="BYTES",
+        help="What an isolated evaluation may hold, as 4G. [three quarters of the machine's]",
+    ),
+)
+
+deadline_option = click.option(
+    "--deadline-s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Wall-clock limit of one training; an isolated evaluation is killed after twice that and "
+    "30 s more. [killed after 8 times what the baseline took and 30 s more]",
+)
+
 # Fields of a fidelity that the command line can change.
 _FIDELITY_FIELDS = ("images", "resolution", "epochs", "batch")
 

@@ -11,6 +11,7 @@ from syno.cli import framework, options, output
     name="resume",
     examples=[
         ("the only study of a store", "syno resume runs.db"),
+        ("an operator that crashed gets another chance", "syno resume runs.db --release 3fa2"),
         (
             "one of several, for more operators",
             "syno resume runs.db --study resnet-small-digits-1 --evaluations 50",
@@ -24,6 +25,12 @@ from syno.cli import framework, options, output
 )
 @click.option("--seconds", type=float, help="New limit of the whole study: time.")
 @click.option("--data-dir", metavar="DIR", help="Where the data is now, if it moved.")
+@options.isolation_options
+@click.option(
+    "--release",
+    metavar="KEY",
+    help="Lets the operator whose key begins so out of quarantine, to be evaluated next; or `all`.",
+)
 @output.dry_run_option
 @output.json_option
 def command(
@@ -32,6 +39,9 @@ def command(
     evaluations: int | None,
     seconds: float | None,
     data_dir: str | None,
+    isolate: bool | None,
+    memory_limit: int | None,
+    release: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -51,6 +61,9 @@ def command(
             "evaluations": evaluations,
             "seconds": seconds,
             "data_dir": data_dir,
+            "isolate": isolate,
+            "memory_limit": memory_limit,
+            "release": release,
         }
     )
     return finished(summary, store, as_json=as_json)

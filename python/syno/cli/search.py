@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many partial graphs the enumeration visits.",
 )
-@click.option("--deadline-s", type=float, help="Wall-clock limit of one training, in seconds.")
+@options.deadline_option
 @click.option(
     "--max-slowdown",
     type=float,
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Reject operators whose training step takes longer than so many of the original's.",
 )
+@options.isolation_options
 @options.timing_options
 @options.rule_option
 @options.specification_options
@@ -130,6 +131,7 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
     else:
         status.print_studies([summary])
         status.print_operators(summary, limit=10)
+        status.print_quarantine(summary)
         output.say(f"next: syno report {store} --study {summary.study.name} -o report.html")
     return framework.OK if summary.trained else framework.NEGATIVE
 

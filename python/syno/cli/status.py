@@ -9,7 +9,7 @@ import click
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.store import Evaluation, StudySummary
+    from syno.store import Evaluation, QuarantineRecord, StudySummary
 
 
 @framework.command(
@@ -46,6 +46,7 @@ def command(store: str, study: str | None, operators: bool, as_json: bool) -> No
     for summary in summaries:
         if operators:
             print_operators(summary)
+        print_quarantine(summary)
 
 
 def _state(summary: StudySummary) -> str:
@@ -71,6 +72,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
         "stop_reason": summary.stop_reason,
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
+        "quarantined": [_quarantined_json(record) for record in summary.quarantined],
     }
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
@@ -80,6 +82,26 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
 def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
     return {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
+
+
+def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
+    names = ("ask", "key", "failures", "kind", "reason", "updated")
+    return {name: getattr(record, name) for name in names}
+
+
+def print_quarantine(summary: StudySummary) -> None:
+    """The operators that a study proposes no more, when there are any."""
+    if not summary.quarantined:
+        return
+    rows = [[record.key[:8], str(record.failures), record.reason] for record in summary.quarantined]
+    screen = output.console()
+    screen.print(
+        f"[bold]in quarantine[/bold] in {summary.study.name}: proposed no more; "
+        "`syno resume STORE --release KEY` lets one out",
+        soft_wrap=True,
+    )
+    columns = [("key", "left"), ("failures", "right"), ("the last time", "fold")]
+    screen.print(output.table(columns, rows))
 
 
 def print_studies(summaries: list[StudySummary]) -> None:

@@ -68,6 +68,10 @@ class Watch(Observer):
         """Show the epoch beside the bar."""
         self._remark(f"{self._now}: epoch {epoch}/{epochs}, loss {loss:.3f}")
 
+    def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
+        """Say what is tried again."""
+        self._line(f"{self._now:<16} {outcome.reason}; once more")
+
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """One line for each answer."""
         name = (

@@ -40,8 +40,9 @@ def gather(summary: StudySummary) -> Report:
     for evaluation in (*summary.evaluations, *summary.final):
         if evaluation.kind != BASELINE:
             by_ask.setdefault(evaluation.ask, []).append(evaluation)
+    quarantined = {record.key for record in summary.quarantined}
     candidates = tuple(
-        _candidate(found, specification, _moment(summary.study.created))
+        _candidate(found, specification, _moment(summary.study.created), quarantined)
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -85,6 +86,7 @@ def _candidate(
     found: list[Evaluation],
     specification: Specification,
     start: datetime.datetime,
+    quarantined: set[str],
 ) -> Candidate:
     """One operator from its evaluations: several seeds give a mean, the last rung counts."""
     holdout = [e for e in found if e.split != TEST]
@@ -97,6 +99,7 @@ def _candidate(
     return Candidate(
         number=shown.ask,
         key=shown.key or "",
+        quarantined=shown.key in quarantined,
         status=Status(shown.status),
         reason=shown.reason,
         accuracy=statistics.fmean(scores) if scores else None,

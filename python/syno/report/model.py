@@ -53,6 +53,7 @@ class Candidate:
     """One proposed operator and what became of it.
 
     Accuracies are fractions on the hold-out split, latencies are milliseconds of the whole network,
+    `quarantined` says that the study proposes it no more,
     `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds since the
     first proposal.
     """
@@ -77,6 +78,7 @@ class Candidate:
     layers: tuple[Layer, ...] = ()
     sources: tuple[Source, ...] = ()
     note: str = ""
+    quarantined: bool = False
     seconds: float | None = None
     finished: float | None = None
 

@@ -154,8 +154,17 @@ def failures(report: Report) -> str:
         f"<td>{_status(c.status)}</td><td>{escape(c.reason)}</td></tr>"
         for c in report.failed
     )
+    inside = sum(c.quarantined for c in report.candidates)
+    note = ""
+    if inside:
+        note = (
+            f"<p>{inside} of them crashed, hung or ran out of memory more than once and "
+            f"{'is' if inside == 1 else 'are'} in quarantine: the study proposes "
+            f"{'it' if inside == 1 else 'them'} no more. "
+            "<code>syno resume STORE --release KEY</code> lets one out.</p>"
+        )
     return (
-        '<div class="scroll"><table><thead><tr><th class="number">proposal</th><th>key</th>'
+        f'{note}<div class="scroll"><table><thead><tr><th class="number">proposal</th><th>key</th>'
         f"<th>status</th><th>reason</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -13,6 +13,7 @@ from syno.store.records import (
     MeasurementResult,
     Outcome,
     ProposalRecord,
+    QuarantineRecord,
     StudyRecord,
     VerificationResult,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "MeasurementResult",
     "Outcome",
     "ProposalRecord",
+    "QuarantineRecord",
     "Store",
     "StudyRecord",
     "StudySummary",

@@ -41,6 +41,18 @@ MIGRATIONS = (
             "CREATE INDEX measurement_by_evaluation ON measurement (evaluation_id)",
         ),
     ),
+    Migration(
+        3,
+        "an operator that crashes, hangs or eats memory twice must not be proposed again",
+        (
+            "CREATE TABLE quarantine ("
+            "study_id INTEGER NOT NULL REFERENCES study (id), "
+            "operator_id INTEGER NOT NULL REFERENCES operator (id), "
+            "failures INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL, "
+            "updated TEXT NOT NULL, "
+            "PRIMARY KEY (study_id, operator_id))",
+        ),
+    ),
 )
 
 

@@ -25,6 +25,9 @@ OPERATOR = "operator"
 HOLDOUT = "holdout"
 TEST = "test"
 
+# So many failures of one operator in a study put it into quarantine.
+MOST_FAILURES = 2
+
 ASKED = "asked"
 TOLD = "told"
 
@@ -181,6 +184,22 @@ class ProposalRecord:
     def is_evaluated(self) -> bool:
         """Whether its answer cost an evaluation: all but what was rejected before training."""
         return self.status is not None and (self.status != REJECTED or bool(self.rung))
+
+
+@dataclass(frozen=True)
+class QuarantineRecord:
+    """An operator that failed in a way that may have come from outside it, and how often.
+
+    kind: `crash`, `hang` or `out_of_memory`, with the reason of the last time; ask: its proposal.
+    """
+
+    key: str
+    text: str
+    ask: int
+    failures: int
+    kind: str
+    reason: str
+    updated: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
                                evaluation <- measurement -> verification -> operator
                                                    |
                                                    +------> baseline -> evaluation
+    study <- quarantine -> operator
     study <- event (the ordered log)      environment (of every result)      artifact (by content)
 
 A baseline is the latency of the original network, taken in the run of the evaluation it names.
@@ -41,7 +42,7 @@ from sqlalchemy import (
 
 from syno.store.records import canonical_json
 
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -148,6 +149,18 @@ proposal = Table(
     UniqueConstraint("study_id", "ask"),
     CheckConstraint("(kind = 'baseline') = (operator_id IS NULL)"),
     Index("proposal_by_state", "study_id", "state"),
+)
+
+# Operators of a study that crashed, hung or ran out of memory, and how often.
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("operator_id", ForeignKey("operator.id"), primary_key=True),
+    Column("failures", Integer, nullable=False),
+    _text("kind"),
+    _text("reason"),
+    _text("updated"),
 )
 
 evaluation = Table(

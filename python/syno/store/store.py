@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, false, insert, select, update
 
 from syno._errors import UserError
-from syno.store import answers, log, schema
+from syno.store import answers, log, quarantine, schema
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import not_a_store, translated
 from syno.store.migrations import check_version, migrate, stored_version
@@ -28,6 +28,7 @@ from syno.store.records import (
     EventRecord,
     Outcome,
     ProposalRecord,
+    QuarantineRecord,
     StudyRecord,
     utc_now,
 )
@@ -216,6 +217,21 @@ class Store:
         """Gives an unanswered proposal back, to be evaluated by whoever comes next."""
         with self._writing() as connection:
             log.release(connection, proposal, worker)
+
+    def add_failure(self, proposal: int, kind: str, reason: str) -> int:
+        """Counts a failure of the proposal's operator, and gives how many there are now."""
+        with self._writing() as connection:
+            return quarantine.add(connection, proposal, kind, reason)
+
+    def quarantined(self, study: StudyRecord) -> list[QuarantineRecord]:
+        """The operators that the study proposes no more, in the order of asking."""
+        with self._reading() as connection:
+            return quarantine.listed(connection, study.id)
+
+    def leave_quarantine(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
+        """Lets operators out whose keys begin with `key`, all for None: see `quarantine.leave`."""
+        with self._writing() as connection:
+            return quarantine.leave(connection, study.id, key)
 
     def tell(self, proposal: int, outcome: Outcome, environment: Environment) -> None:
         """Stores the answer to a proposal: see `answers.tell`."""

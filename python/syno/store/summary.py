@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from syno.store import log, schema
+from syno.store import log, quarantine, schema
 from syno.store.records import (
     BASELINE,
     OK,
@@ -20,6 +20,7 @@ from syno.store.records import (
     TEST,
     Environment,
     EventRecord,
+    QuarantineRecord,
     StudyRecord,
     plain,
 )
@@ -70,7 +71,8 @@ class StudySummary:
     the original network, where several seeds trained it; final: of finalists
     and the baseline on the test split, which is read for the report alone;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
-    stop_reason: why the last run ended, empty while it runs or after it was killed.
+    quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
+    run ended, empty while it runs or after it was killed.
     """
 
     study: StudyRecord
@@ -82,6 +84,7 @@ class StudySummary:
     stop_reason: str
     final: tuple[Evaluation, ...] = ()
     baselines: tuple[Evaluation, ...] = ()
+    quarantined: tuple[QuarantineRecord, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -124,6 +127,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         stop_reason=_stop_reason(events),
         final=tuple(e for e in every if e.split == TEST),
         baselines=tuple(e for e in found if e.kind == BASELINE),
+        quarantined=tuple(quarantine.listed(connection, study.id)),
     )
 
 

@@ -8,14 +8,14 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from syno._errors import UserError
-from syno.data import DataSet
+from syno.data import DataSet, load
 from syno.kernel import KernelPack
 from syno.measure import Measurement, latency
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
@@ -82,15 +82,16 @@ class NetworkEvaluator:
         except UserError:
             raise
         except Exception as error:  # one operator must not end the search of thousands
-            return Outcome(
-                ERROR,
+            return replace(
+                self.failure(),
                 reason=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
-                rung=self.fidelity.name,
-                recipe=self._recipe(),
-                seed=self.seed,
                 seconds=time.perf_counter() - began,
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
+
+    def failure(self) -> Outcome:
+        """An evaluation that ended without an answer, to be completed with a reason."""
+        return Outcome(ERROR, rung=self.fidelity.name, recipe=self._recipe(), seed=self.seed)
 
     def _evaluate(self, operator: Any, began: float) -> Outcome:
         try:
@@ -212,6 +213,26 @@ class NetworkEvaluator:
             primitives=operator.primitives(),
             **found,
         )
+
+
+def make_evaluator(
+    network: Network,
+    data: str,
+    data_dir: str | None,
+    fingerprint: str,
+    **settings: Any,
+) -> NetworkEvaluator:
+    """An evaluator in another process: it reads the data again, memory-mapped from its cache.
+
+    settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
+    """
+    dataset = load(data, data_dir, size=settings["fidelity"].loaded_at, progress=False)
+    if dataset.fingerprint != fingerprint:
+        raise UserError(
+            f"the data set '{data}' changed while the search began\n"
+            f"  expected: {fingerprint}      got: {dataset.fingerprint}"
+        )
+    return NetworkEvaluator(network, dataset, **settings)
 
 
 def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:

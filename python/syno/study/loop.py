@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any, Protocol
 
 from syno._errors import UserError
 from syno.store import Outcome
+from syno.study.failures import failure_kind
 from syno.study.heartbeat import Heartbeat
 from syno.study.observer import Observer
 from syno.study.stoppers import (
@@ -17,7 +19,7 @@ from syno.study.stoppers import (
     Stopper,
     StopReason,
 )
-from syno.study.study import Proposal, Study
+from syno.study.study import Proposal, Study, in_quarantine
 
 MOST_ERRORS = 10
 
@@ -58,7 +60,7 @@ def run(
         while (reason := stopper.check(study.tally())) is None:
             for proposal in study.ask(1):
                 observer.on_ask(proposal)
-                outcome = _evaluate(study, evaluator, proposal)
+                outcome = _evaluate(study, evaluator, proposal, observer)
                 observer.on_tell(proposal, outcome, study.tally())
         study.stop(reason)
     except KeyboardInterrupt:
@@ -70,13 +72,15 @@ def run(
     return reason
 
 
-def _evaluate(study: Study, evaluator: Evaluator, proposal: Proposal) -> Outcome:
+def _evaluate(
+    study: Study, evaluator: Evaluator, proposal: Proposal, observer: Observer
+) -> Outcome:
     try:
         with Heartbeat(study.store, proposal.id, study.worker):
             if proposal.is_baseline:
                 outcome = evaluator.baseline()
             else:
-                outcome = evaluator.evaluate(proposal.operator)
+                outcome = _evaluate_operator(study, evaluator, proposal, observer)
         study.tell(proposal.id, outcome)
     except BaseException:
         # The first error is the one to tell; a lease that stays is void once the study is closed.
@@ -84,3 +88,17 @@ def _evaluate(study: Study, evaluator: Evaluator, proposal: Proposal) -> Outcome
             study.release(proposal.id)
         raise
     return outcome
+
+
+def _evaluate_operator(
+    study: Study, evaluator: Evaluator, proposal: Proposal, observer: Observer
+) -> Outcome:
+    """Evaluates once more what failed as if something outside the operator had been the reason."""
+    while True:
+        outcome = evaluator.evaluate(proposal.operator)
+        kind = failure_kind(outcome)
+        if kind is None:
+            return outcome
+        if study.failed(proposal.id, kind, outcome.reason):
+            return replace(outcome, reason=in_quarantine(outcome.reason))
+        observer.on_failure(proposal, outcome)

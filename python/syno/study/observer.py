@@ -32,6 +32,9 @@ class Observer:
     def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
         """Training finished an epoch (counted from 1); `loss` is its mean."""
 
+    def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
+        """An evaluation crashed, hung or ran out of memory; it is tried once more."""
+
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """An evaluation is stored."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ from syno.study.study import Study, settings_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from syno.study.isolated import Isolated
     from syno.study.network import Network
     from syno.train import Fidelity
 
@@ -49,6 +52,8 @@ def search(
     rules_off: Sequence[str] = (),
     deadline_s: float | None = None,
     max_slowdown: float = 4.0,
+    isolate: bool | None = None,
+    memory_limit: int | None = None,
     repeats: int = 30,
     warmup: int = 5,
     threads: int = 1,
@@ -73,9 +78,14 @@ def search(
         `two_weights`).
     max_nodes: partial graphs the enumeration visits.
     rules_off: rules that are not asked, by id or name (`syno rules list`).
-    deadline_s: wall-clock limit of one training.
+    deadline_s: wall-clock limit of one training. An isolated evaluation that takes twice as long
+        and 30 s more is killed; without a limit, it is measured by what the baseline took.
     max_slowdown: an operator whose training step takes longer than so many of the original
         network's is rejected before training; `math.inf` keeps all.
+    isolate: each evaluation in a process of its own, so that an operator that crashes, hangs or
+        eats memory ends as a failure with its reason and the search goes on. Default: yes where it
+        is possible, on Linux and for a network whose classes can be imported.
+    memory_limit: bytes that an isolated evaluation may hold; three quarters of the machine's.
     repeats, warmup, threads: of latency measurements; training uses as many threads.
     store: an open store or its address; name: of the study in it, made up unless given.
 
@@ -89,7 +99,12 @@ def search(
         data=data,
         data_dir=None if data_dir is None else str(data_dir),
         fidelity=rung.to_json(),
-        training={"deadline_s": deadline_s, "max_slowdown": _limit(max_slowdown)},
+        training={
+            "deadline_s": deadline_s,
+            "max_slowdown": _limit(max_slowdown),
+            "isolate": isolate,
+            "memory_limit": _memory(memory_limit),
+        },
         space={"max_nodes": max_nodes, "rules_off": list(rules_off)},
         method=method,
         method_options=dict(method_options or {}),
@@ -106,7 +121,7 @@ def search(
         wanted = _specification(specification, limits or {}, network)
         space = _compose(wanted, network.template, settings, observer)
         study = Study.create(opened, name or _name(settings), settings, space)
-        return _run(opened, study, network, dataset, observer)
+        return _run(opened, study, network, dataset, settings.data_dir, observer)
 
 
 def resume(
@@ -117,6 +132,9 @@ def resume(
     data_dir: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
+    isolate: bool | None = None,
+    memory_limit: int | None = None,
+    release: str | None = None,
     observer: Observer | None = None,
 ) -> StudySummary:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
@@ -125,6 +143,9 @@ def resume(
     net: the module the study was started with, if it was started with one.
     data_dir: where the data is now, if it moved.
     evaluations, seconds: new limits of the whole study.
+    isolate, memory_limit: as in `search`, from now on.
+    release: the start of an operator's key, or `all`: lets it out of quarantine, to be evaluated
+        next.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -148,8 +169,19 @@ def resume(
         network = _network(_net_again(record.name, settings, net), settings, dataset)
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, None, settings, observer)
-        continued = Study.load(opened, record.id, space, evaluations=evaluations, seconds=seconds)
-        return _run(opened, continued, network, dataset, observer)
+        if release is not None:
+            opened.leave_quarantine(record, None if release == "all" else release)
+        changes = {"isolate": isolate, "memory_limit": _memory(memory_limit)}
+        training = settings.training | {k: v for k, v in changes.items() if v is not None}
+        continued = Study.load(
+            opened,
+            record.id,
+            space,
+            evaluations=evaluations,
+            seconds=seconds,
+            training=None if training == settings.training else training,
+        )
+        return _run(opened, continued, network, dataset, folder, observer)
 
 
 def small_vision(**changes: Any) -> Specification:
@@ -191,6 +223,12 @@ def _limit(value: float) -> float | None:
     if not value > 0:
         raise UserError(f"max_slowdown must be positive, got {value:g}")
     return None if math.isinf(value) else value
+
+
+def _memory(limit: int | None) -> int | None:
+    if limit is not None and limit <= 0:
+        raise UserError(f"memory_limit must be a positive number of bytes, got {limit}")
+    return limit
 
 
 def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
@@ -251,24 +289,93 @@ def _compose(
 
 
 def _run(
-    store: Store, study: Study, network: Network, dataset: DataSet, observer: Observer
+    store: Store,
+    study: Study,
+    network: Network,
+    dataset: DataSet,
+    data_dir: str | None,
+    observer: Observer,
 ) -> StudySummary:
     from syno.study.evaluator import NetworkEvaluator, Timing
     from syno.train import Fidelity
 
     settings = study.settings
-    evaluator = NetworkEvaluator(
-        network=network,
-        dataset=dataset,
-        fidelity=Fidelity.from_json(settings.fidelity),
-        seed=settings.seed,
-        timing=Timing(**settings.latency),
-        deadline_s=settings.training.get("deadline_s"),
-        max_slowdown=settings.training.get("max_slowdown") or math.inf,
-        observer=observer,
-    )
-    run(study, evaluator, observer=observer)
+    training = settings.training
+    arguments: dict[str, Any] = {
+        "fidelity": Fidelity.from_json(settings.fidelity),
+        "seed": settings.seed,
+        "timing": Timing(**settings.latency),
+        "deadline_s": training.get("deadline_s"),
+        "max_slowdown": training.get("max_slowdown") or math.inf,
+    }
+    isolated = _isolated(store, study, network, data_dir, observer, arguments)
+    if isolated is None:
+        evaluator = NetworkEvaluator(network, dataset, observer=observer, **arguments)
+        run(study, evaluator, observer=observer)
+    else:
+        with isolated:
+            run(study, isolated, observer=observer)
     return store.summary(study.record)
+
+
+def _isolated(
+    store: Store,
+    study: Study,
+    network: Network,
+    data_dir: str | None,
+    observer: Observer,
+    arguments: dict[str, Any],
+) -> Isolated | None:
+    """The evaluator in processes of its own; None where that is not wanted, or not possible and
+    not asked for by name, which a warning says."""
+    from syno.study.evaluator import make_evaluator
+    from syno.study.isolated import Isolated, NotPossibleError
+
+    settings = study.settings
+    training = settings.training
+    wanted = training.get("isolate")
+    if wanted is False:
+        return None
+    assert settings.data is not None
+    baseline = store.summary(study.record).baseline
+    factory = functools.partial(
+        make_evaluator,
+        network,
+        settings.data,
+        data_dir,
+        settings.fingerprint,
+        **arguments,
+    )
+    try:
+        _check_importable(network)
+        isolated = Isolated(
+            factory,
+            deadline_s=training.get("deadline_s"),
+            max_slowdown=arguments["max_slowdown"],
+            memory_limit=training.get("memory_limit"),
+            baseline_s=baseline.seconds if baseline is not None else None,
+            observer=observer,
+        )
+        isolated.start()
+    except NotPossibleError as error:
+        if wanted:
+            raise
+        warnings.warn(
+            f"evaluations run in this process, an operator that crashes ends the search: {error}",
+            stacklevel=4,
+        )
+        return None
+    return isolated
+
+
+def _check_importable(network: Network) -> None:
+    """UserError for classes of a script: another process does not have them."""
+    from syno.study.isolated import not_carried
+
+    found = {type(module) for module in network.template.modules()}
+    here = sorted(cls.__qualname__ for cls in found if cls.__module__ == "__main__")
+    if here:
+        raise not_carried(f"{here[0]} is defined in the script that was started")
 
 
 def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:

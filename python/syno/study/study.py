@@ -24,13 +24,14 @@ from syno.store import (
     EventRecord,
     Outcome,
     ProposalRecord,
+    QuarantineRecord,
     Store,
     StudyRecord,
     Worker,
     capture_environment,
     current_settings,
 )
-from syno.store.records import BASELINE, ERROR, OPERATOR
+from syno.store.records import BASELINE, ERROR, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.methods import Entry, History, Method, make_method
 from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
@@ -114,11 +115,13 @@ class Study:
         *,
         evaluations: int | None = None,
         seconds: float | None = None,
+        training: dict[str, Any] | None = None,
     ) -> Study:
-        """Continues a study; `evaluations` and `seconds` replace its limits from now on."""
+        """Continues a study; `evaluations`, `seconds` and `training` replace its settings from now
+        on."""
         record = store.study(name)
         events = store.events(record)
-        limits = {"evaluations": evaluations, "seconds": seconds}
+        limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
         settings = settings_of(record, events).changed(**limits)
         study = cls(store, record, settings, space, *_choices(settings, space))
         study._check_space(tuple(events))
@@ -184,6 +187,14 @@ class Study:
         """
         self.store.tell(proposal, outcome, self._environment)
 
+    def failed(self, proposal: int, kind: str, reason: str) -> bool:
+        """Counts a failure that may have come from outside the operator; True when it is in
+        quarantine now. While it is not, the proposal stays open and is to be evaluated once more.
+
+        kind: as `failures.failure_kind` gives it.
+        """
+        return self.store.add_failure(proposal, kind, reason) >= MOST_FAILURES
+
     def release(self, proposal: int) -> None:
         """Gives a proposal back unanswered: the next `ask`, here or elsewhere, hands it out."""
         self.store.release(proposal, self.worker)
@@ -210,11 +221,18 @@ class Study:
 
     def _reopened(self) -> Proposal | None:
         while record := self.store.lease_open(self.record, self.worker):
-            if record.attempts <= MAX_ATTEMPTS:
+            found = self._quarantined().get(record.key or "")
+            if found is not None:  # it was about to be told when the run was killed
+                self.tell(record.id, Outcome(ERROR, reason=in_quarantine(found.reason)))
+            elif record.attempts <= MAX_ATTEMPTS:
                 return self._proposal(record)
-            reason = f"the process ended in each of {MAX_ATTEMPTS} attempts"
-            self.tell(record.id, Outcome(ERROR, reason=reason))
+            else:
+                reason = f"the process ended in each of {MAX_ATTEMPTS} attempts"
+                self.tell(record.id, Outcome(ERROR, reason=reason))
         return None
+
+    def _quarantined(self) -> dict[str, QuarantineRecord]:
+        return {found.key: found for found in self.store.quarantined(self.record)}
 
     def _proposed(self) -> Proposal | None:
         while True:
@@ -230,7 +248,12 @@ class Study:
                 record = self.store.ask(self.record, number, stored, self.worker)
             except AskTakenError:  # another process asked in between: look again
                 continue
-            return Proposal(record.id, record.ask, record.kind, operator)
+            found = self._quarantined().get(record.key or "")
+            if found is None:
+                return Proposal(record.id, record.ask, record.kind, operator)
+            # A method may come back to an operator; the answer lets it go on to another.
+            reason = f"it is in quarantine: {found.reason}"
+            self.tell(record.id, Outcome(REJECTED, reason=reason))
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
         operator = None if record.text is None else self._operator(record.text)
@@ -240,6 +263,11 @@ class Study:
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)
+
+
+def in_quarantine(reason: str) -> str:
+    """The reason of the last failure of an operator that goes into quarantine."""
+    return f"{reason}; it failed {MOST_FAILURES} times and is in quarantine"
 
 
 def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]:

@@ -1,0 +1,399 @@
+"""The process that forks one child for each evaluation and watches it.
+
+    search  <-- socket -->  fork server  -- fork -->  child: evaluates, answers, ends
+                                  ^  <-- pipe: events, answer
+                                  |  <-- pipe: what it prints
+                                  +--- time, memory, end of the search
+
+It imports torch and loads network and data once, so that a child starts within milliseconds and
+shares their memory. It has one thread, and runs nothing in torch that could start more: a child of
+a process with threads may find locks that nobody holds any more. It never touches an accelerator.
+When the search ends in any way, its end of the socket closes and the child is killed.
+
+Messages on the socket and from the child are (one byte what it is, 8 bytes length, content).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import importlib
+import os
+import pickle
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from syno._errors import UserError
+from syno.study import processes
+
+EVENT = b"e"  # (name of the observer's method, arguments)
+ANSWER = b"a"  # (OUTCOME | MISTAKE | FAULT, content)
+END = b"x"  # Ended
+READY = b"r"  # Ready
+BROKEN = b"b"  # (text, whether it is a mistake of the user's)
+REQUEST = b"q"  # Request
+SETUP = b"s"  # Setup
+
+OUTCOME = "outcome"
+MISTAKE = "mistake"
+FAULT = "fault"
+
+# Why a child was killed.
+TIME = "time"
+MEMORY = "memory"
+GARBAGE = "garbage"
+
+# Bytes of output that are kept, and that an answer may have.
+TAIL = 4096
+MOST_ANSWER = 64 << 20
+_HEADER = struct.Struct("=cQ")
+_CHUNK = 1 << 16
+_WATCH_S = 0.05  # how often memory is looked at
+_LEAVE_S = 2.0  # for a child to end after its answer
+# Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
+_NVIDIA = "/dev/nvidiactl"
+_PRELOADED = ("torch", "syno.study.evaluator", "syno.emitters.pytorch")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the server needs before it can load anything.
+
+    environment: that children get; threads: of torch in children, until the evaluator says
+    otherwise; factory: pickled `() -> Evaluator`.
+    """
+
+    environment: dict[str, str]
+    threads: int
+    factory: bytes
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The server can evaluate: `failure` is an outcome to be completed when a child gives none;
+    `threads` should be 1; `held` are bytes that each child begins with."""
+
+    failure: Any
+    threads: int
+    held: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """One evaluation: `operator` is pickled, None for the baseline. Limits may be None."""
+
+    operator: bytes | None
+    seconds: float | None
+    memory: int | None
+
+
+@dataclass
+class Ended:
+    """How an evaluation ended.
+
+    answer: what the child said; killed: why it was killed, if it was; status: as waitpid gave it;
+    peak: greatest memory seen, in bytes; output: the end of what it printed; printed: bytes of all;
+    left: whether something of it could not be killed.
+    """
+
+    answer: bytes | None = None
+    killed: str | None = None
+    status: int = 0
+    peak: int = 0
+    output: str = ""
+    printed: int = 0
+    left: bool = False
+
+
+def write(end: int | socket.socket, what: bytes, content: bytes) -> None:
+    """Writes one message, as long as it takes."""
+    data = memoryview(_HEADER.pack(what, len(content)) + content)
+    descriptor = end if isinstance(end, int) else end.fileno()
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def read(end: socket.socket) -> tuple[bytes, bytes]:
+    """The next message; EOFError when the other side has gone."""
+    what, length = _HEADER.unpack(_exactly(end, _HEADER.size))
+    return what, _exactly(end, length)
+
+
+def _exactly(end: socket.socket, count: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        part = end.recv(min(count - len(parts), 1 << 20))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)
+
+
+@dataclass
+class _Frames:
+    """Messages out of a stream of bytes that arrives in pieces and may be anything."""
+
+    buffer: bytearray = field(default_factory=bytearray)
+
+    def add(self, data: bytes) -> list[tuple[bytes, bytes]]:
+        """The messages that are complete now. ValueError for what is none, or is too long."""
+        self.buffer += data
+        found = []
+        while len(self.buffer) >= _HEADER.size:
+            what, length = _HEADER.unpack_from(self.buffer)
+            if what not in (EVENT, ANSWER) or length > MOST_ANSWER:
+                raise ValueError(f"{what!r} of {length:,} bytes")
+            end = _HEADER.size + length
+            if len(self.buffer) < end:
+                break
+            found.append((what, bytes(self.buffer[_HEADER.size : end])))
+            del self.buffer[:end]
+        return found
+
+
+class _Relay:
+    """Stands for the observer in a child: every call is sent to the search."""
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+
+        def send(*arguments: Any) -> None:
+            write(self._end, EVENT, pickle.dumps((name, arguments)))
+
+        return send
+
+
+class _Server:
+    def __init__(self, search: socket.socket, setup: Setup, evaluator: Any) -> None:
+        self._search = search
+        self._setup = setup
+        self._evaluator = evaluator
+        self._self = os.getpid()
+
+    def serve(self) -> None:
+        """Answers requests until the search goes."""
+        while True:
+            try:
+                what, content = read(self._search)
+            except (EOFError, ConnectionError):
+                return
+            assert what == REQUEST
+            ended = self._evaluate(pickle.loads(content))
+            if ended is None:
+                return
+            write(self._search, END, pickle.dumps(ended))
+
+    def _evaluate(self, request: Request) -> Ended | None:
+        """Runs one child to its end; None when the search went away meanwhile."""
+        answers, to_answers = os.pipe()
+        prints, to_prints = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self._search.close()
+            os.close(answers)
+            os.close(prints)
+            _run_child(self._self, self._setup, self._evaluator, request, to_answers, to_prints)
+        os.close(to_answers)
+        os.close(to_prints)
+        try:
+            return _Watch(self._search, child, answers, prints, request).until_the_end()
+        finally:
+            os.close(answers)
+            os.close(prints)
+
+
+class _Watch:
+    """One child from its fork to its end.
+
+    1. until_the_end   waits for messages, prints, time, memory, the search
+    2. _take           reads what there is
+    3. _finish         kills the group and all that is left, and gathers the rest
+    """
+
+    def __init__(
+        self, search: socket.socket, child: int, answers: int, prints: int, request: Request
+    ) -> None:
+        self._search, self._child, self._request = search, child, request
+        self._answers, self._prints = answers, prints
+        self._open = {answers, prints}
+        self._frames = _Frames()
+        self._tail = bytearray()
+        self._ended = Ended()
+        self._server = os.getpid()
+        for end in self._open:
+            os.set_blocking(end, False)
+
+    def until_the_end(self) -> Ended | None:
+        """How the child ended; None when the search has gone."""
+        began = time.monotonic()
+        answered = None
+        poll = select.poll()
+        poll.register(self._search, select.POLLIN)
+        for end in self._open:
+            poll.register(end, select.POLLIN)
+        while True:
+            ready = {end for end, _ in poll.poll(1000 * _WATCH_S)}
+            if self._search.fileno() in ready:  # nothing is sent meanwhile: it has gone
+                self._finish()
+                return None
+            for end in ready & self._open:
+                self._take(end)
+                if end not in self._open:
+                    poll.unregister(end)
+            now = time.monotonic()
+            if self._ended.answer is not None:
+                answered = answered or now
+            if self._has_ended() or (answered is not None and now - answered > _LEAVE_S):
+                break
+            if answered is None and (why := self._broken_limit(now - began)):
+                self._ended.killed = why
+                break
+            if self._ended.killed:
+                break
+        self._finish()
+        return self._ended
+
+    def _has_ended(self) -> bool:
+        """Whether the child ended; it stays a zombie, so that its number is not given away."""
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._child, flags) is not None
+
+    def _broken_limit(self, seconds: float) -> str | None:
+        limit = self._request.memory
+        held = processes.memory(processes.descendants(self._server), limit or sys.maxsize)
+        self._ended.peak = max(self._ended.peak, held)
+        if limit is not None and held > limit:
+            return MEMORY
+        if self._request.seconds is not None and seconds > self._request.seconds:
+            return TIME
+        return None
+
+    def _take(self, end: int) -> bool:
+        """Reads some of what there is; False when there is no more, now or ever."""
+        try:
+            data = os.read(end, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._open.discard(end)
+        elif end == self._prints:
+            self._ended.printed += len(data)
+            self._tail += data
+            del self._tail[:-TAIL]
+        else:
+            self._receive(data)
+        return bool(data)
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            messages = self._frames.add(data)
+        except ValueError:
+            self._ended.killed = GARBAGE
+            return
+        for what, content in messages:
+            if what == ANSWER:
+                self._ended.answer = content
+            else:
+                with contextlib.suppress(ConnectionError):  # the next poll says that it has gone
+                    write(self._search, EVENT, content)
+
+    def _finish(self) -> None:
+        processes.kill_group(self._child)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._child, signal.SIGKILL)
+        _, self._ended.status = os.waitpid(self._child, 0)
+        self._ended.left = not processes.clear(self._server)
+        for end in tuple(self._open):  # what was written before the end: nobody writes any more
+            for _ in range(MOST_ANSWER // _CHUNK):
+                if not self._take(end):
+                    break
+        self._ended.output = self._tail.decode(errors="replace")
+
+
+def _run_child(
+    server: int, setup: Setup, evaluator: Any, request: Request, answers: int, prints: int
+) -> None:
+    """The child, from fork to `_exit`: nothing of the server's code runs after it."""
+    try:
+        _become_child(server, setup, request, prints)
+        evaluator.observer = _Relay(answers)
+        answer = _answer(evaluator, request)
+        write(answers, ANSWER, answer)
+    except BaseException:
+        with contextlib.suppress(BaseException):
+            traceback.print_exc()
+            sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _become_child(server: int, setup: Setup, request: Request, prints: int) -> None:
+    os.dup2(prints, 1)
+    os.dup2(prints, 2)
+    os.close(prints)
+    os.setsid()  # a group of its own, without a terminal
+    processes.die_with(server)
+    faulthandler.enable(file=2)  # where a crash was goes to what is printed
+    os.environ.clear()
+    os.environ.update(setup.environment)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    processes.prefer_in_shortage()
+    import torch
+
+    if request.memory is not None and not os.path.exists(_NVIDIA):
+        processes.limit_allocations(request.memory)
+    torch.set_num_threads(setup.threads)
+
+
+def _answer(evaluator: Any, request: Request) -> bytes:
+    """The outcome, or what was raised in its place, so that it can always be sent."""
+    try:
+        if request.operator is None:
+            outcome = evaluator.baseline()
+        else:
+            outcome = evaluator.evaluate(pickle.loads(request.operator))
+        return pickle.dumps((OUTCOME, outcome))
+    except UserError as error:
+        return pickle.dumps((MISTAKE, str(error)))
+    except BaseException as error:  # SystemExit of an operator's code is no answer either
+        first = str(error).strip().partition("\n")[0]
+        text = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        return pickle.dumps((FAULT, (text, traceback.format_exc(limit=-8))))
+
+
+def main(descriptor: int) -> None:
+    """Serves the search at the other end of the socket `descriptor`."""
+    search = socket.socket(fileno=descriptor)
+    _, content = read(search)
+    try:
+        setup: Setup = pickle.loads(content)
+        processes.adopt_orphans()
+        for name in _PRELOADED:
+            importlib.import_module(name)
+        evaluator = pickle.loads(setup.factory)()
+        failure = getattr(evaluator, "failure", lambda: None)()
+        gc.collect()
+        gc.freeze()  # children share these objects: the collector must not write into them
+        me = os.getpid()
+        ready = Ready(failure, processes.threads(me), processes.memory([me], sys.maxsize))
+    except BaseException as error:
+        mistake = isinstance(error, UserError)
+        text = str(error) if mistake else traceback.format_exc(limit=-6)
+        write(search, BROKEN, pickle.dumps((text, mistake)))
+        return
+    write(search, READY, pickle.dumps(ready))
+    _Server(search, setup, evaluator).serve()

@@ -1,0 +1,313 @@
+"""Evaluations in processes of their own: what crashes, hangs or eats memory is a failure.
+
+    with Isolated(functools.partial(make_evaluator, ...)) as evaluator: run(study, evaluator)
+
+`make_evaluator()` runs once, in the process that forks (fork_server.py); what it gives evaluates in
+children of that process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from syno._errors import InternalError, UserError
+from syno.store import Outcome
+from syno.store.records import ERROR, TIMEOUT
+from syno.study import fork_server, processes
+from syno.study.failures import CRASH, HANG, OUT_OF_MEMORY
+from syno.study.fork_server import Ended, Ready, Request, Setup
+from syno.study.loop import Evaluator
+from syno.study.observer import Observer
+
+# What an evaluation may take besides its training, in seconds, before it is taken for hung.
+GRACE_S = 30.0
+# In place of `max_slowdown` where that is not limited.
+_SLOWDOWN = 10.0
+_CLOSE_S = 10.0
+# What a child may hold at least beside what it shares with the others.
+_LEAST_MEMORY = 64 << 20
+# Libraries must start no threads in the process that forks.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+# Modules are found where they are found here, also those of a script's own folder.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
+    "from syno.study.fork_server import main; main(int(sys.argv[1]))"
+)
+
+
+class NotPossibleError(UserError):
+    """Evaluations cannot be isolated here, or not those of this network."""
+
+
+class Isolated:
+    """An evaluator whose work runs in a process group of its own, with limits.
+
+    factory: makes the evaluator that does the work; it is pickled.
+    deadline_s: wall-clock limit of a training. A whole evaluation may take twice that and `GRACE_S`
+        more. None: what the baseline took, `max_slowdown` times, twice, and `GRACE_S` more.
+    memory_limit: bytes that an evaluation may hold, memory-mapped files not counted. None: three
+        quarters of the machine's.
+    baseline_s: what the baseline took, where that is known from an earlier run.
+
+    Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
+    `out_of_memory`, with the end of what it printed. A UserError of the evaluator is raised here.
+    When this object is interrupted, the child is killed at once.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Evaluator],
+        *,
+        deadline_s: float | None = None,
+        max_slowdown: float = math.inf,
+        memory_limit: int | None = None,
+        baseline_s: float | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        if not processes.is_supported():
+            raise NotPossibleError(
+                "evaluations cannot be isolated on this system: that needs Linux\n"
+                "  what to do: leave `isolate` (--isolate) out"
+            )
+        self._factory = packed(factory)
+        self._deadline_s = deadline_s
+        self._slowdown = max_slowdown if math.isfinite(max_slowdown) else _SLOWDOWN
+        self._memory = memory_limit or processes.default_memory_limit()
+        self._baseline_s = baseline_s
+        self._observer = observer or Observer()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self.ready: Ready | None = None
+
+    def start(self) -> None:
+        """Starts the process that forks, unless it runs. NotPossibleError when it cannot have the
+        network, UserError when the memory limit is too small."""
+        self._started()
+
+    def __enter__(self) -> Isolated:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the processes, a running evaluation, too."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._server is not None:
+            try:
+                self._server.wait(_CLOSE_S)
+            except subprocess.TimeoutExpired:
+                self._server.kill()  # its child is killed with it
+                self._server.wait()
+            self._server = None
+
+    def baseline(self) -> Outcome:
+        """Evaluates the original network, see Evaluator."""
+        began = time.perf_counter()
+        outcome = self._run(None, self._limit() if self._deadline_s is not None else None)
+        self._baseline_s = time.perf_counter() - began
+        return outcome
+
+    def evaluate(self, operator: Any) -> Outcome:
+        """Evaluates an operator, see Evaluator."""
+        outcome = self._run(pickle.dumps(operator), self._limit())
+        if "failure" in outcome.details and not outcome.primitives:
+            outcome = dataclasses.replace(outcome, primitives=operator.primitives())
+        return outcome
+
+    def _limit(self) -> float | None:
+        """Seconds an evaluation may take; None while nothing is known to measure it by."""
+        if self._deadline_s is not None:
+            return 2 * self._deadline_s + GRACE_S
+        if self._baseline_s is None:
+            return None
+        return 2 * self._slowdown * self._baseline_s + GRACE_S
+
+    def _run(self, operator: bytes | None, seconds: float | None) -> Outcome:
+        began = time.perf_counter()
+        step = ""
+        server = self._started()
+        try:
+            request = Request(operator, seconds, self._memory)
+            fork_server.write(server, fork_server.REQUEST, pickle.dumps(request))
+            while True:
+                what, content = fork_server.read(server)
+                if what == fork_server.END:
+                    break
+                step = self._event(content) or step
+        except (EOFError, ConnectionError):
+            status = self._lost()
+            reason = f"the process that forks evaluations ended ({status})"
+            return self._failed(CRASH, reason, began, Ended())
+        except BaseException:
+            self.close()  # interrupted: the child must not go on
+            raise
+        return self._outcome(pickle.loads(content), began, seconds, step)
+
+    def _event(self, content: bytes) -> str | None:
+        """Calls the observer; gives the step that was entered, if that is what happened.
+
+        A child whose memory is damaged may send anything: what is no call is left out.
+        """
+        try:
+            name, arguments = pickle.loads(content)
+            call = getattr(self._observer, name)
+        except Exception:
+            return None
+        call(*arguments)
+        return str(arguments[0]) if name == "on_step" else None
+
+    def _outcome(self, ended: Ended, began: float, seconds: float | None, step: str) -> Outcome:
+        if ended.answer is not None:
+            try:
+                kind, found = pickle.loads(ended.answer)
+            except Exception as error:
+                reason = f"its answer cannot be read ({type(error).__name__}: {error})"
+                return self._failed(CRASH, reason, began, ended)
+            if kind == fork_server.OUTCOME:
+                if isinstance(found, Outcome):
+                    return found
+                kind, found = "", (f"it gave no outcome, but {type(found).__name__}", "")
+            if kind == fork_server.MISTAKE:
+                raise UserError(found)
+            reason, trace = found
+            failed = self._failed("", reason, began, ended)
+            return dataclasses.replace(failed, details=failed.details | {"traceback": trace})
+        at = f" in step '{step}'" if step else ""
+        if ended.killed == fork_server.MEMORY:
+            reason = f"it held more than {_megabytes(self._memory)}{at}"
+            return self._failed(OUT_OF_MEMORY, reason, began, ended)
+        if ended.killed == fork_server.TIME:
+            assert seconds is not None
+            return self._failed(HANG, f"no answer within {seconds:.0f} s{at}", began, ended)
+        if ended.killed == fork_server.GARBAGE:
+            return self._failed(CRASH, f"what it answers cannot be read{at}", began, ended)
+        return self._failed(CRASH, f"{_end(ended.status)}{at}", began, ended)
+
+    def _failed(self, kind: str, reason: str, began: float, ended: Ended) -> Outcome:
+        """The outcome of an evaluation without an answer."""
+        details: dict[str, Any] = {"peak_bytes": ended.peak, "printed_bytes": ended.printed}
+        if kind:
+            details["failure"] = kind
+        if ended.output:
+            details["output"] = ended.output
+        if ended.left:
+            details["left"] = "a process of it could not be killed"
+        assert self.ready is not None
+        return dataclasses.replace(
+            self.ready.failure or Outcome(ERROR),
+            status=TIMEOUT if kind == HANG else ERROR,
+            reason=f"{kind}: {reason}" if kind else reason,
+            seconds=time.perf_counter() - began,
+            details=details,
+        )
+
+    def _lost(self) -> str:
+        """Forgets a server that ended by itself, and says how it ended."""
+        assert self._server is not None and self._socket is not None
+        self._socket.close()
+        try:
+            status = self._server.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            status = self._server.wait()
+        self._server = self._socket = None
+        return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+    def _started(self) -> socket.socket:
+        """The socket to the server, which is started when there is none."""
+        if self._socket is not None:
+            return self._socket
+        import torch
+
+        path = [os.path.abspath(entry) for entry in sys.path]
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._server = subprocess.Popen(
+                [sys.executable, "-c", _START, str(theirs.fileno()), json.dumps(path)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # results are on standard output: nothing else may get there
+                env=os.environ | _ONE_THREAD,
+                start_new_session=True,  # Ctrl-C reaches the search alone, which closes the socket
+            )
+        self._socket = ours
+        try:
+            setup = Setup(dict(os.environ), torch.get_num_threads(), self._factory)
+            fork_server.write(ours, fork_server.SETUP, pickle.dumps(setup))
+            what, content = fork_server.read(ours)
+        except (EOFError, ConnectionError):
+            raise InternalError(
+                f"the process that forks evaluations ended at its start ({self._lost()})"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+        if what == fork_server.BROKEN:
+            self.close()
+            text, mistake = pickle.loads(content)
+            raise UserError(text) if mistake else not_carried(text)
+        self.ready = pickle.loads(content)
+        self._check_memory(self.ready)
+        return ours
+
+    def _check_memory(self, ready: Ready) -> None:
+        least = ready.held + _LEAST_MEMORY
+        if self._memory < least:
+            self.close()
+            raise UserError(
+                f"memory_limit (--memory-limit) is {_megabytes(self._memory)}, too little for an "
+                "evaluation\n"
+                f"  expected: at least {_megabytes(least)}: a process with torch and the network "
+                f"holds {_megabytes(ready.held)} before it begins"
+            )
+
+
+def packed(factory: Callable[[], Evaluator]) -> bytes:
+    """The factory as bytes. UserError when it cannot go to another process."""
+    try:
+        return pickle.dumps(factory)
+    except Exception as error:
+        raise not_carried(f"{type(error).__name__}: {error}") from error
+
+
+def not_carried(text: str) -> NotPossibleError:
+    """The error for a network that another process cannot have, with the last line of `text`."""
+    return NotPossibleError(
+        "the network cannot be sent to another process\n"
+        f"  {text.strip().splitlines()[-1] if text.strip() else 'it gave no reason'}\n"
+        "  what to do: define its classes in a module that can be imported (not in the script "
+        "itself,\n              not inside a function), or search without isolation "
+        "(isolate=False)"
+    )
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / (1 << 20):,.0f} MiB"
+
+
+def _end(status: int) -> str:
+    """How a process ended, from what waitpid gave."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"the process ended with exit code {code} and gave no answer"
+    name = f"signal {-code}"
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-code).name
+    more = ", as the system does when memory is short" if -code == signal.SIGKILL else ""
+    return f"the process was ended by {name}{more}"

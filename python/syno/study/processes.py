@@ -1,0 +1,176 @@
+"""Processes as Linux shows them: a tree of them, their memory, and its end. Standard library alone.
+
+The process that forks evaluations is a *subreaper*: whatever an evaluation leaves behind, also in
+sessions of its own, becomes a child of it, and is found and killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_KIB = 1024
+# The rest of the machine keeps a quarter.
+_SHARE = 0.75
+# Private memory that is reserved but not used: stacks of threads, arenas of the allocator.
+_RESERVED = 512 << 20
+_REAP_S = 5.0
+_LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
+
+
+def is_supported() -> bool:
+    """Whether evaluations can run in processes of their own here: on Linux with /proc."""
+    return sys.platform == "linux" and Path("/proc/self/status").exists()
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def adopt_orphans() -> None:
+    """From now on, processes whose parent ended become children of this one."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with(parent: int) -> None:
+    """This process is killed when its parent ends, at once when that was before."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def prefer_in_shortage() -> None:
+    """When the machine runs out of memory, this process is killed before others of the user."""
+    with contextlib.suppress(OSError):  # a container may forbid it; the limits hold anyway
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def limit_allocations(most: int) -> None:
+    """Private memory of this process beyond `most` bytes is refused: allocations fail with an error
+    of their own instead of a kill. It counts what is reserved, so there is room on top of it."""
+    ceiling = _field(os.getpid(), "VmData") + most + _RESERVED
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        ceiling = min(ceiling, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
+
+
+def machine_memory() -> int:
+    """Bytes that this process may use at most: those of the machine or of its control group."""
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+            found = min(found, int(Path(path).read_text()))
+    return found
+
+
+def default_memory_limit() -> int:
+    """Three quarters of what there is."""
+    return int(_SHARE * machine_memory())
+
+
+def threads(process: int) -> int:
+    """How many threads a process has."""
+    return len(os.listdir(f"/proc/{process}/task"))
+
+
+def descendants(process: int) -> list[int]:
+    """Children, their children and so on, those that have ended and were not waited for as well."""
+    below = _children if _LISTS_CHILDREN else _all_children().get
+    found: list[int] = []
+    queue = [process]
+    while queue:
+        children = below(queue.pop()) or []
+        found += children
+        queue += children
+    return found
+
+
+def _children(process: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it ended while it was looked at
+        for task in os.listdir(f"/proc/{process}/task"):
+            text = Path(f"/proc/{process}/task/{task}/children").read_text()
+            found += map(int, text.split())
+    return found
+
+
+def _all_children() -> dict[int, list[int]]:
+    """The same for every process, where the kernel does not list children: slower."""
+    found: dict[int, list[int]] = {}
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            # "pid (command) state parent ...": a command may hold blanks and brackets.
+            behind = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+            found.setdefault(int(behind[1]), []).append(int(name))
+    return found
+
+
+def memory(processes: Iterable[int], most: int) -> int:
+    """Bytes that the processes hold together, apart from files: memory-mapped data is not counted.
+
+    Pages that several of them share count once where it matters, near `most`: to find that out is
+    slow.
+    """
+    listed = list(processes)
+    quick = sum(_field(p, "RssAnon") + _field(p, "RssShmem") + _field(p, "VmSwap") for p in listed)
+    if quick <= most or len(listed) < 2:
+        return quick
+    return sum(map(_proportional, listed))
+
+
+def _field(process: int, name: str) -> int:
+    """A line of /proc/PID/status in bytes; 0 once the process has ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * _KIB
+    return 0
+
+
+def _proportional(process: int) -> int:
+    """Bytes with each shared page divided among those that share it."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name in ("Pss_Anon", "Pss_Shmem", "SwapPss"):
+                total += int(rest.split()[0]) * _KIB
+    return total
+
+
+def kill_group(leader: int) -> None:
+    """Kills a process group that may have ended already."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def clear(process: int) -> bool:
+    """Kills and waits for all below `process`, which is this one; False when something stays.
+
+    Killing goes on until nothing is left: a process that forks while it is killed leaves children.
+    """
+    end = time.monotonic() + _REAP_S
+    while left := descendants(process):
+        for each in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+        for each in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(each, os.WNOHANG)
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
