@@ -13,6 +13,7 @@ COMMANDS = {
     "resume": ("syno.cli.resume", "Go on with a search where it stopped."),
     "status": ("syno.cli.status", "What a store holds and how far its searches are."),
     "report": ("syno.cli.report", "Write a search's report: one page that needs nothing else."),
+    "select": ("syno.cli.select", "Pick operators of a search, to go on with them."),
     "sample": ("syno.cli.sample", "Draw operators of a specification without training them."),
     "enumerate": ("syno.cli.enumerate", "List all operators of a specification, and count them."),
     "show": ("syno.cli.show", "Print one operator: formula, steps, cost, drawing."),

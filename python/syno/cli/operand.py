@@ -1,4 +1,4 @@
-"""What `OP` on a command line means: a file, `-`, or the start of a key in a store; its sizes."""
+"""What `OP` on a command line means: a file or folder, `-`, or the start of a key; its sizes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ _HEADER = re.compile(r"^\s*syno (operator|graph)", re.MULTILINE)
 _LARGE = (64, 28, 32, 56, 96, 48, 8)
 _SMALL = (3, 2, 4, 7, 8, 32)
 _MOST_TRIALS = 5000
+# The files of a folder that `syno select` writes, and how many folders a message names.
+_OPERATOR_FILE = "operator.txt"
+_SPECIFICATION_FILE = "specification.json"
+_MOST_LISTED = 8
 # Characters of an operand that a message repeats.
 _LONG = 100
 
@@ -39,7 +43,7 @@ def chosen_specification(
     if preset is not None:
         return Specification.preset(preset)
     spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op)
-    named = op != "-" and not spelt and not is_file(Path(op))
+    named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
     if store is None or named:
         return None
     from syno.report.asked import read_specification
@@ -162,10 +166,11 @@ def _found(
         return _read(op, "the operator on the command line", specification)
     if _FORMULA.search(op):
         return _read(op, "the formula on the command line", specification)
-    path = Path(op)
+    path = operator_file(Path(op))
     if is_file(path):
         try:
-            return _read(path.read_text(encoding="utf-8"), str(path), specification)
+            text = path.read_text(encoding="utf-8")
+            return _read(text, str(path), specification or _specification_beside(path))
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 f"cannot read the operator file '{op}'\n"
@@ -180,9 +185,58 @@ def _found(
         )
     raise UserError(
         f"there is no operator file '{_short(op)}'\n"
-        "  expected: a file with an operator's text or JSON, - for standard input,\n"
+        "  expected: a file with an operator's text or JSON, or its folder, - for standard input,\n"
         "            index notation, or at least 4 hexadecimal digits of a key with --store URL"
     )
+
+
+def operator_folders(folder: Path) -> list[Path]:
+    """The folders of operators in a selection, such as `syno select --out` writes, by name."""
+    try:
+        return sorted(path.parent for path in folder.glob(f"*/{_OPERATOR_FILE}"))
+    except (OSError, ValueError):
+        return []
+
+
+def operator_file(path: Path) -> Path:
+    """The file that a path names: the operator of a folder, or the path itself.
+
+    UserError for a selection of several operators, naming them, and for a folder without one.
+    """
+    try:
+        if not path.is_dir():
+            return path
+    except (OSError, ValueError):
+        return path
+    if is_file(path / _OPERATOR_FILE):
+        return path / _OPERATOR_FILE
+    folders = operator_folders(path)
+    if len(folders) == 1:
+        return folders[0] / _OPERATOR_FILE
+    if folders:
+        listed = "\n".join(f"  {each}" for each in folders[:_MOST_LISTED])
+        more = len(folders) - _MOST_LISTED
+        raise UserError(
+            f"the folder '{path}' holds {len(folders)} operators, one is expected\n{listed}"
+            + (f"\n  and {more} more" if more > 0 else "")
+        )
+    raise UserError(
+        f"the folder '{path}' holds no operator\n"
+        f"  expected: {_OPERATOR_FILE} in it, as `syno select --out` writes it"
+    )
+
+
+def _specification_beside(path: Path) -> Specification | None:
+    """What the operator was found under, where that stands beside it."""
+    from syno import Specification
+
+    beside = path.with_name(_SPECIFICATION_FILE)
+    if path.name != _OPERATOR_FILE or not is_file(beside):
+        return None
+    try:
+        return Specification.from_json(beside.read_text(encoding="utf-8"))
+    except UserError as error:
+        raise UserError(f"{error}\n  in {beside}") from error
 
 
 def _short(op: str) -> str:

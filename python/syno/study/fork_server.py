@@ -62,7 +62,8 @@ _WATCH_S = 0.05  # how often memory is looked at
 _LEAVE_S = 2.0  # for a child to end after its answer
 # Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
 _NVIDIA = "/dev/nvidiactl"
-_PRELOADED = ("torch", "syno.study.evaluator", "syno.emitters.pytorch")
+# torch imports its compiler with the first optimiser, which would cost each child a second.
+_PRELOADED = ("torch", "torch._dynamo", "syno.study.evaluator", "syno.emitters.pytorch")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,186 @@
+"""Choosing operators of a finished study: accurate enough, cheap first, no near twins. No torch."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from syno._errors import UserError
+from syno.store import Evaluation, StudySummary
+
+OPERATOR_FILE = "operator.txt"
+SPECIFICATION_FILE = "specification.json"
+FACTS_FILE = "evaluation.json"
+
+ORDERS = ("latency", "macs", "params", "accuracy")
+REFERENCES = ("baseline", "best")
+# A step more or less, or twice the cost, is another operator.
+LEAST_DISTANCE = 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One operator of a study with its figures.
+
+    accuracy: on the hold-out split, the mean over seeds, `seeds` of them; latency_ratio: to the
+    original network in the same run, lower is faster.
+    """
+
+    key: str
+    text: str
+    accuracy: float
+    seeds: int
+    latency_ms: float | None
+    latency_ratio: float | None
+    macs: int | None
+    params: int | None
+    primitives: dict[str, int]
+
+    @property
+    def folder(self) -> str:
+        """`<score>_<key>`: the accuracy as a fraction, then eight digits of the key."""
+        return f"{self.accuracy:.4f}_{self.key[:8]}"
+
+
+def choose(
+    summary: StudySummary,
+    *,
+    top: int,
+    within: float | None = None,
+    reference: str = "baseline",
+    by: str = "latency",
+    diverse: bool = False,
+    least_distance: float = LEAST_DISTANCE,
+) -> list[Choice]:
+    """Up to `top` operators of the study, in the order of `by`.
+
+    within: how many points of accuracy (percent) an operator may lie below the reference, which is
+        the `baseline` or the `best` operator; None: any number.
+    by: `latency` (ratio to the original), `macs`, `params`: the lowest first; `accuracy`: the
+        highest first. Ties go to the more accurate. What was not measured comes last.
+    diverse: of operators nearer than `least_distance` to each other, only the first is taken.
+
+    UserError for a reference that the study does not have.
+    """
+    found = _choices(summary)
+    if within is not None and found:
+        least = _reference(summary, found, reference) - within / 100
+        # Accuracies are shares of some images: 1e-9 is no image.
+        found = [choice for choice in found if choice.accuracy >= least - 1e-9]
+    found.sort(key=lambda choice: _order(choice, by))
+    if not diverse:
+        return found[:top]
+    taken: list[Choice] = []
+    for choice in found:
+        if len(taken) == top:
+            break
+        if all(distance(choice, other) >= least_distance for other in taken):
+            taken.append(choice)
+    return taken
+
+
+def distance(a: Choice, b: Choice) -> float:
+    """How far two operators are apart: primitives that one has more than the other, and doublings
+    of MACs and of parameters between them.
+
+    Semantic keys only tell whether operators are the same. What makes two of them the same choice
+    is that they are built of the same steps at the same cost, whichever dimension a step stands on.
+    """
+    names = {*a.primitives, *b.primitives}
+    steps = sum(abs(a.primitives.get(n, 0) - b.primitives.get(n, 0)) for n in names)
+    return steps + _doublings(a.macs, b.macs) + _doublings(a.params, b.params)
+
+
+def _doublings(a: int | None, b: int | None) -> float:
+    return abs(math.log2(a / b)) if a and b else 0.0
+
+
+def _choices(summary: StudySummary) -> list[Choice]:
+    """One for each operator that was trained at the baseline's rung, or at the study's last."""
+    by_key: dict[str, list[Evaluation]] = {}
+    for evaluation in summary.trained:
+        by_key.setdefault(evaluation.key or "", []).append(evaluation)
+    rung = summary.baseline.rung if summary.baseline is not None else None
+    found = []
+    for key, evaluations in by_key.items():
+        same = [e for e in evaluations if e.rung == rung] if rung is not None else []
+        same = same or [e for e in evaluations if e.rung == evaluations[-1].rung]
+        timed = next((e for e in reversed(evaluations) if e.latency_ratio is not None), same[-1])
+        found.append(
+            Choice(
+                key=key,
+                text=same[-1].text or "",
+                accuracy=statistics.fmean(e.accuracy for e in same if e.accuracy is not None),
+                seeds=len(same),
+                latency_ms=timed.latency_ms,
+                latency_ratio=timed.latency_ratio,
+                macs=same[-1].macs,
+                params=same[-1].params,
+                primitives=dict(same[-1].primitives),
+            )
+        )
+    return found
+
+
+def _reference(summary: StudySummary, found: Sequence[Choice], reference: str) -> float:
+    if reference == "best":
+        return max(choice.accuracy for choice in found)
+    baseline = summary.baseline.accuracy if summary.baseline is not None else None
+    if baseline is None:
+        raise UserError(
+            f"study '{summary.study.name}' has no accuracy of the original network\n"
+            "  what to do: compare with the best operator: --reference best"
+        )
+    return baseline
+
+
+def _order(choice: Choice, by: str) -> tuple[float, float, str]:
+    if by not in ORDERS:
+        raise UserError(f"operators cannot be ordered by '{by}'\n  expected: {', '.join(ORDERS)}")
+    value: float | None = {
+        "latency": choice.latency_ratio,
+        "macs": choice.macs,
+        "params": choice.params,
+        "accuracy": -choice.accuracy,
+    }[by]
+    return (math.inf if value is None else value, -choice.accuracy, choice.key)
+
+
+def write(summary: StudySummary, choices: Sequence[Choice], folder: Path) -> list[Path]:
+    """Writes `<score>_<key>/` with the operator, its specification and its figures for each, and
+    gives these folders.
+
+    UserError for a folder that holds something already, and for one that cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UserError(
+                f"the folder '{folder}' is not empty\n"
+                "  expected: a new folder, so that selections do not mix"
+            )
+        return [_write_one(summary, choice, folder / choice.folder) for choice in choices]
+    except OSError as error:
+        raise UserError(f"cannot write the selection to '{folder}': {error}") from error
+
+
+def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
+    folder.mkdir()
+    content = summary.study.specification
+    specification = content if isinstance(content, str) else json.dumps(content, indent=2)
+    (folder / OPERATOR_FILE).write_text(choice.text, encoding="utf-8")
+    (folder / SPECIFICATION_FILE).write_text(specification + "\n", encoding="utf-8")
+    facts = described(choice) | {"study": summary.study.name}
+    (folder / FACTS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def described(choice: Choice) -> dict[str, Any]:
+    """The choice as plain values, without its text."""
+    names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
+    return {name: getattr(choice, name) for name in names} | {"primitives": choice.primitives}
