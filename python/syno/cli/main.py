@@ -9,6 +9,7 @@ from syno.cli.framework import LazyGroup
 COMMANDS = {
     "demo": ("syno.cli.demo", "See the whole way in a few minutes, on embedded images."),
     "search": ("syno.cli.search", "Find operators for a network: compose, train, measure, store."),
+    "train": ("syno.cli.train", "Train chosen operators in a network, with several seeds."),
     "resume": ("syno.cli.resume", "Go on with a search where it stopped."),
     "status": ("syno.cli.status", "What a store holds and how far its searches are."),
     "report": ("syno.cli.report", "Write a search's report: one page that needs nothing else."),

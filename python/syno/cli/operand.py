@@ -246,6 +246,11 @@ def _short(op: str) -> str:
     return op if len(op) <= _LONG else f"{op[:_LONG]}..."
 
 
+def is_formula(op: str) -> bool:
+    """Whether OP spells out index notation."""
+    return not op.lstrip().startswith(("{", "syno ")) and bool(_FORMULA.search(op))
+
+
 def is_file(path: Path) -> bool:
     """Whether there is such a file; a name that no file can have is none."""
     try:

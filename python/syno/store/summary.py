@@ -67,7 +67,8 @@ class Evaluation:
 class StudySummary:
     """Everything a study has in the store.
 
-    baseline, evaluations: on the hold-out split, which operators are chosen by; final: of finalists
+    baseline, evaluations: on the hold-out split, which operators are chosen by; baselines: all of
+    the original network, where several seeds trained it; final: of finalists
     and the baseline on the test split, which is read for the report alone;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
     quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
@@ -82,6 +83,7 @@ class StudySummary:
     open_asks: tuple[int, ...]
     stop_reason: str
     final: tuple[Evaluation, ...] = ()
+    baselines: tuple[Evaluation, ...] = ()
     quarantined: tuple[QuarantineRecord, ...] = ()
 
     @property
@@ -124,6 +126,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         open_asks=tuple(p.ask for p in proposals if p.status is None),
         stop_reason=_stop_reason(events),
         final=tuple(e for e in every if e.split == TEST),
+        baselines=tuple(e for e in found if e.kind == BASELINE),
         quarantined=tuple(quarantine.listed(connection, study.id)),
     )
 

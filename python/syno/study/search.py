@@ -21,7 +21,7 @@ from syno.spec import Specification
 from syno.store import Store, StudySummary
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import StudySettings
+from syno.study.settings import GIVEN, StudySettings
 from syno.study.space import SamplerSpace
 from syno.study.study import Study, settings_of
 
@@ -156,6 +156,11 @@ def resume(
     with _opened(store, create=False) as opened:
         record = opened.study(study)
         settings = settings_of(record, opened.events(record))
+        if settings.method == GIVEN:
+            raise UserError(
+                f"study '{record.name}' was no search: its operators were named one by one\n"
+                f"  what to do: `syno train OP --name {record.name}` with the same options goes on"
+            )
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)

@@ -8,6 +8,9 @@ from typing import Any
 
 from syno._errors import UserError
 
+# The method of a study whose operators were named one by one (`syno train`), not searched.
+GIVEN = "given"
+
 
 @dataclass(frozen=True)
 class StudySettings:

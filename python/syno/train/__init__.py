@@ -21,7 +21,7 @@ from syno.train.stoppers import (
     Stopper,
 )
 from syno.train.task import NonFiniteScoresError
-from syno.train.trainer import train
+from syno.train.trainer import check, train
 
 __all__ = [
     "FIDELITIES",
@@ -42,6 +42,7 @@ __all__ = [
     "Stop",
     "Stopper",
     "accuracy",
+    "check",
     "fidelity",
     "joined",
     "recipe",

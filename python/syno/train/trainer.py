@@ -126,6 +126,14 @@ def train(
             net.to(home)
 
 
+def check(
+    data: Data, fidelity: Fidelity, *, seed: int = 0, device: str | torch.device = "cpu"
+) -> None:
+    """Raises the UserError that `train` would raise for this data, fidelity and device."""
+    numerics = Numerics(fidelity.recipe, checked_device(device))
+    _task(data, fidelity, seed, numerics, Group.current(), 0)
+
+
 class _Run:
     """The state of one training.
 

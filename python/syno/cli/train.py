@@ -1,0 +1,476 @@
+"""`syno train`: chosen operators trained in a network, by a recipe, with several seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from syno._errors import UserError
+from syno.cli import framework, options, output
+
+if TYPE_CHECKING:
+    from syno import Operator
+    from syno.cli.trainings import Results, Trainings
+    from syno.train import Fidelity, Group, State
+
+PAUSED = 128 + signal.SIGTERM
+
+
+@framework.command(
+    name="train",
+    examples=[
+        (
+            "two operators of the zoo beside the original network, three seeds each",
+            "syno train conv2d operator-1 --baseline --data digits --seeds 3",
+        ),
+        (
+            "an operator of a search, by a longer recipe",
+            "syno train 3f2a --store runs.db --data cifar10 --recipe fast/cifar --seeds 3",
+        ),
+        (
+            "a projection in a language model, at equal time",
+            "syno train gpt2-projection --binding g=32 --baseline --model gpt2-small "
+            "--data ~/text --fidelity fast/text-time",
+        ),
+        (
+            "what it would cost",
+            "syno train conv2d --model resnet18 --data cifar100 --recipe paper/cifar100 --dry-run",
+        ),
+    ],
+)
+@click.argument("ops", metavar="[OP]...", nargs=-1)
+@click.option("--baseline", is_flag=True, help="Also train the network as it is.")
+@click.option("--model", metavar="NAME", help="[resnet-small, or gpt2-small for text]")
+@click.option(
+    "--model-option",
+    "model_options",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="An option of the model, as width=16; repeat.",
+)
+@click.option("--data", required=True, metavar="NAME", help="digits, cifar10, a folder, a text.")
+@click.option("--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA.")
+@click.option(
+    "--recipe",
+    metavar="NAME",
+    help="How to train: a recipe, or a .toml file. [that of the fidelity]",
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many trainings."
+)
+@options.fidelity_options
+@click.option("--steps", type=click.IntRange(min=1), help="Changes its steps (text).")
+@click.option("--seconds", type=float, help="Changes its seconds (text): equal time.")
+@click.option("--context", type=click.IntRange(min=1), help="Changes its context (text).")
+@click.option(
+    "--tokenizer",
+    type=click.Choice(["bytes", "byte-pair"]),
+    default="bytes",
+    show_default=True,
+    help="Of text.",
+)
+@click.option("--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".')
+@click.option("--preset", metavar="NAME", help="The specification that operators are read under.")
+@options.store_option
+@click.option("--study", metavar="NAME", help="Where a key is looked for, in --store.")
+@click.option("--name", metavar="NAME", help="Name of the study; one that is there goes on.")
+@options.seed_option
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Threads of training.",
+)
+@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu, or cuda.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Threads that read images ahead.",
+)
+@click.option("--deadline-s", type=float, help="Wall-clock limit of one training, in seconds.")
+@click.option(
+    "--checkpoints",
+    metavar="DIR",
+    help="Keep the state of each training there; the same command goes on from it.",
+)
+@output.dry_run_option
+@output.json_option
+def command(
+    ops: tuple[str, ...],
+    recipe: str | None,
+    fidelity: str | None,
+    fidelity_changes: dict[str, Any],
+    seeds: int,
+    seed: int,
+    store: str,
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Train networks with chosen operators in them, and keep the results in a store.
+
+    OP is a name of the zoo, an operator as every command takes it, a folder with operators, or a
+    file with an OP in each line. Quality is measured on data held out of the training split; the
+    test split is read by `syno report --final` alone. With --baseline the same seeds train the
+    network as it is, and operators are compared with it seed by seed.
+    """
+    from syno.train import joined
+
+    with joined(given["device"]) as group:
+        return _command(
+            ops,
+            _fidelity(recipe, fidelity, fidelity_changes, given),
+            tuple(range(seed, seed + seeds)),
+            store,
+            group,
+            dry_run=dry_run,
+            as_json=as_json,
+            **given,
+        )
+
+
+def _command(
+    ops: tuple[str, ...],
+    fidelity: Fidelity,
+    seeds: tuple[int, ...],
+    store: str,
+    group: Group,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    from syno.cli.chosen import gathered, layer_specification
+    from syno.store import Store
+
+    trainings = _trainings(fidelity, seeds, given)
+    if not ops and not given["baseline"]:
+        raise UserError(
+            "nothing is to be trained\n  expected: an operator, such as conv2d, or --baseline"
+        )
+    trainings.prepare()
+    from syno import Specification
+
+    template = trainings.network(seeds[0]).template
+    preset = None if given["preset"] is None else Specification.preset(given["preset"])
+    layers = layer_specification(template, trainings.sizes)
+    where = store if _exists(store) else None
+    trainings.adopt(
+        gathered(ops, store=where, study=given["study"], specification=preset, layers=layers)
+    )
+    trainings.specification()  # what cannot stand in one study is refused before all
+    if dry_run:
+        if group.is_first:
+            _describe(trainings, store, as_json=as_json)
+        return framework.OK
+    if not group.is_first:
+        _follow(trainings, group)
+        return framework.OK
+    from syno.cli.trainings import Results
+
+    with Store.open(store) as opened:
+        results = Results(opened, given["name"], trainings)
+        paused = _run(trainings, results, group)
+        if paused:
+            output.say("paused; the same command with this --name goes on: " + results.record.name)
+            return PAUSED
+        rows = _rows(trainings, results)
+    if as_json:
+        output.print_json(
+            {"store": store, "study": results.record.name, "fidelity": fidelity.to_json()}
+            | {"results": rows}
+        )
+    else:
+        _print(rows, results.record.name, fidelity)
+        output.say(f"next: syno report {store} --study {results.record.name} -o report.html")
+    return framework.OK if all(row["ok"] for row in rows) else framework.NEGATIVE
+
+
+def _exists(store: str) -> bool:
+    """Whether there may be something in the store: a file that is not there holds no keys."""
+    path = store.removeprefix("sqlite:///")
+    return "://" in path or Path(path).is_file()
+
+
+def _fidelity(
+    recipe: str | None, name: str | None, changes: dict[str, Any], given: dict[str, Any]
+) -> Fidelity:
+    """A fidelity's name, else the recipe's own, else what the data is usually trained with."""
+    from syno.data import is_text_data
+    from syno.train import fidelity
+    from syno.train import recipe as known_recipe
+
+    if recipe is not None:
+        known_recipe(recipe)
+    for key in ("steps", "seconds", "context"):
+        value = given.pop(key)
+        if value is not None:
+            changes[key] = value
+    if name is None and recipe is None:
+        text = is_text_data(given["data"], given["data_dir"])
+        name = "digits" if given["data"] == "digits" else "fast/text" if text else "tiny"
+    found = fidelity(name or recipe or "", recipe if name is not None else None)
+    if not changes:
+        return found
+    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    if "steps" in changes and "seconds" not in changes:
+        changes["seconds"] = None
+    elif "seconds" in changes and "steps" not in changes:
+        changes["steps"] = None
+    return found.changed(name=own, **changes)
+
+
+def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]) -> Trainings:
+    from syno.cli.search import numbers
+    from syno.cli.trainings import Trainings
+    from syno.spec import checked_binding
+
+    model = given["model"] or ("gpt2-small" if fidelity.task == "text" else "resnet-small")
+    folder = given["checkpoints"]
+    return Trainings(
+        model=model,
+        model_options=numbers(given["model_options"]),
+        data=given["data"],
+        data_dir=given["data_dir"],
+        fidelity=fidelity,
+        seeds=seeds,
+        baseline=given["baseline"],
+        sizes={} if given["binding"] is None else checked_binding(given["binding"]),
+        tokenizer=given["tokenizer"],
+        threads=given["threads"],
+        device=given["device"],
+        workers=given["workers"],
+        deadline_s=given["deadline_s"],
+        checkpoints=None if folder is None else Path(folder),
+    )
+
+
+def _jobs(trainings: Trainings) -> list[tuple[Operator | None, str, int]]:
+    """(operator, its name, seed), seed by seed, so that an early stop leaves whole comparisons."""
+    named: list[tuple[Operator | None, str]] = [(None, "baseline")] if trainings.baseline else []
+    named += [
+        (operator, chosen.name)
+        for operator, chosen in zip(trainings.operators, trainings.chosen, strict=True)
+    ]
+    return [(operator, name, seed) for seed in trainings.seeds for operator, name in named]
+
+
+def _run(trainings: Trainings, results: Results, group: Group) -> bool:
+    """Trains what is not in the store yet; True when it was paused."""
+    jobs = _jobs(trainings)
+    done = {name: results.done(operator) for operator, name, _ in jobs}
+    try:
+        with output.progress("training", len(jobs)) as move:
+            for index, (operator, name, seed) in enumerate(jobs):
+                if seed in done[name]:
+                    move(index + 1, f"{name}, seed {seed}: is in the store")
+                    continue
+                group.told(index)
+                outcome = trainings.run(operator, seed, _reported(move, index, name, seed))
+                if outcome is None:
+                    results.close("paused", "paused by SIGTERM")
+                    group.told(None)
+                    return True
+                results.add(operator, outcome)
+                path = trainings.checkpoint(operator, seed)
+                if path is not None:
+                    path.unlink(missing_ok=True)
+                words = outcome.status if outcome.accuracy is None else f"{outcome.accuracy:.2%}"
+                move(index + 1, f"{name}, seed {seed}: {words}")
+    except KeyboardInterrupt:
+        results.close("interrupted", "interrupted from the keyboard")
+        raise
+    group.told(None)
+    results.close("done", f"{len(jobs)} trainings are done")
+    return False
+
+
+def _follow(trainings: Trainings, group: Group) -> None:
+    """What the other processes do: train with the first one what it says."""
+    jobs = _jobs(trainings)
+    while (index := group.told(None)) is not None:
+        operator, _, seed = jobs[index]
+        if trainings.run(operator, seed, lambda _: None) is None:
+            group.told(None)
+            return
+
+
+def _reported(move: output.Move, index: int, name: str, seed: int) -> Callable[[State], None]:
+    def report(state: State) -> None:
+        if state.epoch_loss is not None:
+            of = f" of {state.epochs}" if state.epochs else ""
+            move(
+                index,
+                f"{name}, seed {seed}: epoch {state.epoch + 1}{of}, loss {state.epoch_loss:.3g}",
+            )
+
+    return report
+
+
+def _rows(trainings: Trainings, results: Results) -> list[dict[str, Any]]:
+    """For each operator its seeds, their mean and spread, and the pairs with the original's."""
+    from syno.cli.comparison import Spread, paired
+
+    found = [e for e in results.evaluations() if e.recipe == trainings.recipe()]
+    originals = [e for e in found if e.text is None]
+    text = trainings.fidelity.task == "text"
+    rows = []
+    named: list[tuple[str, Operator | None]] = [("baseline", None)] if originals else []
+    named += [(c.name, o) for c, o in zip(trainings.chosen, trainings.operators, strict=True)]
+    for name, operator in named:
+        own = [e for e in found if e.text == (None if operator is None else operator.text)]
+        own = [e for e in own if e.seed in trainings.seeds] or own
+        row: dict[str, Any] = {
+            "name": name,
+            "key": None if operator is None else operator.key,
+            "macs": next((e.macs for e in own), None),
+            "params": next((e.params for e in own), None),
+            "seconds": sum(e.seconds for e in own),
+            "seeds": [_seed(e) for e in own],
+            "ok": bool(own) and all(e.status == "ok" for e in own),
+        }
+        measures = ("accuracy", "loss") if text else ("accuracy",)
+        for measure in measures:
+            values, base = _values(own, measure), _values(originals, measure)
+            pair = None
+            if operator is not None:
+                pair = paired(values, base, greater_is_better=measure == "accuracy")
+            spread = Spread.of(list(values.values()))
+            row[measure] = None if spread is None else dataclasses.asdict(spread)
+            row[f"{measure}_beside_baseline"] = None if pair is None else dataclasses.asdict(pair)
+        rows.append(row)
+    return rows
+
+
+def _values(evaluations: Sequence[Any], measure: str) -> dict[int, float]:
+    """By seed; those that failed are left out."""
+    read: Callable[[Any], Any] = (
+        (lambda e: e.accuracy) if measure == "accuracy" else (lambda e: e.details.get(measure))
+    )
+    return {e.seed: read(e) for e in evaluations if e.status == "ok" and read(e) is not None}
+
+
+def _seed(evaluation: Any) -> dict[str, Any]:
+    names = ("seed", "status", "reason", "accuracy", "seconds")
+    found = {name: getattr(evaluation, name) for name in names}
+    more = ("loss", "perplexity", "tail_loss", "loss_sum", "tokens_per_s", "steps", "losses")
+    kept = {name: evaluation.details[name] for name in more if name in evaluation.details}
+    return found | kept
+
+
+def _print(rows: list[dict[str, Any]], study: str, fidelity: Fidelity) -> None:
+    from syno.report import format as fmt
+
+    measure = "loss" if fidelity.task == "text" else "accuracy"
+    lines = []
+    for row in rows:
+        failed = [f"seed {s['seed']}: {s['reason']}" for s in row["seeds"] if s["status"] != "ok"]
+        lines.append(
+            [
+                row["name"],
+                (row["key"] or "")[:8],
+                _spread(row[measure], measure),
+                _pair(row[f"{measure}_beside_baseline"], measure),
+                *([_spread(row["accuracy"], "accuracy")] if measure == "loss" else []),
+                fmt.count(row["macs"]),
+                fmt.count(row["params"]),
+                fmt.duration(row["seconds"]),
+                "; ".join(failed) or ("ok" if row["ok"] else "not trained"),
+            ]
+        )
+    columns = [("operator", "left"), ("key", "left"), (measure, "right")]
+    columns += [("beside the baseline", "left")]
+    columns += [("accuracy", "right")] if measure == "loss" else []
+    columns += [("MACs", "right"), ("params", "right"), ("time", "right"), ("status", "fold")]
+    screen = output.console()
+    recipe = fidelity.recipe
+    screen.print(
+        f"[bold]{study}[/bold]  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
+    )
+    screen.print(output.table(columns, lines))
+
+
+def _number(value: float, measure: str, *, sign: bool = False) -> str:
+    shown = value * 100 if measure == "accuracy" else value
+    places = 2 if measure == "accuracy" else 4
+    return f"{shown:{'+' if sign else ''}.{places}f}"
+
+
+def _spread(spread: dict[str, Any] | None, measure: str) -> str:
+    if spread is None:
+        return "-"
+    unit = " %" if measure == "accuracy" else ""
+    if spread["deviation"] is None:
+        return _number(spread["mean"], measure) + unit
+    return (
+        f"{_number(spread['mean'], measure)} ± {_number(spread['deviation'], measure)}{unit}"
+        f" ({spread['count']})"
+    )
+
+
+def _pair(pair: dict[str, Any] | None, measure: str) -> str:
+    if pair is None:
+        return ""
+    shown = _number(pair["difference"], measure, sign=True)
+    if pair["low"] is None:
+        return shown
+    low, high = (_number(pair[key], measure, sign=True) for key in ("low", "high"))
+    return f"{shown} ({low} to {high}), better in {pair['wins']} of {pair['count']}"
+
+
+def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
+    import syno
+    from syno.cli.running import amounts
+    from syno.report import format as fmt
+
+    network = trainings.network(trainings.seeds[0])
+    jobs, seconds = _jobs(trainings), trainings.seconds_each()
+    layers = syno.layer_report(network.template)
+    costs: list[dict[str, Any]] = []
+    for chosen, operator in zip(trainings.chosen, trainings.operators, strict=True):
+        _, report = network.with_operator(operator)
+        macs, params = network.cost(operator, report)
+        costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+    if as_json:
+        output.print_json(
+            {
+                "model": trainings.model,
+                "data": trainings.data,
+                "fidelity": trainings.fidelity.to_json(),
+                "layers": [dataclasses.asdict(row) for row in layers.rows],
+                "baseline": {"macs": network.macs, "params": network.params},
+                "operators": costs,
+                "trainings": len(jobs),
+                "seconds_each": seconds,
+                "store": store,
+            }
+        )
+        return
+    screen = output.console()
+    screen.print("[bold]Layers[/bold]")
+    screen.print(output.indented(str(layers), 2), soft_wrap=True)
+    screen.print(f"\n[bold]Fidelity[/bold]\n  {amounts(trainings.fidelity)}", soft_wrap=True)
+    original = {"name": "baseline", "key": None, "macs": network.macs, "params": network.params}
+    rows = [
+        [c["name"], (c["key"] or "")[:8], fmt.count(c["macs"]), fmt.count(c["params"])]
+        for c in (original, *costs)
+    ]
+    columns = [("operator", "left"), ("key", "left"), ("MACs", "right"), ("params", "right")]
+    screen.print(output.table(columns, rows))
+    cost = "unknown: the probe did not train"
+    if seconds is not None:
+        cost = (
+            f"{len(jobs)} x about {fmt.duration(seconds)} of training, by a few steps of the "
+            f"original network: {fmt.duration(len(jobs) * seconds)}; operators that lower badly "
+            "take longer"
+        )
+    screen.print(f"[bold]Cost[/bold]\n  {cost}\n", soft_wrap=True)
+    screen.print(f"Nothing was written; the results would go to {store}")

@@ -1,0 +1,318 @@
+"""`syno train`: chosen operators, several seeds, one store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno import zoo
+from syno.cli.main import cli
+from syno.store import Store
+from syno.train import Fidelity
+
+QUICK = ["--data", "digits", "--images", "200", "--epochs", "1", "--model-option", "width=8"]
+
+
+def run(*arguments: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(cli, ["train", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, so that no store lies about."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Two operators and the baseline, two seeds each, in a store."""
+    path = tmp_path_factory.mktemp("trained") / "r.db"
+    result = CliRunner().invoke(
+        cli,
+        [
+            *("train", "conv1x1", "grouped", "--baseline", *QUICK, "--seeds", "2"),
+            *("--store", str(path), "--name", "mine", "--json"),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    return path, json.loads(result.stdout)
+
+
+def test_results_have_mean_spread_and_pairs(stored: tuple[Path, dict[str, Any]]) -> None:
+    _, found = stored
+    rows = {row["name"]: row for row in found["results"]}
+    assert list(rows) == ["baseline", "conv1x1", "grouped"]
+    for row in rows.values():
+        assert [entry["seed"] for entry in row["seeds"]] == [0, 1]
+        values = [entry["accuracy"] for entry in row["seeds"]]
+        assert row["accuracy"]["mean"] == pytest.approx(sum(values) / 2)
+        assert row["accuracy"]["deviation"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+        assert len(row["seeds"][0]["losses"]) == 1
+    base = [entry["accuracy"] for entry in rows["baseline"]["seeds"]]
+    own = [entry["accuracy"] for entry in rows["grouped"]["seeds"]]
+    pair = rows["grouped"]["accuracy_beside_baseline"]
+    mean = sum(a - b for a, b in zip(own, base, strict=True)) / 2
+    assert pair["difference"] == pytest.approx(mean)
+    assert pair["low"] <= mean <= pair["high"]
+    assert rows["baseline"]["accuracy_beside_baseline"] is None
+    assert rows["conv1x1"]["key"] is not None
+    assert rows["conv1x1"]["macs"] * 9 == rows["baseline"]["macs"]
+
+
+def test_the_store_has_each_training_with_its_recipe(
+    stored: tuple[Path, dict[str, Any]],
+) -> None:
+    path, found = stored
+    with Store.open(str(path), read_only=True) as store:
+        summary = store.summary("mine")
+    assert summary.baseline is not None
+    assert [e.seed for e in summary.baselines] == [0, 1]
+    assert [(e.ask, e.seed) for e in summary.evaluations] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    for evaluation in summary.evaluations:
+        fidelity = Fidelity.from_json(evaluation.recipe["fidelity"])
+        assert fidelity.to_json() == Fidelity.from_json(found["fidelity"]).to_json()
+        assert (fidelity.images, fidelity.epochs, fidelity.recipe.name) == (200, 1, "fast/digits")
+        assert evaluation.rung == fidelity.name == "digits-images200-epochs1"
+        assert evaluation.split == "holdout"
+        assert evaluation.details["loss_sum"] > 0
+    assert not summary.final
+    assert summary.stop_reason == "done"
+    assert summary.settings["method"] == "given"
+
+
+def test_a_study_goes_on_with_what_is_missing(stored: tuple[Path, dict[str, Any]]) -> None:
+    path, before = stored
+    options = [*QUICK, "--store", str(path), "--name", "mine", "--json"]
+    again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2")
+    assert json.loads(again.stdout)["results"] == before["results"]
+    more = run("conv1x1", *options, "--seeds", "3")
+    assert more.exit_code == 0, more.output
+    rows = {row["name"]: row for row in json.loads(more.stdout)["results"]}
+    assert [entry["seed"] for entry in rows["conv1x1"]["seeds"]] == [0, 1, 2]
+    assert rows["conv1x1"]["seeds"][:2] == before["results"][1]["seeds"]
+    assert rows["conv1x1"]["accuracy_beside_baseline"]["count"] == 2
+
+
+def test_status_and_report_and_final_read_the_study(
+    stored: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    path, _ = stored
+    status = CliRunner().invoke(cli, ["status", str(path), "--study", "mine", "--operators"])
+    assert status.exit_code == 0, status.output
+    page = tmp_path / "page.html"
+    arguments = ["report", str(path), "--study", "mine", "-o", str(page), "--final"]
+    report = CliRunner().invoke(cli, arguments)
+    assert report.exit_code == 0, report.output
+    assert page.stat().st_size > 10_000
+    with Store.open(str(path), read_only=True) as store:
+        final = store.summary("mine").final
+    assert {e.split for e in final} == {"test"}
+    assert None in {e.text for e in final}
+
+
+def test_resume_says_that_it_was_no_search(stored: tuple[Path, dict[str, Any]]) -> None:
+    result = CliRunner().invoke(cli, ["resume", str(stored[0]), "--study", "mine"])
+    assert result.exit_code == 2
+    assert "its operators were named one by one" in result.output
+    assert "`syno train OP --name mine`" in result.output
+
+
+@pytest.mark.parametrize("form", ["file", "folder", "artifact", "list", "formula", "json"])
+def test_operators_come_in_many_forms(here: Path, form: str) -> None:
+    text = zoo.load("conv1x1").text
+    (here / "one.txt").write_text(text)
+    (here / "some").mkdir()
+    (here / "some" / "one.txt").write_text(text)
+    (here / "some" / "two.txt").write_text(zoo.load("shift-conv").text)
+    (here / "found" / "0.91_3f2a").mkdir(parents=True)
+    (here / "found" / "0.91_3f2a" / "operator.txt").write_text(text)
+    (here / "list.txt").write_text("# chosen\nconv1x1\n\none.txt  # the same\nfound\nshift-conv\n")
+    (here / "one.json").write_text(json.dumps(zoo.load("conv1x1").to_json()))
+    operand, names = {
+        "file": ("one.txt", 1),
+        "folder": ("some", 2),
+        "artifact": ("found", 1),
+        "list": ("list.txt", 2),
+        "formula": ("y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * w0[o,i]", 1),
+        "json": ("one.json", 1),
+    }[form]
+    result = run(operand, *QUICK, "--json", "--binding", "k=3" if form != "formula" else "q=3")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["results"]
+    assert len(rows) == names
+    if form == "artifact":
+        assert rows[0]["name"] == "0.91_3f2a"
+
+
+def test_a_dry_run_says_what_and_how_long_and_writes_nothing(here: Path) -> None:
+    result = run("conv2d", "--baseline", *QUICK, "--seeds", "3", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "6 x about" in result.output
+    assert "recipe fast/digits 1" in result.output
+    assert "Nothing was written" in result.output
+    as_json = run("conv2d", "--baseline", *QUICK, "--seeds", "3", "--dry-run", "--json")
+    found = json.loads(as_json.stdout)
+    assert found["trainings"] == 6
+    assert 0 < found["seconds_each"] < 60
+    assert found["operators"][0]["macs"] == found["baseline"]["macs"]
+    assert not list(here.iterdir())
+
+
+@pytest.fixture
+def text(here: Path) -> str:
+    """A text of sums."""
+    lines = (f"{a} plus {b} is {a + b}.\n" for a in range(40) for b in range(40))
+    (here / "sums.txt").write_text("".join(lines))
+    return "./sums.txt"
+
+
+LANGUAGE = ["--model-option", "layers=1", "--model-option", "width=32", "--context", "32"]
+
+
+def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
+    operand = ["gpt2-projection", "--binding", "g=16,k=2", "--baseline"]
+    result = run(*operand, "--data", text, *LANGUAGE, "--steps", "30", "--batch", "4", "--json")
+    assert result.exit_code == 0, result.output
+    base, own = json.loads(result.stdout)["results"]
+    assert own["loss_beside_baseline"]["count"] == 1
+    assert own["seeds"][0]["perplexity"] > 1
+    assert own["seeds"][0]["steps"] == 30
+    assert base["macs"] == 2 * own["macs"]
+    shown = run("--baseline", "--data", text, *LANGUAGE, "--seconds", "0.3", "--batch", "4")
+    assert shown.exit_code == 0, shown.output
+    assert "fidelity fast/text-batch4-seconds0.3-context32" in shown.output.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "digits"], "nothing is to be trained"),
+        (["convd2", *QUICK], "did you mean: conv2d"),
+        (["conv2d", *QUICK, "--recipe", "fast/digit"], "unknown recipe 'fast/digit'"),
+        (["conv2d", *QUICK, "--recipe", "fast/digit"], "did you mean: fast/digits"),
+        (["conv2d", *QUICK, "--model", "resnet-smal"], "did you mean: resnet-small"),
+        (["conv2d", *QUICK, "--fidelity", "smal"], "did you mean: small?"),
+        (["conv2d", *QUICK, "--batch", "201"], "batches of 201, and 200 images of 'digits'"),
+        (["conv2d", *QUICK, "--batch", "1"], "cannot have batch = 1"),
+        (["conv2d", *QUICK, "--images", "9999"], "wants 9999 training images"),
+        (["linear", *QUICK], "expected: as many dimensions\n  operator 'linear' in model"),
+        (["grouped", *QUICK, "--binding", "g=5"], "the operator fits no slot"),
+        (["conv2d", *QUICK, "--binding", "g"], "binding"),
+        (["conv2d", *QUICK, "--device", "tpu"], "unknown device 'tpu'"),
+        (
+            ["conv2d", "--data", "digits", "--recipe", "fast/text"],
+            "text, and data set 'digits' is",
+        ),
+        (["conv2d", *QUICK, "--steps", "3"], "cannot have steps = 3\n  expected: none"),
+        (["conv2d", *QUICK, "--model", "gpt2-small"], "'gpt2-small' is for text, and 'digits' is"),
+        (["conv2d", "--data", "{text}"], "as many dimensions"),
+        (["linear", "--data", "{text}", "--context", "9000"], "too short"),
+        (["linear", "--data", "{text}", "--batch", "9000"], "too short for batches of 9000"),
+        (["linear", "--data", "{text}", "--model", "resnet-small"], "'resnet-small' is for images"),
+        (["y[o] = sum(i:C_in) x[i] * w0[o,i]", *QUICK], "formula"),
+        (["empty", *QUICK], "the folder 'empty' holds no operators"),
+        (["ab12", *QUICK], "no store to look for a key in"),
+        (["operator-1", "mine.txt", *QUICK], "operator 'C' needs a size for z"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_trained(
+    here: Path, text: str, arguments: list[str], message: str
+) -> None:
+    (here / "empty").mkdir()
+    own = "y[n:N,o:C_out,h:H,w:H] = sum(i:C_in,j:z) x[n,i,h,w] * w0[o,i,j]"
+    (here / "mine.txt").write_text(own)
+    result = run(*(argument.format(text=text) for argument in arguments))
+    assert result.exit_code == 2, result.output
+    if "operator 'C'" in message:  # named by its key
+        assert "needs a size for z" in result.output
+        assert "--binding with these variables, such as z=2" in result.output
+    else:
+        assert message in result.output
+    assert not (here / "runs.db").exists()
+
+
+def test_a_study_keeps_to_its_coefficients_and_its_model(here: Path) -> None:
+    result = run("conv2d", *QUICK, "--store", "r.db", "--name", "a")
+    assert result.exit_code == 0, result.output
+    result = run("grouped", *QUICK, "--store", "r.db", "--name", "a")
+    assert result.exit_code == 2
+    assert "study 'a' has no coefficient g" in result.output
+    result = run("conv2d", "--data", "digits", "--store", "r.db", "--name", "a")
+    assert result.exit_code == 2
+    assert "has another model_options\n  expected: {'width': 8}      got: {}" in result.output
+
+
+def test_a_training_that_fails_is_a_row_with_its_reason(here: Path) -> None:
+    result = run("conv1x1", *QUICK, "--deadline-s", "0.001", "--json")
+    assert result.exit_code == 1
+    (row,) = json.loads(result.stdout)["results"]
+    assert row["accuracy"] is None
+    assert row["seeds"][0]["status"] == "timeout"
+    assert row["seeds"][0]["reason"].startswith("deadline: ")
+
+
+def test_sigterm_pauses_and_the_same_command_goes_on(here: Path) -> None:
+    command = ["conv2d", "--data", "digits", "--model-option", "width=8", "--name", "long"]
+    command += ["--seeds", "2", "--checkpoints", "states", "--json"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    launched = [sys.executable, "-m", "syno.cli", "train", *command, "--store", "paused.db"]
+    process = subprocess.Popen(
+        launched, cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while not list(here.glob("states/*.ckpt")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, remarks = process.communicate(timeout=60)
+    assert process.returncode == 143, remarks
+    assert b"paused; the same command with this --name goes on: long" in remarks
+    (state,) = here.glob("states/*.ckpt")
+    resumed = run(*command, "--store", "paused.db")
+    assert resumed.exit_code == 0, resumed.output
+    whole = run(*command[:-1], "--json", "--store", "whole.db")
+    rows = [json.loads(result.stdout)["results"][0] for result in (resumed, whole)]
+    for first, second in zip(rows[0]["seeds"], rows[1]["seeds"], strict=True):
+        assert (first["accuracy"], first["losses"]) == (second["accuracy"], second["losses"])
+    assert not state.exists()
+
+
+@pytest.mark.slow
+def test_processes_of_torchrun_train_together(here: Path) -> None:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launcher += ["--nproc-per-node", "2", "-m", "syno.cli", "train"]
+    done = subprocess.run(
+        [*launcher, "conv1x1", "--baseline", *QUICK, "--seeds", "2", "--store", "r.db", "--json"],
+        cwd=here,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = json.loads(done.stdout)["results"]
+    assert [len(row["seeds"]) for row in rows] == [2, 2]
+    assert all(row["ok"] for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SYNO_DATA" not in os.environ, reason="needs CIFAR-10 in SYNO_DATA")
+def test_a_convolution_learns_cifar_as_the_original_does() -> None:
+    arguments = ["conv2d", "--baseline", "--data", "cifar10", "--fidelity", "tiny", "--json"]
+    result = run(*arguments, "--images", "5000", "--model-option", "width=8")
+    assert result.exit_code == 0, result.output
+    base, own = json.loads(result.stdout)["results"]
+    assert base["accuracy"]["mean"] > 0.3
+    assert own["accuracy"]["mean"] > 0.3
+    assert abs(own["accuracy_beside_baseline"]["difference"]) < 0.1
