@@ -128,7 +128,7 @@ def test_resume_says_that_it_was_no_search(stored: tuple[Path, dict[str, Any]]) 
     assert "`syno train OP --name mine`" in result.output
 
 
-@pytest.mark.parametrize("form", ["file", "folder", "artifact", "list", "formula", "json"])
+@pytest.mark.parametrize("form", ["file", "folder", "artifact", "one", "list", "formula", "json"])
 def test_operators_come_in_many_forms(here: Path, form: str) -> None:
     text = zoo.load("conv1x1").text
     (here / "one.txt").write_text(text)
@@ -143,6 +143,7 @@ def test_operators_come_in_many_forms(here: Path, form: str) -> None:
         "file": ("one.txt", 1),
         "folder": ("some", 2),
         "artifact": ("found", 1),
+        "one": ("found/0.91_3f2a", 1),
         "list": ("list.txt", 2),
         "formula": ("y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * w0[o,i]", 1),
         "json": ("one.json", 1),
@@ -151,7 +152,7 @@ def test_operators_come_in_many_forms(here: Path, form: str) -> None:
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]
     assert len(rows) == names
-    if form == "artifact":
+    if form in ("artifact", "one"):
         assert rows[0]["name"] == "0.91_3f2a"
 
 

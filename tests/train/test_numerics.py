@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from syno import Specification, UserError, zoo
+from syno import Operator, Specification, UserError, zoo
 from syno.data import DataSet, load
+from syno.kernel import KernelPack
+from syno.placeholder import slots
 from syno.study.network import Network
 from syno.train import Fidelity, accuracy, fidelity, train
 from syno.train.images import ImageTask
@@ -84,12 +87,65 @@ def test_a_network_of_one_size_is_refused_before_it_trains(
     assert net.training
 
 
-def test_operators_are_for_one_size() -> None:
+def operators(net: nn.Module) -> list[KernelPack]:
+    """Of a network, in order."""
+    return [module for module in net.modules() if isinstance(module, KernelPack)]
+
+
+def test_operators_grow_with_the_images_and_keep_their_weights(tmp_path: Path) -> None:
     digits = load("digits")
-    network = Network.named("resnet-small", {"width": 8}, digits, 0)
+    network = Network.named("resnet-small", {"width": 8, "stages": 1}, digits, 0)
+    growing = fidelity("digits").changed(images=200, epochs=4, progressive=((0, 0.5), (0.5, 1.0)))
     net, _ = network.with_operator(CONVOLUTION)
-    growing = fidelity("digits").changed(images=64, epochs=2, progressive=((0, 0.5), (0.5, 1.0)))
-    with pytest.raises(UserError, match="the code of an operator is for one size of its map"):
+    weights = {pack: pack.kernel.w0 for pack in operators(net)}
+    kernels = {pack: pack.kernel for pack in operators(net)}
+    before = copy.deepcopy(net.state_dict())
+    outcome = train(net, digits, growing, 0)
+    assert outcome.ok, outcome.detail
+    for pack in operators(net):
+        assert pack.kernel is kernels[pack]
+        assert pack.kernel.w0 is weights[pack]
+    assert not torch.equal(net.state_dict()["head.weight"], before["head.weight"])
+    # The same convolutions as layers of torch, which run at any size anyway.
+    plain, _ = network.with_operator(CONVOLUTION)
+    for slot in slots(plain).values():
+        weight = slot.kernel.kernel.w0  # type: ignore[union-attr]
+        layer = nn.Conv2d(weight.shape[1], weight.shape[0], 3, padding=1, bias=False)
+        layer.weight = weight
+        slot.replace(layer)
+    expected = train(plain, digits, growing, 0)
+    assert outcome.loss_sum == pytest.approx(expected.loss_sum, rel=1e-4)
+    # A pause in between changes nothing.
+    path = tmp_path / "run.ckpt"
+    for stop in (1, 3, None):
+        paused, _ = network.with_operator(CONVOLUTION)
+        last = train(paused, digits, growing, 0, checkpoint=path, stop_after=stop)
+    assert last.loss_sum == outcome.loss_sum
+    assert all(map(torch.equal, paused.state_dict().values(), net.state_dict().values()))
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("sum(i:C_in) x[n,i,h,w] * w0[o,i,h]", "the weights of operator .* depend on the size"),
+        ("sum(i:C_in,r:s) x[n,i,s*(h/s)+r,w] * w0[o,i]", "does not run on images of 3 px"),
+    ],
+)
+def test_operators_that_cannot_grow_are_refused(formula: str, message: str) -> None:
+    specification = Specification(
+        "[N, C_in: unordered, H, W]",
+        "[N, C_out: unordered, H, W]",
+        ["N: 0", "C_in: 2", "C_out: 2", "H: 2", "W: 0"],
+        ["s=2: 3"],
+        passed_through=[(0, 0)],
+        bindings=["C_in=8,C_out=8,H=8,W=8"],
+    )
+    digits = load("digits")
+    operator = Operator.parse(f"y[n,o,h,w] = {formula}", specification)
+    network = Network.named("resnet-small", {"width": 8, "stages": 1}, digits, 0)
+    net, _ = network.with_operator(operator)
+    growing = fidelity("digits").changed(images=64, epochs=2, progressive=((0, 0.4), (0.5, 1.0)))
+    with pytest.raises(UserError, match=message):
         train(net, digits, growing, 0)
 
 

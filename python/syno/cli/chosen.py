@@ -116,7 +116,10 @@ def _is_list(path: Path) -> bool:
 
 
 def _operator_files(folder: Path) -> list[Path]:
-    files = sorted(folder.glob("*/operator.txt"))
+    alone = operand.operator_file_in(folder)
+    if alone is not None:
+        return [alone]
+    files = [operand.operator_file(each) for each in operand.operator_folders(folder)]
     if not files:
         files = sorted(file for end in ("txt", "json") for file in folder.glob(f"*.{end}"))
     if not files:
@@ -128,7 +131,8 @@ def _operator_files(folder: Path) -> list[Path]:
 
 
 def _shown(file: Path, folder: Path) -> str:
-    return file.parent.name if file.parent != folder else file.stem
+    named = file.parent != folder or file == operand.operator_file_in(folder)
+    return file.resolve().parent.name if named else file.stem
 
 
 def layer_specification(template: nn.Module, sizes: Mapping[str, int]) -> Specification:

@@ -198,6 +198,12 @@ def operator_folders(folder: Path) -> list[Path]:
         return []
 
 
+def operator_file_in(folder: Path) -> Path | None:
+    """The operator of one folder of a selection; None where there is none."""
+    file = folder / _OPERATOR_FILE
+    return file if is_file(file) else None
+
+
 def operator_file(path: Path) -> Path:
     """The file that a path names: the operator of a folder, or the path itself.
 

@@ -259,7 +259,9 @@ def load_for(
     name: str, data_dir: str | None, fidelity: Fidelity, tokenizer: str
 ) -> DataSet | Records | TextData:
     """Images or text, as the fidelity trains on. UserError where the data is the other."""
-    from syno.data import is_text_data, load, load_text
+    from syno.data import KNOWN, Records, is_text_data, load, load_text
+    from syno.data.records import is_records
+    from syno.data.source import ARCHIVES, find_path
 
     is_text = is_text_data(name, data_dir)
     if is_text != (fidelity.task == "text"):
@@ -271,6 +273,10 @@ def load_for(
         )
     if is_text:
         return load_text(name, data_dir, tokenizer=tokenizer)
+    if name not in KNOWN:
+        path = find_path(name, data_dir, ARCHIVES, KNOWN)
+        if is_records(path):
+            return Records(path)
     return load(name, data_dir, size=fidelity.loaded_at)
 
 

@@ -168,8 +168,7 @@ class ImageTask:
             raise UserError(
                 f"the network does not run on images of {size} px, with which recipe "
                 f"'{self._recipe.name}' trains it for a while\n  {reason}\n"
-                "  expected: a recipe without `progressive`: the code of an operator is for "
-                "one size of its map"
+                "  expected: a recipe without `progressive`, or a network for images of any size"
             ) from error
         finally:
             net.train(training)

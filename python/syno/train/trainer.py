@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from syno.train.optimizers import make_optimizer, set_rate
 from syno.train.outcome import EpochPoint, Outcome, Status
 from syno.train.parallel import Group
 from syno.train.schedules import rate
+from syno.train.sizes import any_size
 from syno.train.stoppers import (
     AboveChance,
     Deadline,
@@ -113,17 +114,25 @@ def train(
     home = next((parameter.device for parameter in net.parameters()), None)
     try:
         path = None if checkpoint is None else Path(checkpoint)
-        run = _Run(net, data, fidelity, seed, checked_device(device), workers, path)
-        steps = run.task.epochs * run.task.steps
-        with (
-            _reporter(progress if run.group.is_first else None, steps) as report,
-            _private_seed(seed, run.numerics.device),
-            _terminations(path is not None) as terminated,
-        ):
-            return run.execute(checks, report, stop_after, terminated)
+        growing = any_size(net) if fidelity.recipe.progressive else nullcontext()
+        with growing:
+            run = _Run(net, data, fidelity, seed, checked_device(device), workers, path)
+            return _executed(run, checks, progress, stop_after)
     finally:
         if home is not None:
             net.to(home)
+
+
+def _executed(
+    run: _Run, checks: Sequence[Stopper], progress: bool | Progress | None, stop_after: int | None
+) -> Outcome:
+    steps = run.task.epochs * run.task.steps
+    with (
+        _reporter(progress if run.group.is_first else None, steps) as report,
+        _private_seed(run.seed, run.numerics.device),
+        _terminations(run.path is not None) as terminated,
+    ):
+        return run.execute(checks, report, stop_after, terminated)
 
 
 def check(
@@ -154,12 +163,12 @@ class _Run:
         checkpoint: Path | None,
     ) -> None:
         self._started = time.perf_counter()
-        self._net, self._fidelity, self._seed = net, fidelity, seed
+        self._net, self._fidelity, self.seed = net, fidelity, seed
         self._recipe = fidelity.recipe
         self.group = Group.current()
         self.numerics = Numerics(self._recipe, device)
         self.task = _task(data, fidelity, seed, self.numerics, self.group, workers)
-        self._path = checkpoint
+        self.path = checkpoint
         if checkpoint is not None:
             self._signature = signature(
                 net, fidelity.to_json(), seed, self.task.fingerprint, self.group.world
@@ -257,7 +266,7 @@ class _Run:
                 self._finish(epoch, state, place + 1)
             report(state)
             stop = self.group.told(_asked(checks, state) or self._paused(terminated, state))
-            if last and self._path is not None and stop is None:
+            if last and self.path is not None and stop is None:
                 self._save(epoch + 1, 0)
             if stop is not None:
                 if stop.status == "paused":
@@ -364,7 +373,7 @@ class _Run:
         """Keeps the state before `step` of `epoch`."""
         if not self.group.is_first:
             return
-        assert self._path is not None
+        assert self.path is not None
         content: dict[str, Any] = {
             "signature": self._signature,
             "place": [epoch, step],
@@ -381,7 +390,7 @@ class _Run:
         }
         if self._average is not None:
             content["average"] = [self._average.steps, self._average.kept]
-        write_checkpoint(self._path, content)
+        write_checkpoint(self.path, content)
 
     def _restore(self, path: Path) -> None:
         try:
@@ -424,7 +433,7 @@ class _Run:
             epochs_done=len(self._curve),
             images_seen=0 if is_text else self._samples,
             threads=torch.get_num_threads(),
-            seed=self._seed,
+            seed=self.seed,
             fidelity=self._fidelity.name,
             steps=len(self._losses),
             tail_loss=float(np.mean(tail)) if tail else None,
