@@ -11,6 +11,7 @@ from syno.torchvision_shim import import_torchvision
 
 # The extra that brings each package.
 _EXTRAS = {"torchvision": "vision", "timm": "vision", "transformers": "language"}
+PACKAGES = tuple(_EXTRAS)
 
 
 def load_extra(package: str, what: str, *names: str) -> ModuleType:

@@ -126,6 +126,19 @@ def test_a_dry_run_tells_layers_and_cost_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("preset", "layers"), [("paper/resnet18", 19), ("paper/densenet121", 58)])
+def test_a_preset_of_the_paper_brings_its_model(
+    preset: str, layers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["search", "--data", "digits", "--preset", preset, "--resolution", "32", *QUICK]
+    words += ["--model-option", "cifar_stem=1", "--dry-run", "--json"]
+    words += ["--model-option", "width=4" if "resnet" in preset else "growth=4"]
+    result = inside(tmp_path, monkeypatch, *words)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["layers"]
+    assert sum(row["status"] == "slot" for row in found) == layers
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -133,7 +146,7 @@ def test_a_dry_run_tells_layers_and_cost_and_writes_nothing(
         (["--data", "digits", "--model", "resnet-huge"], "unknown model 'resnet-huge'"),
         (["--data", "digits", "--model-option", "width"], "cannot read the model option 'width'"),
         (["--data", "digits", "--fidelity", "huge"], "unknown fidelity 'huge'"),
-        (["--data", "digits", "--preset", "paper/gpt2"], ""),
+        (["--data", "digits", "--preset", "paper/gpt2"], "model 'gpt2' is for text"),
         (["--data", "digits", "--method", "magic"], "there is no search method 'magic'"),
         (["--data", "digits", "--store", "none/runs.db"], "there is no folder"),
         (["--data", "digits", "--input", "[H]"], "--output is missing"),

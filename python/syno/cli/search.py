@@ -23,8 +23,9 @@ if TYPE_CHECKING:
             "syno search --data cifar10 --data-dir ~/data",
         ),
         (
-            "a setting of the paper, into a store of one's own",
-            "syno search --data cifar10 --data-dir ~/data --preset paper/resnet18 --store r18.db",
+            "a setting of the paper with its model, for small images",
+            "syno search --data cifar10 --data-dir ~/data --preset paper/resnet18 \\\n"
+            "      --model-option cifar_stem=1 --fidelity small --store r18.db",
         ),
         (
             "longer training, and see first what it costs",
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
         ),
     ],
 )
-@click.option("--model", default="resnet-small", show_default=True, metavar="NAME")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small]",
+)
 @click.option(
     "--model-option",
     "model_options",
@@ -84,7 +89,7 @@ if TYPE_CHECKING:
 @output.json_option
 @options.limit_options
 def command(
-    model: str,
+    model: str | None,
     model_options: tuple[str, ...],
     data: str,
     data_dir: str | None,
@@ -106,7 +111,7 @@ def command(
 
     named = {name: given.pop(name) for name in options.SPECIFICATION_NAMES}
     arguments: dict[str, Any] = given | {
-        "net": model,
+        "net": model or _model_of(named["preset"]),
         "data": data,
         "data_dir": data_dir,
         "model_options": numbers(model_options),
@@ -150,6 +155,14 @@ def numbers(pairs: Sequence[str]) -> dict[str, Any]:
                 f"cannot read the model option '{pair}'\n  expected: as width=16, or weights=PATH"
             )
     return found
+
+
+def _model_of(preset: str | None) -> str:
+    """The model whose layers a preset of the paper is about; a small one for any other."""
+    from syno.models.catalogue import MODELS
+
+    found = [model.name for model in MODELS if preset is not None and model.preset == preset]
+    return found[0] if found else "resnet-small"
 
 
 def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from syno._errors import UserError
+from syno.extras import load_extra
 from syno.study import processes
 
 EVENT = b"e"  # (name of the observer's method, arguments)
@@ -71,11 +72,13 @@ class Setup:
     """What the server needs before it can load anything.
 
     environment: that children get; threads: of torch in children, until the evaluator says
-    otherwise; factory: pickled `() -> Evaluator`.
+    otherwise; extras: packages that the factory needs, as `load_extra` names them; factory: pickled
+    `() -> Evaluator`.
     """
 
     environment: dict[str, str]
     threads: int
+    extras: tuple[str, ...]
     factory: bytes
 
 
@@ -385,6 +388,8 @@ def main(descriptor: int) -> None:
         processes.adopt_orphans()
         for name in _PRELOADED:
             importlib.import_module(name)
+        for name in setup.extras:
+            load_extra(name, "the network")
         evaluator = pickle.loads(setup.factory)()
         failure = getattr(evaluator, "failure", lambda: None)()
         gc.collect()

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from syno._errors import InternalError, UserError
@@ -60,6 +60,7 @@ class Isolated:
     memory_limit: bytes that an evaluation may hold, memory-mapped files not counted. None: three
         quarters of the machine's.
     baseline_s: what the baseline took, where that is known from an earlier run.
+    extras: packages such as torchvision that the factory needs, see `syno.extras`.
 
     Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
     `out_of_memory`, with the end of what it printed. A UserError of the evaluator is raised here.
@@ -74,6 +75,7 @@ class Isolated:
         max_slowdown: float = math.inf,
         memory_limit: int | None = None,
         baseline_s: float | None = None,
+        extras: Sequence[str] = (),
         observer: Observer | None = None,
     ) -> None:
         if not processes.is_supported():
@@ -82,6 +84,7 @@ class Isolated:
                 "  what to do: leave `isolate` (--isolate) out"
             )
         self._factory = packed(factory)
+        self._extras = tuple(extras)
         self._deadline_s = deadline_s
         self._slowdown = max_slowdown if math.isfinite(max_slowdown) else _SLOWDOWN
         self._memory = memory_limit or processes.default_memory_limit()
@@ -248,7 +251,7 @@ class Isolated:
             )
         self._socket = ours
         try:
-            setup = Setup(dict(os.environ), torch.get_num_threads(), self._factory)
+            setup = Setup(dict(os.environ), torch.get_num_threads(), self._extras, self._factory)
             fork_server.write(ours, fork_server.SETUP, pickle.dumps(setup))
             what, content = fork_server.read(ours)
         except (EOFError, ConnectionError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
 from syno.data import DataSet, load
+from syno.extras import PACKAGES
 from syno.sampler import Sampler
 from syno.spec import Specification
 from syno.store import Store, StudySummary
@@ -354,6 +355,7 @@ def _isolated(
             max_slowdown=arguments["max_slowdown"],
             memory_limit=training.get("memory_limit"),
             baseline_s=baseline.seconds if baseline is not None else None,
+            extras=_extras(network),
             observer=observer,
         )
         isolated.start()
@@ -366,6 +368,13 @@ def _isolated(
         )
         return None
     return isolated
+
+
+def _extras(network: Network) -> list[str]:
+    """The packages of extras that the classes of the network come from."""
+    modules = {type(module) for module in network.template.modules()}
+    roots = {base.__module__.partition(".")[0] for cls in modules for base in cls.__mro__}
+    return [name for name in PACKAGES if name in roots]
 
 
 def _check_importable(network: Network) -> None:

@@ -1,0 +1,80 @@
+"""The settings of the paper run from end to end: its models, small, on small images."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from syno.models import describe
+from syno.spec import Specification
+from syno.store import Store
+from syno.study.search import resume, search
+from syno.train import fidelity
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torchvision") is None, reason="needs torchvision"
+)
+
+# Model and the options that make it small. The published layers are those of images of 224 px.
+MODELS = {
+    "paper/resnet18": ("resnet18", {"width": 8, "cifar_stem": 1}),
+    "paper/resnet34": ("resnet34", {"width": 8, "cifar_stem": 1}),
+    "paper/densenet121": ("densenet121", {"growth": 8, "cifar_stem": 1}),
+    "paper/resnext29_2x64d": ("resnext29_2x64d", {"width": 8, "cifar_stem": 1}),
+    "paper/efficientnet_v2_s": ("efficientnet_v2_s", {"cifar_stem": 1}),
+}
+# Its forty layers with random depth start above the loss of a guess and need more than three steps.
+SLOW_TO_LEARN = ("paper/efficientnet_v2_s",)
+# Maps of 4 px are narrower than 2.3 windows of 3, which the paper asks for.
+SMALL_MAPS = {"min_unfold_ratio": 1.3}
+FEW = fidelity("digits").changed(name="few", images=96, resolution=32, epochs=1, learning_rate=0.01)
+
+
+def test_each_preset_of_the_paper_that_is_for_images_is_here():
+    presets = {name for name in Specification.presets() if name.startswith("paper/")}
+    others = {"paper/gpt2", "paper/vit", "paper/gcn", "paper/readme"}
+    assert presets - others == set(MODELS)
+    assert all(describe(model).preset == preset for preset, (model, _) in MODELS.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", MODELS)
+def test_a_preset_of_the_paper_runs(preset, tmp_path):
+    model, options = MODELS[preset]
+    path = str(tmp_path / "runs.db")
+    summary = search(
+        model,
+        "digits",
+        model_options=options,
+        specification=preset,
+        limits=SMALL_MAPS,
+        fidelity=FEW,
+        evaluations=2,
+        max_nodes=3000,
+        max_slowdown=1000.0,
+        repeats=20,
+        warmup=1,
+        isolate=True,
+        store=path,
+    )
+    assert summary.stop_reason == "evaluations"
+    evaluated = [e for e in summary.evaluations if e.is_evaluated]
+    assert len(evaluated) == 2
+    for evaluation in (summary.baseline, *evaluated):
+        if preset in SLOW_TO_LEARN:
+            assert evaluation.rung == "few"  # it was trained
+            assert evaluation.reason.partition(":")[0] in ("", "loss_above_chance")
+        else:
+            assert evaluation.status == "ok", evaluation.reason
+            assert evaluation.latency_ratio > 0
+            assert evaluation.source_hash or evaluation is summary.baseline
+    # The bindings are those of the network's own layers.
+    bindings = summary.study.specification["bindings"]
+    assert bindings
+    assert bindings != Specification.preset(preset).bindings
+    again = resume(path, evaluations=3).evaluations
+    assert sum(e.is_evaluated for e in again) == 3
+    assert again[: len(summary.evaluations)] == summary.evaluations
+    with Store.open(path, read_only=True) as store:
+        assert store.summary().quarantined == ()
