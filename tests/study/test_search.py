@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import sqlite3
 
 import pytest
 import torch
+from click.testing import CliRunner
 from torch import nn
 
 import syno
 from syno import UserError
+from syno.cli.main import cli
 from syno.store import Store
 from syno.study.search import small_vision
 from syno.train import fidelity
@@ -46,6 +50,26 @@ def test_a_module_of_the_users_own_is_searched_and_resumed(path):
     more = syno.resume(path, net=own_net(), evaluations=2)
     assert more.evaluations[:1] == summary.evaluations
     assert len(more.trained) == 2
+
+
+def test_a_study_of_before_there_were_recipes_is_read_and_goes_on(path):
+    options = {"model_options": {"width": 4}, "store": path}
+    syno.search("cnn-small", "digits", **options, **FAST)
+    recipe = BRIEF.recipe.to_json()
+    former = ("batch", "learning_rate", "momentum", "weight_decay", "warmup", "label_smoothing")
+    former = {key: recipe[key] for key in (*former, "clip_norm", "crop", "flip")}
+    amounts = ("name", "images", "resolution", "epochs", "holdout", "split_seed")
+    former |= {key: getattr(BRIEF, key) for key in amounts}
+    with sqlite3.connect(path) as connection:
+        (settings,) = connection.execute("SELECT settings FROM study").fetchone()
+        changed = json.dumps(json.loads(settings) | {"fidelity": former})
+        connection.execute("UPDATE study SET settings = ?", (changed,))
+    summary = syno.resume(path, evaluations=2)
+    first, second = summary.trained
+    assert first.recipe["fidelity"]["recipe"]["name"] == "fast/digits"
+    assert second.recipe["fidelity"]["recipe"]["name"] == "stored"
+    assert second.rung == "brief"
+    assert CliRunner().invoke(cli, ["report", path, "-o", f"{path}.html", "--final"]).exit_code == 0
 
 
 def test_a_search_into_an_open_store_leaves_it_open(path):

@@ -16,7 +16,19 @@ from torch import nn
 from syno import UserError
 from syno.data import DataSet, Split, load
 from syno.models import build
-from syno.train import Fidelity, Outcome, State, Stop, accuracy, fidelity, test_accuracy, train
+from syno.train import (
+    Fidelity,
+    MemoryLimit,
+    Outcome,
+    SlowStep,
+    State,
+    Stop,
+    Stopper,
+    accuracy,
+    fidelity,
+    test_accuracy,
+    train,
+)
 
 
 def linear(seed: int = 0) -> nn.Module:
@@ -186,6 +198,31 @@ def test_a_deadline_gives_a_timeout(dataset: DataSet, quick: Fidelity) -> None:
     assert outcome.detail.startswith("the deadline of 0.2 s passed at step ")
     assert 0.2 < outcome.seconds < 5
     assert len(outcome.curve) == outcome.epochs_done
+
+
+@pytest.mark.parametrize(
+    ("stopper", "reason", "steps"),
+    [(SlowStep(1e-9), "slow_step", 5), (MemoryLimit(2**20), "memory", 1)],
+)
+def test_slow_steps_and_much_memory_end_a_training(
+    dataset: DataSet, quick: Fidelity, stopper: Stopper, reason: str, steps: int
+) -> None:
+    outcome = train(linear(), dataset, quick, 0, stoppers=[stopper])
+    assert (outcome.status, outcome.reason) == ("rejected", reason)
+    assert outcome.steps == steps
+    assert outcome.peak_bytes is not None
+    assert outcome.peak_bytes > 2**24
+    generous = [SlowStep(60.0), MemoryLimit(2**40)]
+    assert train(linear(), dataset, quick, 0, stoppers=generous).ok
+
+
+def test_the_table_of_a_recipe_ends_a_training(dataset: DataSet, quick: Fidelity) -> None:
+    strict = quick.changed(least_accuracy=((1, 0.0), (2, 1.0)), learning_rate=1e-6)
+    outcome = train(linear(), dataset, strict, 0)
+    assert (outcome.status, outcome.reason) == ("rejected", "below_least_accuracy")
+    assert outcome.epochs_done == 2
+    assert [point.accuracy is not None for point in outcome.curve] == [True, True]
+    assert train(linear(), dataset, quick.changed(least_accuracy=((2, 0.0),)), 0).ok
 
 
 def test_a_stopper_of_ones_own_ends_the_training(dataset: DataSet, quick: Fidelity) -> None:
