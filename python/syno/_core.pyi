@@ -235,6 +235,11 @@ class OperatorShapes:
 def operator_shapes(op: Operator, binding: Mapping[str, int]) -> OperatorShapes:
     """UserError where a size is not a positive integer."""
 
+def mean_square(op: Operator, binding: Mapping[str, int], seed: int = 0) -> float:
+    """
+    The mean of y^2 for data and weights of variance 1, of drawn elements where there are many terms.
+    """
+
 def semantic_key(op: Operator, spec: Specification) -> str:
     """
     Equal only for operators that are the same under every binding of the specification.

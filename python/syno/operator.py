@@ -294,6 +294,15 @@ class Operator:
         values = self.complete(binding, x)
         return _core.gradients(self._core, values, x, weights, dy)
 
+    def mean_square(self, binding: Binding | str, seed: int = 0) -> float:
+        """The mean of y^2 where data and weights are independent, of mean 0 and variance 1.
+
+        By the terms of the definition: those that a mask cuts off are not counted, and n terms that
+        read the same elements count n^2. With weights of variances s0, s1, ... it is multiplied by
+        all of them. Where an output has many terms, some outputs are drawn from `seed`.
+        """
+        return _core.mean_square(self._core, self.complete(binding), seed)
+
     # What it costs, and its code.
 
     def macs(self, binding: Binding | str | None = None) -> int:

@@ -9,6 +9,7 @@
 
 #include "syno/access/interpreter.h"
 #include "syno/access/key.h"
+#include "syno/access/moments.h"
 #include "syno/access/random_graph.h"
 #include "syno/spec/specification.h"
 
@@ -126,6 +127,15 @@ void bind_access(nb::module_& m) {
         return operator_shapes(op, resolve(op, binding));
       },
       "op"_a, "binding"_a, "UserError where a size is not a positive integer.");
+
+  m.def(
+      "mean_square",
+      [](const Operator& op, const Bound& binding, std::uint64_t seed) {
+        return mean_square(op, resolve(op, binding), seed);
+      },
+      "op"_a, "binding"_a, "seed"_a = 0,
+      "The mean of y^2 for data and weights of variance 1, of drawn elements where there are many "
+      "terms.");
 
   m.def(
       "semantic_key",
