@@ -114,4 +114,4 @@ def test_a_search_on_images_refuses_a_language_model(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'runs.db'}"
     result = run("search", "--model", "gpt2-small", "--data", "digits", "--store", store)
     assert result.exit_code == 2
-    assert "'gpt2-small' reads token ids, not images" in result.stderr
+    assert "model 'gpt2-small' is for text, and 'digits' is images" in result.stderr

@@ -403,7 +403,7 @@ OPERANDS: dict[str, tuple[str, Options, Sequence[str]]] = {
         ["index 'h+1' of x is outside", "column 26", "(h+1) mod H", "on the command line"],
     ),
     "a name that no file can have": ("a" * 5000, {}, ["no operator file", "expected: "]),
-    "a folder": (".", {}, ["no operator file '.'", "expected: "]),
+    "a folder": (".", {}, ["the folder '.' holds no operator", "expected: "]),
     "other variables": (
         TEXT.replace("C_in", "C"),
         {},
