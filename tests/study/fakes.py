@@ -17,6 +17,8 @@ from syno.store import (
     Outcome,
     VerificationResult,
 )
+from syno.study import Ladder, Rung
+from syno.study.checkpoints import Checkpoints
 
 
 def number(text: str, below: int) -> int:
@@ -60,6 +62,21 @@ class FakeSpace:
 
     def parse(self, text: str) -> FakeOperator:
         return FakeOperator(text)
+
+
+def fake_ladder(eta: int = 2) -> Ladder:
+    """Three rungs of 1, 2 and 4 epochs."""
+    from syno.train import Fidelity, recipe  # takes seconds: not for every process of a test
+
+    rungs = [
+        Rung(
+            Fidelity(
+                f"rung {n}", images=100, resolution=8, epochs=1 << n, recipe=recipe("fast/steady")
+            )
+        )
+        for n in range(3)
+    ]
+    return Ladder("fake", tuple(rungs), eta)
 
 
 class FakeEvaluator:
@@ -118,3 +135,53 @@ class FakeEvaluator:
                 repeats=3,
             ),
         )
+
+
+class FakeRungs(FakeEvaluator):
+    """The same at the rungs of `fake_ladder`: a score of its own at each, one in eight fails at a
+    higher one. `evaluated` holds (key, rung), "baseline" for the original network.
+
+    checkpoints: a file is left in this folder for each evaluation, as a training would.
+    """
+
+    def __init__(
+        self,
+        seconds: float = 0.0,
+        trace: Path | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
+        super().__init__(seconds, trace)
+        self.evaluated: list[tuple[str, int]] = []  # type: ignore[assignment]
+        self._checkpoints = checkpoints
+        self.found: list[tuple[str, int, bool]] = []  # (key, rung, whether its file was there)
+
+    def _leave(self, key: str, rung: int) -> None:
+        if self._checkpoints is not None:
+            file = self._checkpoints.path(key, 0)
+            self.found.append((key, rung, file.exists()))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(str(rung))
+
+    def baseline(self, rung: int) -> Outcome:  # type: ignore[override]
+        self._note("begin", f"baseline@{rung}")
+        self.evaluated.append(("baseline", rung))
+        time.sleep(self._seconds)
+        self._leave("baseline", rung)
+        self._note("end", f"baseline@{rung}")
+        recipe = {"rung": rung}
+        return Outcome("ok", accuracy=0.5 + rung / 10, rung=f"rung {rung}", recipe=recipe)
+
+    def evaluate(self, operator: Any, rung: int) -> Outcome:  # type: ignore[override]
+        self._note("begin", f"{operator.key}@{rung}")
+        self.evaluated.append((operator.key, rung))
+        time.sleep(self._seconds)
+        self._leave(operator.key, rung)
+        self._note("end", f"{operator.key}@{rung}")
+        fate = number(f"{operator.key} fate {rung}", 8)
+        if fate == 0 and rung == 0:
+            return Outcome("rejected", reason="fits no slot")
+        found = {"rung": f"rung {rung}", "recipe": {"rung": rung}}
+        if fate == 1:
+            return Outcome("error", reason=f"diverged at rung {rung}", **found)
+        score = number(f"{operator.key} accuracy {rung}", 20) / 20
+        return Outcome("ok", accuracy=score, macs=operator.macs(), seconds=1.0 + rung, **found)

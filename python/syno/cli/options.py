@@ -429,6 +429,22 @@ def fidelity_options(function: Function) -> Function:
     return cast(Function, added(gathered))
 
 
+ladder_options = _stacked(
+    click.option(
+        "--ladder",
+        metavar="NAME",
+        help="Rungs in place of one fidelity: each operator is trained at the lowest, the best of "
+        "a rung go on to the next. fast/cifar, fast/digits, fast/steady, or a .toml file.",
+    ),
+    click.option(
+        "--eta",
+        type=int,
+        metavar="N",
+        help="The best 1/N of a rung go on. [that of the ladder]",
+    ),
+)
+
+
 def named_specification(
     *,
     preset: str | None,

@@ -77,10 +77,11 @@ def _describe(url: str, study: str | None, evaluations: int | None, *, as_json: 
     with Store.open(url, read_only=True) as store:
         summary = store.summary(study)
     taken = [e.seconds for e in summary.evaluations if e.is_evaluated]
-    done = len(taken)
+    # With a ladder, an operator takes the time of its higher rungs, too.
+    done = sum(e.is_evaluated and e.rung_index == 0 for e in summary.evaluations)
     wanted = evaluations or int(summary.settings.get("evaluations", 0))
     left = max(0, wanted - done)
-    seconds = left * sum(taken) / len(taken) if taken else None
+    seconds = left * sum(taken) / done if done else None
     if as_json:
         output.print_json(
             {"study": summary.study.name, "done": done, "left": left, "seconds": seconds}

@@ -41,6 +41,9 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
     from syno.data import load
     from syno.study.network import Network
 
+    if arguments.get("ladder") is not None:
+        _describe_ladder(arguments, as_json=as_json)
+        return
     fidelity = arguments["fidelity"]
     dataset = load(arguments["data"], arguments["data_dir"], size=fidelity.loaded_at)
     network = Network.named(
@@ -66,6 +69,61 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
         )
     else:
         _print(arguments, layers, count, seconds)
+
+
+def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
+    """The same for a ladder: what each rung has, for how many operators, and what it costs."""
+    import syno
+    from syno.study.ladder import chosen
+    from syno.study.rungs import datasets, networks
+
+    ladder = chosen(arguments["ladder"], arguments["eta"])
+    data = datasets(ladder, arguments["data"], arguments["data_dir"])
+    options, seed = arguments["model_options"], arguments["seed"]
+    nets = networks(ladder, arguments["net"], options, data[-1], seed)
+    rows = []
+    count = arguments["evaluations"]
+    for index, rung in enumerate(ladder.rungs):
+        each = _seconds_each(nets[index], data[index], rung.fidelity, arguments["threads"])
+        if each is not None and ladder.continues(index):
+            below = ladder.rungs[index - 1].fidelity.epochs or 0
+            each *= 1 - below / (rung.fidelity.epochs or 1)
+        rows.append((rung, ladder.continues(index), count, each))
+        count //= ladder.eta
+    known = [each for *_, each in rows if each is not None]
+    whole = len(known) == len(rows)
+    total = (
+        sum((n + 1) * each for (*_, n, _), each in zip(rows, known, strict=True)) if whole else None
+    )
+    layers = syno.layer_report(nets[-1].template)
+    if as_json:
+        output.print_json(
+            {
+                "data": {"name": data[-1].name, "train_images": len(data[-1].train.labels)},
+                "ladder": ladder.to_json(),
+                "layers": [dataclasses.asdict(row) for row in layers.rows],
+                "rungs": [
+                    {"name": r.name, "continues": goes_on, "operators": n, "seconds_each": each}
+                    for r, goes_on, n, each in rows
+                ],
+                "seconds": total,
+                "store": arguments["store"],
+            }
+        )
+        return
+    screen = output.console()
+    screen.print("[bold]Layers[/bold]")
+    screen.print(output.indented(str(layers), 2), soft_wrap=True)
+    screen.print(f"\n[bold]Rungs[/bold] of ladder {ladder.name}: the best 1/{ladder.eta} go on")
+    for rung, goes_on, n, each in rows:
+        width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
+        how = ", from the checkpoint of the rung below" if goes_on else ""
+        screen.print(f"  {amounts(rung.fidelity)}{width}", soft_wrap=True)
+        cost = "unknown: the probe did not train" if each is None else fmt.duration(each)
+        screen.print(f"    about {n} operators and the original, {cost} each{how}", soft_wrap=True)
+    cost = "unknown" if total is None else f"about {fmt.duration(total)}"
+    screen.print(f"\n[bold]Cost[/bold]\n  {cost}; operators that lower badly take longer\n")
+    screen.print(f"Nothing was written; the results would go to {arguments['store']}")
 
 
 def _print(

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
             "      --model-option cifar_stem=1 --fidelity small --store r18.db",
         ),
         (
+            "each a little, the best of them longer (three rungs)",
+            "syno search --data cifar10 --data-dir ~/data --ladder fast/cifar --evaluations 64",
+        ),
+        (
             "longer training, and see first what it costs",
             "syno search --data cifar10 --data-dir ~/data --fidelity small --epochs 10 --dry-run",
         ),
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
 @options.store_option
 @click.option("--name", metavar="NAME", help="Name of the study. Default: model, data, a number.")
 @options.fidelity_options
+@options.ladder_options
 @options.seed_option
 @click.option(
     "--method",
@@ -97,6 +102,8 @@ def command(
     store: str,
     fidelity: str | None,
     fidelity_changes: dict[str, int],
+    ladder: str | None,
+    eta: int | None,
     dry_run: bool,
     as_json: bool,
     **given: Any,
@@ -115,16 +122,33 @@ def command(
         "data": data,
         "data_dir": data_dir,
         "model_options": numbers(model_options),
-        "fidelity": _fidelity(fidelity, fidelity_changes, data),
+        "fidelity": _fidelity(fidelity, fidelity_changes, data, ladder),
+        "ladder": ladder,
+        "eta": eta,
         "evaluations": evaluations,
         "store": store,
     }
     arguments["limits"] = named.pop("limits")
     arguments["specification"] = options.named_specification(bindings=(), limits={}, **named)
+    if ladder is not None:
+        _check_evaluations(ladder, eta, evaluations)
     if dry_run:
         running.describe(arguments, as_json=as_json)
         return framework.OK
     return finished(running.search(arguments), store, as_json=as_json)
+
+
+def _check_evaluations(name: str, eta: int | None, evaluations: int) -> None:
+    """Say when no operator can come to the top."""
+    from syno.study.ladder import chosen
+
+    ladder = chosen(name, eta)
+    least = ladder.eta ** (len(ladder.rungs) - 1)
+    if evaluations < least:
+        output.say(
+            f"of {evaluations} operators none may reach the top of ladder '{ladder.name}': with "
+            f"{len(ladder.rungs)} rungs and eta {ladder.eta}, that takes {least}"
+        )
 
 
 def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
@@ -135,6 +159,7 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
         output.print_json(status.study_json(summary, operators=True))
     else:
         status.print_studies([summary])
+        status.print_rungs(summary)
         status.print_operators(summary, limit=10)
         status.print_quarantine(summary)
         output.say(f"next: syno report {store} --study {summary.study.name} -o report.html")
@@ -165,9 +190,20 @@ def _model_of(preset: str | None) -> str:
     return found[0] if found else "resnet-small"
 
 
-def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:
+def _fidelity(
+    name: str | None, changes: dict[str, int], data: str, ladder: str | None
+) -> Fidelity | None:
+    """The fidelity; None where a ladder says how networks are trained."""
     from syno.train import fidelity
 
+    if ladder is not None:
+        given = [f"--{key}" for key in changes] + (["--fidelity"] if name else [])
+        if given:
+            raise UserError(
+                f"{given[0]} cannot change a ladder: its rungs have fidelities of their own\n"
+                "  what to do: a ladder of your own is a .toml file: --ladder mine.toml"
+            )
+        return None
     found = fidelity(name or ("digits" if data == "digits" else "tiny"))
     if not changes:
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,6 +45,7 @@ def command(store: str, study: str | None, operators: bool, as_json: bool) -> No
         return
     print_studies(summaries)
     for summary in summaries:
+        print_rungs(summary)
         if operators:
             print_operators(summary)
         print_quarantine(summary)
@@ -56,7 +58,16 @@ def _state(summary: StudySummary) -> str:
 
 
 def _best(summary: StudySummary) -> Evaluation | None:
-    return max(summary.trained, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
+    return max(summary.compared, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
+
+
+def _trained(summary: StudySummary) -> int:
+    """Trainings that gave an accuracy, of a ladder at its lowest rung."""
+    return sum(e.rung_index == 0 for e in summary.trained)
+
+
+def _failed(summary: StudySummary) -> int:
+    return sum(e.rung_index == 0 for e in summary.evaluations) - _trained(summary)
 
 
 def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
@@ -66,14 +77,16 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
         "name": summary.study.name,
         "created": summary.study.created,
         "asked_for": summary.settings.get("evaluations"),
-        "trained": len(summary.trained),
-        "failed": len(summary.evaluations) - len(summary.trained),
+        "trained": _trained(summary),
+        "failed": _failed(summary),
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],
     }
+    if summary.rungs:
+        entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
     return entry
@@ -81,7 +94,8 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
 
 def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
-    return {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
+    more = ("macs", "params", "seconds", "rung", "rung_index")
+    return {name: getattr(evaluation, name) for name in (*names, *more)}
 
 
 def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
@@ -115,8 +129,8 @@ def print_studies(summaries: list[StudySummary]) -> None:
         rows.append(
             [
                 summary.study.name,
-                f"{len(summary.trained)} of {asked_for}",
-                str(len(summary.evaluations) - len(summary.trained)),
+                f"{_trained(summary)} of {asked_for}",
+                str(_failed(summary)),
                 fmt.percent(summary.baseline.accuracy if summary.baseline else None),
                 fmt.percent(best.accuracy) if best else fmt.MISSING,
                 best.key[:8] if best and best.key else "",
@@ -128,14 +142,50 @@ def print_studies(summaries: list[StudySummary]) -> None:
     output.console().print(output.table(columns, rows))
 
 
-def print_operators(summary: StudySummary, limit: int | None = None) -> None:
-    """One line an operator, the most accurate first, at most `limit` of them."""
+def print_rungs(summary: StudySummary) -> None:
+    """One line a rung of a search with a ladder, the highest first."""
     from syno.report import format as fmt
 
-    ordered = sorted(summary.evaluations, key=lambda e: (-(e.accuracy or -1.0), e.ask))
+    if not summary.rungs:
+        return
+    rungs = summary.rungs
+    rows = [
+        [
+            rung.name,
+            str(rung.evaluated),
+            str(rung.failed),
+            "" if rung is rungs[-1] else str(rung.promoted),
+            "" if rung is rungs[-1] else str(rung.stopped),
+            fmt.percent(rung.best),
+            fmt.percent(rung.baseline),
+            fmt.duration(rung.seconds),
+        ]
+        for rung in reversed(rungs)
+    ]
+    columns = [("rung", "left"), ("trained", "right"), ("failed", "right"), ("promoted", "right")]
+    columns += [("stopped", "right"), ("best", "right"), ("baseline", "right"), ("time", "right")]
+    screen = output.console()
+    eta = summary.settings["ladder"]["eta"]
+    screen.print(
+        f"[bold]rungs[/bold] of {summary.study.name}: the best 1/{eta} go on", soft_wrap=True
+    )
+    screen.print(output.table(columns, rows))
+
+
+def print_operators(summary: StudySummary, limit: int | None = None) -> None:
+    """One line an operator, the most accurate first, at most `limit` of them; with a ladder those
+    of a higher rung first, each at the highest that it reached."""
+    from syno.report import format as fmt
+
+    listed = list(summary.evaluations)
+    if summary.rungs:  # a failure at a higher rung does not take back what it gave below
+        by_rung = sorted(listed, key=lambda e: (e.accuracy is not None, e.rung_index))
+        listed = list({e.ask: e for e in by_rung}.values())
+    ordered = sorted(listed, key=lambda e: (-e.rung_index, -(e.accuracy or -1.0), e.ask))
     rows = [
         [
             (e.key or "")[:8],
+            *([e.rung] if summary.rungs else []),
             fmt.percent(e.accuracy),
             fmt.milliseconds(e.latency_ms),
             fmt.ratio(e.latency_ratio),
@@ -146,7 +196,8 @@ def print_operators(summary: StudySummary, limit: int | None = None) -> None:
         ]
         for e in ordered[:limit]
     ]
-    columns = [("key", "left"), ("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
+    columns = [("key", "left"), *([("rung", "left")] if summary.rungs else [])]
+    columns += [("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
     columns += [("MACs", "right"), ("params", "right"), ("primitives", "fold"), ("status", "fold")]
     screen = output.console()
     screen.print(f"[bold]{summary.study.name}[/bold]")

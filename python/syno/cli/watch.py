@@ -23,6 +23,9 @@ class Watch(Observer):
         self._total = 0
         self._best: float | None = None
         self._now = ""
+        self._width = 16
+        self._rung = 0
+        self._bests: dict[int, float] = {}  # accuracies of two rungs do not compare
         self._bar: Progress | None = _bar() if sys.stderr.isatty() else None
         self._task: TaskID | None = None
 
@@ -50,6 +53,7 @@ class Watch(Observer):
     def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
         """Set the bar to what earlier runs did."""
         self._total = settings.evaluations
+        self._width = 16 if settings.ladder is None else 24
         place = f"study {study.name}: {self._total} operators to train"
         done = f", {tally.evaluated} already done" if tally.evaluated else ""
         self._line(place + done)
@@ -58,7 +62,9 @@ class Watch(Observer):
     def on_ask(self, proposal: Proposal) -> None:
         """Remember what is worked on."""
         self._now = "baseline" if proposal.is_baseline else proposal.operator.key[:8]  # type: ignore[union-attr]
-        self._remark(self._now)
+        if proposal.rung is not None and proposal.rung != self._rung:
+            self._rung, self._best = proposal.rung, self._bests.get(proposal.rung)
+        self._remark(self._now + self._where(proposal))
 
     def on_step(self, step: str) -> None:
         """Show the step beside the bar."""
@@ -74,17 +80,18 @@ class Watch(Observer):
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """One line for each answer."""
-        name = (
-            "baseline" if proposal.is_baseline else f"{tally.evaluated}/{self._total} {self._now}"
-        )
+        name = "baseline" if proposal.is_baseline else self._now
+        if not proposal.is_baseline and not proposal.rung:
+            name = f"{tally.evaluated}/{self._total} {name}"
+        name += self._where(proposal)
         if outcome.accuracy is None:
-            self._line(f"{name:<16} {outcome.status}: {outcome.reason}")
+            self._line(f"{name:<{self._width}} {outcome.status}: {outcome.reason}")
         else:
             timed = outcome.measurement or outcome.latency
             latency = fmt.milliseconds(timed.median_ms if timed else None)
             mark = self._mark(proposal, outcome.accuracy)
             self._line(
-                f"{name:<16} {fmt.percent(outcome.accuracy):>7}  {latency:>8}  "
+                f"{name:<{self._width}} {fmt.percent(outcome.accuracy):>7}  {latency:>8}  "
                 f"{fmt.count(outcome.macs):>7} MACs  {fmt.duration(outcome.seconds):>7}{mark}"
             )
         self._move(tally, "")
@@ -93,11 +100,16 @@ class Watch(Observer):
         """Say why the run ended."""
         self._line(f"stopped: {reason.text}")
 
+    def _where(self, proposal: Proposal) -> str:
+        """The rung, counted from 1, where there are several."""
+        return "" if proposal.rung is None else f" rung {proposal.rung + 1}"
+
     def _mark(self, proposal: Proposal, accuracy: float) -> str:
         if proposal.is_baseline:
             return ""
         better = self._best is not None and accuracy > self._best
         self._best = max(accuracy, self._best or 0.0)
+        self._bests[self._rung] = self._best
         return "  best so far" if better else ""
 
     def _line(self, text: str) -> None:

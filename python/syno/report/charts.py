@@ -62,6 +62,34 @@ def finished_over_time(report: Report) -> Figure | None:
     return {"data": data, "layout": _layout("minutes since the start", "evaluations")}
 
 
+def scores_by_rung(report: Report) -> Figure | None:
+    """Accuracies at each rung of a ladder, a line for each operator that went on."""
+    done = [*report.trained, *report.stopped]
+    if not report.rungs or not done:
+        return None
+    names = [rung.name for rung in report.rungs]
+    x: list[str | None] = []
+    y: list[float | None] = []
+    for c in (c for c in done if len(c.scores) > 1):  # a gap parts two lines
+        x += [*names[: len(c.scores)], None]
+        y += [*c.scores, None]
+    data = [_line("", "other", x, y, legend=False, hover=False)] if x else []
+    for label, role, group in (
+        ("stopped", "other", report.stopped),
+        ("at the highest rung", "front", report.trained),
+    ):
+        ends = list(group)
+        at = [names[c.rung_index] for c in ends]
+        data.append(_trace(label, role, at, _accuracies(ends), ends))
+    original = [(r.name, r.baseline) for r in report.rungs if r.baseline is not None]
+    if original:
+        edges = [list(part) for part in zip(*original, strict=True)]
+        data.append(_line("baseline", "baseline", edges[0], edges[1], dash=True))
+    layout = _layout("rung", "hold-out accuracy", percent_y=True)
+    layout["xaxis"] |= {"type": "category", "categoryorder": "array", "categoryarray": names}
+    return {"data": data, "layout": layout}
+
+
 def _finished(candidate: Candidate) -> float:
     return candidate.finished or 0.0
 

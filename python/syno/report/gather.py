@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
 from syno.report.asked import asked, read_specification
-from syno.report.model import Baseline, Candidate, Layer, Report, Source, Status
+from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.tree import tree
 
 if TYPE_CHECKING:
@@ -54,6 +54,24 @@ def gather(summary: StudySummary) -> Report:
         rejections=dict(summary.rejections),
         final=any(c.test_accuracy is not None for c in candidates),
         stop_reason=STOP_TEXTS.get(summary.stop_reason, summary.stop_reason),
+        rungs=_rungs(summary),
+    )
+
+
+def _rungs(summary: StudySummary) -> tuple[RungRow, ...]:
+    rungs = summary.rungs
+    return tuple(
+        RungRow(
+            name=rung.name,
+            trained=rung.evaluated,
+            failed=rung.failed,
+            promoted=None if rung is rungs[-1] else rung.promoted,
+            stopped=None if rung is rungs[-1] else rung.stopped,
+            best=rung.best,
+            baseline=rung.baseline,
+            seconds=rung.seconds,
+        )
+        for rung in rungs
     )
 
 
@@ -114,6 +132,9 @@ def _candidate(
         text=shown.text or "",
         seconds=sum(e.seconds for e in holdout),
         finished=max((_moment(e.finished) - start).total_seconds() for e in holdout),
+        rung_index=shown.rung_index,
+        rung=shown.rung,
+        scores=tuple(e.accuracy for e in good if e.accuracy is not None),
         **described,
     )
 

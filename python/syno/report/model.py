@@ -55,7 +55,8 @@ class Candidate:
     Accuracies are fractions on the hold-out split, latencies are milliseconds of the whole network,
     `quarantined` says that the study proposes it no more,
     `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds since the
-    first proposal.
+    first proposal. With a ladder, the figures are those of the highest rung that gave an accuracy,
+    `rung_index` from 0, and `scores` are the accuracies from the lowest rung up to it.
     """
 
     number: int
@@ -81,6 +82,9 @@ class Candidate:
     quarantined: bool = False
     seconds: float | None = None
     finished: float | None = None
+    rung_index: int = 0
+    rung: str = ""
+    scores: tuple[float, ...] = ()
 
     @property
     def short(self) -> str:
@@ -111,8 +115,23 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class RungRow:
+    """One rung of a ladder: how many operators were trained there, and what became of them."""
+
+    name: str
+    trained: int
+    failed: int
+    promoted: int | None
+    stopped: int | None
+    best: float | None
+    baseline: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Report:
-    """Everything on one page. `asked` groups label-value pairs under a heading each."""
+    """Everything on one page. `asked` groups label-value pairs under a heading each; `rungs` are
+    those of a ladder, the lowest first."""
 
     title: str
     asked: dict[str, tuple[tuple[str, str], ...]]
@@ -121,12 +140,26 @@ class Report:
     rejections: dict[str, int] = field(default_factory=dict)
     final: bool = False
     stop_reason: str = ""
+    rungs: tuple[RungRow, ...] = ()
 
     @property
     def trained(self) -> tuple[Candidate, ...]:
-        """Candidates with an accuracy, best first; ties go to fewer MACs, then to the number."""
+        """Candidates with an accuracy, best first; ties go to fewer MACs, then to the number. With
+        a ladder those of the highest rung that any reached: only these compare."""
+        done = self._done()
+        return tuple(c for c in done if c.rung_index == done[0].rung_index)
+
+    @property
+    def stopped(self) -> tuple[Candidate, ...]:
+        """Candidates that were left at lower rungs, the higher ones and there the best first."""
+        done = self._done()
+        return tuple(c for c in done if c.rung_index < done[0].rung_index)
+
+    def _done(self) -> list[Candidate]:
         done = [c for c in self.candidates if c.status is Status.OK and c.accuracy is not None]
-        return tuple(sorted(done, key=lambda c: (-(c.accuracy or 0.0), c.macs or 0, c.number)))
+        return sorted(
+            done, key=lambda c: (-c.rung_index, -(c.accuracy or 0.0), c.macs or 0, c.number)
+        )
 
     @property
     def failed(self) -> tuple[Candidate, ...]:

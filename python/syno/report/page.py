@@ -21,6 +21,7 @@ def render(report: Report) -> str:
     figures = {
         "front-latency": charts.front_by_latency(report),
         "front-macs": charts.front_by_macs(report),
+        "rungs-scores": charts.scores_by_rung(report),
         "progress-best": charts.best_so_far(report),
         "progress-finished": charts.finished_over_time(report),
     }
@@ -34,6 +35,7 @@ def render(report: Report) -> str:
         _section("front", "Pareto front", _charts(drawn, "front-"), _FRONT_NOTE),
         _section("operators", "Operators", table, _TABLE_NOTE),
         _section("details", "Each operator", _details(report, detailed)),
+        *_rungs(report, drawn),
         _section("progress", "Progress", _charts(drawn, "progress-"), _stop_note(report)),
         _section("rejections", "Rejected while composing", sections.rejections(report)),
         _section("failures", "Evaluations that failed", sections.failures(report)),
@@ -58,6 +60,11 @@ _TABLE_NOTE = (
     "Accuracy is on the hold-out split. MACs and parameters count the replaced layers, batch 1. "
     "A dot marks the operators on a front; select a heading to sort."
 )
+_RUNGS_NOTE = (
+    "Every operator is trained at the lowest rung, the best of a rung go on to the next. "
+    "Accuracies of two rungs do not compare: the fronts hold operators of the highest rung that "
+    "any reached."
+)
 _NAVIGATION = (
     ("front", "Front"),
     ("operators", "Operators"),
@@ -77,6 +84,14 @@ def _section(name: str, heading: str, content: str, note: str = "") -> str:
     return f'<section id="{name}"><h2>{heading}</h2>{below}{content}</section>'
 
 
+def _rungs(report: Report, drawn: dict[str, charts.Figure]) -> list[str]:
+    """The section about a ladder, where there is one."""
+    if not report.rungs:
+        return []
+    content = sections.rungs(report) + _charts(drawn, "rungs-")
+    return [_section("rungs", "Rungs", content, _RUNGS_NOTE)]
+
+
 def _stop_note(report: Report) -> str:
     return f"Stopped: {report.stop_reason}." if report.stop_reason else ""
 
@@ -84,6 +99,7 @@ def _stop_note(report: Report) -> str:
 _TITLES = {
     "front-latency": "Accuracy against latency",
     "front-macs": "Accuracy against MACs",
+    "rungs-scores": "Accuracy by rung",
     "progress-best": "Best accuracy so far",
     "progress-finished": "Evaluations over time",
 }
@@ -122,9 +138,10 @@ def _worth_a_section(report: Report) -> list[Candidate]:
     """Candidates with a section, in the order of the table."""
     trained = report.trained
     chosen = {c.number for c in [*front(trained, latency), *front(trained, macs)]}
-    ranked = [*(c for c in trained if c.number in chosen), *trained, *report.failed]
+    rest = [*report.stopped, *report.failed]
+    ranked = [*(c for c in trained if c.number in chosen), *trained, *rest]
     picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]
-    return [c for c in [*trained, *report.failed] if c.number in picked]
+    return [c for c in [*trained, *rest] if c.number in picked]
 
 
 def _asset(name: str) -> str:

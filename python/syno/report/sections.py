@@ -7,7 +7,7 @@ from html import escape
 from syno.report import format as fmt
 from syno.report import highlight
 from syno.report.drawing import Drawing
-from syno.report.model import Baseline, Candidate, Layer, Report, Status
+from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
 from syno.report.pareto import front, latency, macs
 
 
@@ -52,7 +52,11 @@ def headline(report: Report) -> str:
     trained = report.trained
     base = report.baseline
     tiles = [
-        _tile("Operators trained", str(len(trained)), f"of {len(report.candidates)} proposed"),
+        _tile(
+            "Operators trained",
+            str(len(trained) + len(report.stopped)),
+            f"of {len(report.candidates)} proposed{_reached(report)}",
+        ),
         _tile(
             "Baseline accuracy",
             fmt.percent(base.accuracy),
@@ -78,6 +82,39 @@ def headline(report: Report) -> str:
             detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
         tiles.append(_tile("Fastest within a point", speed, detail))
     return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _reached(report: Report) -> str:
+    """How many of them the page compares, where there are rungs."""
+    if not report.rungs or not report.trained:
+        return ""
+    return f" · {len(report.trained)} at rung {report.trained[0].rung_index + 1}"
+
+
+def rungs(report: Report) -> str:
+    """The rungs of a ladder, the highest first."""
+    rows = "".join(
+        f"<tr><td><code>{escape(rung.name)}</code></td>"
+        + "".join(f'<td class="number">{text}</td>' for text in _rung_cells(rung))
+        + "</tr>"
+        for rung in reversed(report.rungs)
+    )
+    names = ("trained", "failed", "promoted", "stopped", "best", "baseline", "time")
+    head = "".join(f'<th class="number">{name}</th>' for name in names)
+    return (
+        f'<div class="scroll"><table class="rungs"><thead><tr><th>rung</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _rung_cells(rung: RungRow) -> list[str]:
+    counts = (rung.trained, rung.failed, rung.promoted, rung.stopped)
+    return [
+        *("" if count is None else str(count) for count in counts),
+        fmt.percent(rung.best),
+        fmt.percent(rung.baseline),
+        fmt.duration(rung.seconds),
+    ]
 
 
 def _tested(found: Baseline | Candidate) -> str:
@@ -177,6 +214,7 @@ _COLUMNS = (
     ("rank", "number"),
     ("key", "text"),
     ("formula", "text"),
+    ("rung", "number"),
     ("accuracy", "number"),
     ("test", "number"),
     ("latency", "number"),
@@ -198,11 +236,11 @@ def operators(report: Report, with_section: set[int]) -> str:
         f'<th class="{kind}" aria-sort="{"ascending" if name == "rank" else "none"}">'
         f'<button type="button">{name}</button></th>'
         for name, kind in _COLUMNS
-        if name != "test" or report.final
+        if (name != "test" or report.final) and (name != "rung" or report.rungs)
     )
-    ordered = [*report.trained, *report.failed]
+    ordered = [*report.trained, *report.stopped, *report.failed]
     body = "".join(
-        _row(rank, c, c.number in chosen, linked=c.number in with_section, tested=report.final)
+        _row(rank, c, report, on_front=c.number in chosen, linked=c.number in with_section)
         for rank, c in enumerate(ordered, start=1)
     )
     return (
@@ -211,15 +249,16 @@ def operators(report: Report, with_section: set[int]) -> str:
     )
 
 
-def _row(rank: int, c: Candidate, on_front: bool, *, linked: bool, tested: bool) -> str:
+def _row(rank: int, c: Candidate, report: Report, *, on_front: bool, linked: bool) -> str:
     key = f"<code>{c.short}</code>"
     mark = '<span class="on-front" title="on a Pareto front">●</span>' if on_front else ""
     cells = [
         _number(rank, f"{mark}{rank}"),
         f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
         f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
+        *([_number(c.rung_index + 1, str(c.rung_index + 1))] if report.rungs else []),
         _number(c.accuracy, fmt.percent(c.accuracy)),
-        *([_number(c.test_accuracy, fmt.percent(c.test_accuracy))] if tested else []),
+        *([_number(c.test_accuracy, fmt.percent(c.test_accuracy))] if report.final else []),
         _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
         _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
         _number(c.macs, fmt.count(c.macs)),
@@ -243,6 +282,7 @@ def _number(value: float | None, text: str) -> str:
 def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
     """One operator's section: figures, drawing, formula, layers, code and canonical text."""
     facts = [
+        ("rung", c.rung if len(c.scores) > 1 else ""),
         ("accuracy", _with_spread(fmt.percent(c.accuracy), _points_spread(c.accuracy_spread))),
         ("test accuracy", fmt.percent(c.test_accuracy) if c.test_accuracy is not None else ""),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),

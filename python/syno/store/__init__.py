@@ -14,9 +14,11 @@ from syno.store.records import (
     Outcome,
     ProposalRecord,
     QuarantineRecord,
+    RungResult,
     StudyRecord,
     VerificationResult,
 )
+from syno.store.rungs import RungSummary
 from syno.store.store import Store
 from syno.store.summary import Evaluation, StudySummary, current_settings
 
@@ -32,6 +34,8 @@ __all__ = [
     "Outcome",
     "ProposalRecord",
     "QuarantineRecord",
+    "RungResult",
+    "RungSummary",
     "Store",
     "StudyRecord",
     "StudySummary",

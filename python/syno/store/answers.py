@@ -30,7 +30,13 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
     AlreadyAnsweredError when it has one; UserError for a proposal that does not exist.
     """
     row = connection.execute(
-        select(_proposal.study_id, _proposal.ask, _proposal.state, _proposal.operator_id)
+        select(
+            _proposal.study_id,
+            _proposal.ask,
+            _proposal.state,
+            _proposal.operator_id,
+            _proposal.rung_index,
+        )
         .where(_proposal.id == identity)
         .with_for_update()
     ).one_or_none()
@@ -40,7 +46,7 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
         raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
     log.lock_study(connection, row.study_id)
     found = _environment_id(connection, environment)
-    evaluation = _add_evaluation(connection, identity, outcome, found)
+    evaluation = _add_evaluation(connection, identity, outcome, found, row.rung_index)
     verification = None
     if outcome.verification is not None and row.operator_id is not None:
         verification = _add_verification(connection, row.operator_id, outcome.verification, found)
@@ -57,6 +63,8 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
         .values(state=TOLD, lease=None, heartbeat=None)
     )
     data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
+    if row.rung_index:
+        data["rung"] = row.rung_index
     log.append(connection, row.study_id, "told", data)
 
 
@@ -69,7 +77,7 @@ def add_evaluation(
     """
     log.lock_study(connection, study)
     row = connection.execute(
-        select(_proposal.id, _proposal.state).where(
+        select(_proposal.id, _proposal.state, _proposal.rung_index).where(
             _proposal.study_id == study, _proposal.ask == ask
         )
     ).one_or_none()
@@ -88,7 +96,8 @@ def add_evaluation(
             f"proposal {ask} has been evaluated on the {outcome.split} split with rung "
             f"'{outcome.rung}' and seed {outcome.seed} already"
         )
-    _add_evaluation(connection, row.id, outcome, _environment_id(connection, environment))
+    found = _environment_id(connection, environment)
+    _add_evaluation(connection, row.id, outcome, found, row.rung_index)
 
 
 def _environment_id(connection: Connection, environment: Environment) -> int:
@@ -106,12 +115,13 @@ def _environment_id(connection: Connection, environment: Environment) -> int:
 
 
 def _add_evaluation(
-    connection: Connection, proposal: int, outcome: Outcome, environment: int
+    connection: Connection, proposal: int, outcome: Outcome, environment: int, rung_index: int
 ) -> int:
     return add(
         connection,
         schema.evaluation,
         proposal_id=proposal,
+        rung_index=rung_index,
         recipe_digest=digest(canonical_json(outcome.recipe)),
         recipe=outcome.recipe,
         split=outcome.split,

@@ -18,9 +18,12 @@ from syno.store.errors import AskTakenError
 from syno.store.records import (
     ASKED,
     BASELINE,
+    HOLDOUT,
     OPERATOR,
+    TOLD,
     EventRecord,
     ProposalRecord,
+    RungResult,
     digest,
     utc_now,
 )
@@ -76,6 +79,7 @@ def proposals(
             _proposal.attempts,
             _evaluation.status,
             _evaluation.rung,
+            _proposal.rung_index,
         )
         .select_from(schema.proposal)
         .outerjoin(schema.operator)
@@ -87,7 +91,7 @@ def proposals(
         query = query.where(_proposal.id == identity)
     first: dict[int, ProposalRecord] = {}
     for row in connection.execute(query):
-        first.setdefault(row.id, ProposalRecord(*row))
+        first.setdefault(row.id, ProposalRecord(*tuple(row)))
     return list(first.values())
 
 
@@ -120,6 +124,55 @@ def ask(
     append(connection, study, "asked", {"proposal": identity, "ask": number})
     text, key = operator or (None, None)
     return ProposalRecord(identity, number, kind, ASKED, text, key, 1, None)
+
+
+def promote(connection: Connection, identity: int, rung: int, worker: str) -> None:
+    """Opens an answered proposal again for the next `rung` of the ladder, and leases it.
+
+    AskTakenError when another process did so first.
+    """
+    row = connection.execute(
+        select(_proposal.study_id, _proposal.ask).where(_proposal.id == identity)
+    ).one()
+    lock_study(connection, row.study_id)
+    changed = connection.execute(
+        update(schema.proposal)
+        .where(_proposal.id == identity, _proposal.state == TOLD, _proposal.rung_index == rung - 1)
+        .values(rung_index=rung, state=ASKED, lease=worker, heartbeat=utc_now(), attempts=1)
+    )
+    if changed.rowcount != 1:
+        raise AskTakenError(f"proposal {identity} went on to rung {rung} already")
+    data = {"proposal": identity, "ask": row.ask, "rung": rung}
+    append(connection, row.study_id, "promoted", data)
+
+
+def rung_results(connection: Connection, study: int) -> list[RungResult]:
+    """All evaluations of the study on the hold-out split, in the order in which they were told."""
+    rows = connection.execute(
+        select(
+            _proposal.ask,
+            _proposal.kind,
+            _evaluation.rung_index,
+            _evaluation.rung,
+            _evaluation.status,
+            _evaluation.accuracy,
+            _evaluation.seconds,
+        )
+        .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
+        .where(_proposal.study_id == study, _evaluation.split == HOLDOUT)
+        .order_by(_evaluation.id)
+    )
+    return [RungResult(*row) for row in rows]
+
+
+def unheld(connection: Connection, study: int) -> list[int]:
+    """The numbers of the proposals that are open and that nobody works on."""
+    rows = connection.execute(
+        select(_proposal.ask, _proposal.lease, _proposal.heartbeat)
+        .where(_proposal.study_id == study, _proposal.state == ASKED)
+        .order_by(_proposal.ask)
+    )
+    return [ask for ask, holder, heartbeat in rows if not leases.is_held(holder, heartbeat)]
 
 
 def _operator_id(connection: Connection, study: int, text: str, key: str) -> int:

@@ -53,6 +53,14 @@ MIGRATIONS = (
             "PRIMARY KEY (study_id, operator_id))",
         ),
     ),
+    Migration(
+        4,
+        "an operator climbs a ladder of fidelities and has a result at each rung",
+        (
+            "ALTER TABLE proposal ADD COLUMN rung_index INTEGER DEFAULT 0 NOT NULL",
+            "ALTER TABLE evaluation ADD COLUMN rung_index INTEGER DEFAULT 0 NOT NULL",
+        ),
+    ),
 )
 
 

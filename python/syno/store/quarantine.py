@@ -106,15 +106,16 @@ def _forget(connection: Connection, study: int, record: QuarantineRecord) -> Non
             _quarantine.study_id == study, _quarantine.operator_id.in_(operators)
         )
     )
-    proposals = connection.scalars(
-        select(_proposal.id).where(
+    proposals = connection.execute(
+        select(_proposal.id, _proposal.rung_index).where(
             _proposal.study_id == study,
             _proposal.operator_id.in_(operators),
             _proposal.state == TOLD,
         )
     ).all()
-    for proposal in proposals:
-        own = _evaluation.proposal_id == proposal
+    for proposal, rung in proposals:
+        # What it gave at lower rungs of a ladder stays.
+        own = (_evaluation.proposal_id == proposal) & (_evaluation.rung_index == rung)
         connection.execute(
             delete(schema.evaluation).where(
                 own, _evaluation.status.in_((ERROR, TIMEOUT)), _evaluation.accuracy.is_(None)

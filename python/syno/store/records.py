@@ -167,7 +167,8 @@ class ProposalRecord:
     """A proposal as it stands in the store: the operator is its text.
 
     ask: 0 for the baseline, then 1, 2, ... in the order in which operators were asked for;
-    attempts: how often it was handed out; status: None until it is told; rung: as in `Outcome`.
+    attempts: how often it was handed out; status: None until it is told, then that of its first
+    evaluation; rung: as in `Outcome`; rung_index: of a ladder, that it was sent to last.
     """
 
     id: int
@@ -179,11 +180,35 @@ class ProposalRecord:
     attempts: int
     status: str | None
     rung: str | None = None
+    rung_index: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its last evaluation was asked for and is not told."""
+        return self.state == ASKED
 
     @property
     def is_evaluated(self) -> bool:
         """Whether its answer cost an evaluation: all but what was rejected before training."""
         return self.status is not None and (self.status != REJECTED or bool(self.rung))
+
+
+@dataclass(frozen=True)
+class RungResult:
+    """One evaluation on the hold-out split at a rung of a ladder (from 0), as `Outcome` says."""
+
+    ask: int
+    kind: str
+    rung_index: int
+    rung: str
+    status: str
+    accuracy: float | None
+    seconds: float
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether it was trained: all but what was rejected before."""
+        return self.status != REJECTED or bool(self.rung)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from sqlalchemy import (
 
 from syno.store.records import canonical_json
 
-VERSION = 3
+VERSION = 4
 
 metadata = MetaData()
 
@@ -146,6 +146,8 @@ proposal = Table(
     Column("heartbeat", Text),  # when that worker was last heard of
     _text("created"),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
+    # The rung of a ladder that it was sent to last.
+    Column("rung_index", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("study_id", "ask"),
     CheckConstraint("(kind = 'baseline') = (operator_id IS NULL)"),
     Index("proposal_by_state", "study_id", "state"),
@@ -183,6 +185,7 @@ evaluation = Table(
     Column("details", Json, nullable=False),
     _reference("environment_id", "environment.id"),
     _text("finished"),
+    Column("rung_index", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("proposal_id", "recipe_digest", "split", "rung", "seed"),
     CheckConstraint("status IN ('ok', 'error', 'timeout', 'rejected')"),
 )

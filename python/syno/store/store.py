@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, false, insert, select, update
@@ -29,6 +30,7 @@ from syno.store.records import (
     Outcome,
     ProposalRecord,
     QuarantineRecord,
+    RungResult,
     StudyRecord,
     utc_now,
 )
@@ -96,6 +98,16 @@ class Store:
     def name(self) -> str:
         """The address as it may be shown: without a password."""
         return self._address.name
+
+    @property
+    def path(self) -> Path | None:
+        """The file of a SQLite store; None in memory and on a server."""
+        return self._address.path
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it ends with the process."""
+        return self._address.in_memory
 
     def close(self) -> None:
         """Closes all connections; SQLite folds its log into the file."""
@@ -207,6 +219,21 @@ class Store:
         """Takes over an interrupted proposal, the earliest first; None when there is none."""
         with self._writing() as connection:
             return log.lease_open(connection, study.id, worker)
+
+    def promote(self, proposal: int, rung: int, worker: str) -> None:
+        """Opens an answered proposal for the next rung of a ladder: see `log.promote`."""
+        with self._writing() as connection:
+            log.promote(connection, proposal, rung, worker)
+
+    def rung_results(self, study: StudyRecord) -> list[RungResult]:
+        """The study's evaluations on the hold-out split, in the order in which they were told."""
+        with self._reading() as connection:
+            return log.rung_results(connection, study.id)
+
+    def unheld(self, study: StudyRecord) -> list[int]:
+        """The numbers of the proposals that are open and that nobody works on."""
+        with self._reading() as connection:
+            return log.unheld(connection, study.id)
 
     def renew(self, proposal: int, worker: str) -> bool:
         """Writes a heartbeat; False when the lease went to somebody else."""

@@ -24,6 +24,7 @@ from syno.store.records import (
     StudyRecord,
     plain,
 )
+from syno.store.rungs import RungSummary, summarize_rungs
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Evaluation:
     """One answered proposal. Units as in `Outcome`; `ask` counts the operators from 1.
 
     key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
+    rung_index: of a ladder, from 0 at the bottom; `rung` is the fidelity's name.
     """
 
     ask: int
@@ -56,6 +58,7 @@ class Evaluation:
     finished: str
     environment: Environment
     details: dict[str, Any] = field(default_factory=dict)
+    rung_index: int = 0
 
     @property
     def is_evaluated(self) -> bool:
@@ -67,9 +70,10 @@ class Evaluation:
 class StudySummary:
     """Everything a study has in the store.
 
-    baseline, evaluations: on the hold-out split, which operators are chosen by; baselines: all of
-    the original network, where several seeds trained it; final: of finalists
-    and the baseline on the test split, which is read for the report alone;
+    baseline, evaluations: on the hold-out split, which operators are chosen by; with a ladder, the
+    baseline is that of the rung whose operators are compared; baselines: all of the original
+    network, where several seeds trained it, or at several rungs; final: of finalists and the
+    baseline on the test split, which is read for the report alone;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
     quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
     run ended, empty while it runs or after it was killed.
@@ -96,6 +100,18 @@ class StudySummary:
         """Evaluations of operators that gave an accuracy, in the order of asking."""
         return tuple(e for e in self.evaluations if e.status == OK and e.accuracy is not None)
 
+    @property
+    def compared(self) -> tuple[Evaluation, ...]:
+        """Those of `trained` whose accuracies compare: at the highest rung that any reached."""
+        highest = _highest(self.trained)
+        return tuple(e for e in self.trained if e.rung_index == highest)
+
+    @property
+    def rungs(self) -> tuple[RungSummary, ...]:
+        """The rungs of the study's ladder, the lowest first; none without a ladder."""
+        every = (*self.baselines, *self.evaluations)
+        return summarize_rungs(self.settings.get("ladder"), every, self.events)
+
     def to_json(self) -> dict[str, Any]:
         """The same as plain lists and dicts, ready for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
@@ -117,18 +133,25 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     found = [e for e in every if e.split != TEST]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
+    evaluations = tuple(e for e in found if e.kind != BASELINE)
+    baselines = tuple(e for e in found if e.kind == BASELINE)
+    highest = _highest(e for e in evaluations if e.status == OK and e.accuracy is not None)
     return StudySummary(
         study=study,
-        baseline=next((e for e in found if e.kind == BASELINE), None),
-        evaluations=tuple(e for e in found if e.kind != BASELINE),
+        baseline=next((e for e in baselines if e.rung_index == highest), None),
+        evaluations=evaluations,
         rejections=_last(events, "space").get("rejections", {}),
         events=tuple(events),
-        open_asks=tuple(p.ask for p in proposals if p.status is None),
+        open_asks=tuple(p.ask for p in proposals if p.is_open),
         stop_reason=_stop_reason(events),
         final=tuple(e for e in every if e.split == TEST),
-        baselines=tuple(e for e in found if e.kind == BASELINE),
+        baselines=baselines,
         quarantined=tuple(quarantine.listed(connection, study.id)),
     )
+
+
+def _highest(evaluations: Iterable[Evaluation]) -> int:
+    return max((e.rung_index for e in evaluations), default=0)
 
 
 def _last(events: list[EventRecord], kind: str) -> dict[str, Any]:
@@ -209,4 +232,5 @@ def _evaluation(row: Row[Any]) -> Evaluation:
             rules=row.rules,
         ),
         details=row.details,
+        rung_index=row.rung_index,
     )

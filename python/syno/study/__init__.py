@@ -1,6 +1,7 @@
 """The loop behind `syno search` and `syno resume`."""
 
-from syno.study.loop import Evaluator, default_stopper, run
+from syno.study.ladder import Ladder, Rung, ladder, ladder_names
+from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
 from syno.study.methods import DiverseDraws, Entry, History, Method, UniformDraws
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
@@ -25,9 +26,12 @@ __all__ = [
     "Evaluations",
     "Evaluator",
     "History",
+    "Ladder",
     "Method",
     "Observer",
     "Proposal",
+    "Rung",
+    "RungEvaluator",
     "Seconds",
     "Space",
     "SpaceExhausted",
@@ -37,5 +41,7 @@ __all__ = [
     "Tally",
     "UniformDraws",
     "default_stopper",
+    "ladder",
+    "ladder_names",
     "run",
 ]

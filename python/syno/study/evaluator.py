@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
+import signal
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,12 +20,13 @@ from torch import nn
 from syno._errors import UserError
 from syno.data import DataSet, load
 from syno.kernel import KernelPack
+from syno.layers import LayerReport
 from syno.measure import Measurement, latency
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
 from syno.study.network import Network
 from syno.study.observer import Observer
-from syno.train import Fidelity, State, train
+from syno.train import Fidelity, ForeignCheckpointError, State, train
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
 
@@ -36,6 +40,16 @@ class Timing:
     threads: int = 1
 
 
+@dataclass(frozen=True)
+class Part:
+    """A rung as a part of a training: `stop_after` epochs of `whole` (None: all of it), with a
+    network of a share of the asked `width`."""
+
+    whole: Fidelity
+    stop_after: int | None = None
+    width: float = 1.0
+
+
 @dataclass
 class NetworkEvaluator:
     """Evaluates operators inside one network.
@@ -45,6 +59,9 @@ class NetworkEvaluator:
     3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
     4. The network is trained; its accuracy is that on the hold-out split.
     5. Its latency is measured, the original network's in the same run.
+
+    At a rung of a ladder, `part` says what of a training it is, and costs are those in `priced`,
+    the network of the highest rung.
 
     What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
     reason; a UserError alone ends the search.
@@ -58,27 +75,31 @@ class NetworkEvaluator:
     deadline_s: float | None = None
     max_slowdown: float = math.inf
     observer: Observer = field(default_factory=Observer)
+    part: Part | None = None
+    priced: Network | None = None
+    _resumed: int = field(default=0, init=False)
 
-    def baseline(self) -> Outcome:
-        """Trains and times the original network."""
+    def baseline(self, checkpoint: Path | None = None) -> Outcome:
+        """Trains and times the original network, going on from `checkpoint` where that is."""
         began = time.perf_counter()
         net = self.network.original()
-        training = self._train(net)
+        training = self._train(net, checkpoint)
         timed = self._time(net, None, []) if training.ok else None
         return self._outcome(
             training,
             began,
-            macs=self.network.macs,
-            params=self.network.params,
+            macs=(self.priced or self.network).macs,
+            params=(self.priced or self.network).params,
             latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
-            details=_details(training, timed),
+            details=self._details(training, timed),
         )
 
-    def evaluate(self, operator: Any) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it."""
+    def evaluate(self, operator: Any, checkpoint: Path | None = None) -> Outcome:
+        """Verifies, trains and times the network with `operator` in it, going on from `checkpoint`
+        where that is."""
         began = time.perf_counter()
         try:
-            return self._evaluate(operator, began)
+            return self._evaluate(operator, began, checkpoint)
         except UserError:
             raise
         except Exception as error:  # one operator must not end the search of thousands
@@ -93,12 +114,12 @@ class NetworkEvaluator:
         """An evaluation that ended without an answer, to be completed with a reason."""
         return Outcome(ERROR, rung=self.fidelity.name, recipe=self._recipe(), seed=self.seed)
 
-    def _evaluate(self, operator: Any, began: float) -> Outcome:
+    def _evaluate(self, operator: Any, began: float, checkpoint: Path | None) -> Outcome:
         try:
             net, report = self.network.with_operator(operator)
         except UserError as error:
             return self._rejected(operator, str(error), began)
-        macs, params = self.network.cost(operator, report)
+        macs, params = self._cost(operator, report)
         kept = {row.name: row.reason for row in self.network.kept(report)}
 
         checks = self._verify(operator, net)
@@ -115,7 +136,7 @@ class NetworkEvaluator:
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
 
-        training = self._train(net)
+        training = self._train(net, checkpoint)
         timed = self._time(net, self.network.original(), checks) if training.ok else None
         return self._outcome(
             training,
@@ -125,8 +146,14 @@ class NetworkEvaluator:
             primitives=operator.primitives(),
             verification=_together(checks),
             measurement=_measurement(timed) if timed else None,
-            details=_details(training, timed) | {"kept": kept},
+            details=self._details(training, timed) | {"kept": kept},
         )
+
+    def _cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
+        """(macs, params) in the network that was asked for, which may be another one."""
+        if self.priced is None or self.priced is self.network:
+            return self.network.cost(operator, report)
+        return self.priced.cost(operator, self.priced.with_operator(operator)[1])
 
     def _verify(self, operator: Any, net: nn.Module) -> list[Verification]:
         """One comparison for each binding under which the operator stands in the network."""
@@ -145,17 +172,28 @@ class NetworkEvaluator:
             seconds = [_step_seconds(each, shape) for each in nets]
         return seconds[1] / seconds[0]
 
-    def _train(self, net: nn.Module) -> Training:
+    def _train(self, net: nn.Module, checkpoint: Path | None) -> Training:
+        """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
         self.observer.on_step("train")
+        part = self.part or Part(self.fidelity)
+        self._resumed = -1
+        arguments: dict[str, Any] = {"deadline_s": self.deadline_s, "progress": self._report}
         with self._threads():
-            return train(
-                net,
-                self.dataset,
-                self.fidelity,
-                self.seed,
-                deadline_s=self.deadline_s,
-                progress=self._report,
-            )
+            if checkpoint is None:
+                return train(net, self.dataset, part.whole, self.seed, **arguments)
+            arguments |= {"checkpoint": checkpoint, "stop_after": part.stop_after}
+            try:
+                training = train(net, self.dataset, part.whole, self.seed, **arguments)
+            except ForeignCheckpointError as error:  # of another Syno: it is a cache and goes
+                warnings.warn(f"{error.args[0].splitlines()[0]}; it starts over", stacklevel=2)
+                checkpoint.unlink(missing_ok=True)
+                training = train(net, self.dataset, part.whole, self.seed, **arguments)
+        if training.status != "paused":
+            return training
+        if training.reason == "signal":
+            signal.raise_signal(signal.SIGTERM)  # as without a checkpoint
+            raise KeyboardInterrupt  # it has a handler of the user's
+        return replace(training, status="ok", reason="", detail="")
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
@@ -167,6 +205,8 @@ class NetworkEvaluator:
             torch.set_num_threads(before)
 
     def _report(self, state: State) -> None:
+        if self._resumed < 0:
+            self._resumed = state.epoch
         if state.epoch_loss is not None:
             self.observer.on_epoch(state.epoch + 1, state.epochs, state.epoch_loss)
 
@@ -185,11 +225,20 @@ class NetworkEvaluator:
         )
 
     def _recipe(self) -> dict[str, Any]:
-        return {
+        found: dict[str, Any] = {
             "fidelity": self.fidelity.to_json(),
             "data": self.dataset.fingerprint,
             "threads": self.timing.threads,
         }
+        if self.part is not None:
+            # The schedule is that of the whole training.
+            found |= {"width": self.part.width, "of_epochs": self.part.whole.epochs}
+        return found
+
+    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
+        """The signals of a training; with a ladder, the epoch of a checkpoint it went on from."""
+        resumed = {} if self.part is None else {"resumed_at": max(self._resumed, 0)}
+        return _curve(training, timed) | resumed
 
     def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
         reason = f"{training.reason}: {training.detail}" if training.detail else training.reason
@@ -226,13 +275,19 @@ def make_evaluator(
 
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
-    dataset = load(data, data_dir, size=settings["fidelity"].loaded_at, progress=False)
+    dataset = load_again(data, data_dir, settings["fidelity"].loaded_at, fingerprint)
+    return NetworkEvaluator(network, dataset, **settings)
+
+
+def load_again(data: str, data_dir: str | None, size: int | None, fingerprint: str) -> DataSet:
+    """A data set that was loaded before. UserError when it changed meanwhile."""
+    dataset = load(data, data_dir, size=size, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
-    return NetworkEvaluator(network, dataset, **settings)
+    return dataset
 
 
 def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:
@@ -273,11 +328,15 @@ def _measurement(timed: Measurement) -> MeasurementResult:
     )
 
 
-def _details(training: Training, timed: Measurement | None) -> dict[str, Any]:
+def _curve(training: Training, timed: Measurement | None) -> dict[str, Any]:
     details: dict[str, Any] = {
         "losses": [point.loss for point in training.curve],
         "loss_sum": training.loss_sum,
+        "tail_loss": training.tail_loss,
         "training_s": training.seconds,
+        "step_s": training.step_s,
+        "steps": training.steps,
+        "peak_bytes": training.peak_bytes,
     }
     if timed is not None:
         details |= {"control": plain(timed.control), "noisy": timed.noisy}

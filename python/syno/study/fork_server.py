@@ -84,21 +84,25 @@ class Setup:
 
 @dataclass(frozen=True)
 class Ready:
-    """The server can evaluate: `failure` is an outcome to be completed when a child gives none;
-    `threads` should be 1; `held` are bytes that each child begins with."""
+    """The server can evaluate: `failure` is an outcome to be completed when a child gives none,
+    with a ladder `failures` is one for each rung; `threads` should be 1; `held` are bytes that each
+    child begins with."""
 
     failure: Any
     threads: int
     held: int
+    failures: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Request:
-    """One evaluation: `operator` is pickled, None for the baseline. Limits may be None."""
+    """One evaluation: `operator` is pickled, None for the baseline. Limits may be None; so is
+    `rung` without a ladder."""
 
     operator: bytes | None
     seconds: float | None
     memory: int | None
+    rung: int | None = None
 
 
 @dataclass
@@ -366,10 +370,11 @@ def _become_child(server: int, setup: Setup, request: Request, prints: int) -> N
 def _answer(evaluator: Any, request: Request) -> bytes:
     """The outcome, or what was raised in its place, so that it can always be sent."""
     try:
+        rung = () if request.rung is None else (request.rung,)
         if request.operator is None:
-            outcome = evaluator.baseline()
+            outcome = evaluator.baseline(*rung)
         else:
-            outcome = evaluator.evaluate(pickle.loads(request.operator))
+            outcome = evaluator.evaluate(pickle.loads(request.operator), *rung)
         return pickle.dumps((OUTCOME, outcome))
     except UserError as error:
         return pickle.dumps((MISTAKE, str(error)))
@@ -392,10 +397,12 @@ def main(descriptor: int) -> None:
             load_extra(name, "the network")
         evaluator = pickle.loads(setup.factory)()
         failure = getattr(evaluator, "failure", lambda: None)()
+        failures = tuple(getattr(evaluator, "failures", tuple)())
         gc.collect()
         gc.freeze()  # children share these objects: the collector must not write into them
         me = os.getpid()
-        ready = Ready(failure, processes.threads(me), processes.memory([me], sys.maxsize))
+        held = processes.memory([me], sys.maxsize)
+        ready = Ready(failure, processes.threads(me), held, failures)
     except BaseException as error:
         mistake = isinstance(error, UserError)
         text = str(error) if mistake else traceback.format_exc(limit=-6)

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from syno._errors import InternalError, UserError
@@ -28,7 +28,7 @@ from syno.store.records import ERROR, TIMEOUT
 from syno.study import fork_server, processes
 from syno.study.failures import CRASH, HANG, OUT_OF_MEMORY
 from syno.study.fork_server import Ended, Ready, Request, Setup
-from syno.study.loop import Evaluator
+from syno.study.loop import Evaluator, RungEvaluator
 from syno.study.observer import Observer
 
 # What an evaluation may take besides its training, in seconds, before it is taken for hung.
@@ -59,7 +59,8 @@ class Isolated:
         more. None: what the baseline took, `max_slowdown` times, twice, and `GRACE_S` more.
     memory_limit: bytes that an evaluation may hold, memory-mapped files not counted. None: three
         quarters of the machine's.
-    baseline_s: what the baseline took, where that is known from an earlier run.
+    baseline_s: what the baseline took, where that is known from an earlier run; with a ladder, at
+        each rung.
     extras: packages such as torchvision that the factory needs, see `syno.extras`.
 
     Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
@@ -69,12 +70,12 @@ class Isolated:
 
     def __init__(
         self,
-        factory: Callable[[], Evaluator],
+        factory: Callable[[], Evaluator | RungEvaluator],
         *,
         deadline_s: float | None = None,
         max_slowdown: float = math.inf,
         memory_limit: int | None = None,
-        baseline_s: float | None = None,
+        baseline_s: float | Mapping[int, float] | None = None,
         extras: Sequence[str] = (),
         observer: Observer | None = None,
     ) -> None:
@@ -88,10 +89,12 @@ class Isolated:
         self._deadline_s = deadline_s
         self._slowdown = max_slowdown if math.isfinite(max_slowdown) else _SLOWDOWN
         self._memory = memory_limit or processes.default_memory_limit()
-        self._baseline_s = baseline_s
+        given = baseline_s if isinstance(baseline_s, Mapping) else {0: baseline_s}
+        self._baseline_s = {r: s for r, s in given.items() if s is not None}
         self._observer = observer or Observer()
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
+        self._rung: int | None = None  # of the evaluation that runs
         self.ready: Ready | None = None
 
     def start(self) -> None:
@@ -119,34 +122,38 @@ class Isolated:
                 self._server.wait()
             self._server = None
 
-    def baseline(self) -> Outcome:
-        """Evaluates the original network, see Evaluator."""
+    def baseline(self, rung: int | None = None) -> Outcome:
+        """Evaluates the original network, see Evaluator and RungEvaluator."""
         began = time.perf_counter()
-        outcome = self._run(None, self._limit() if self._deadline_s is not None else None)
-        self._baseline_s = time.perf_counter() - began
+        limit = self._limit(rung) if self._deadline_s is not None else None
+        outcome = self._run(None, limit, rung)
+        self._baseline_s[rung or 0] = time.perf_counter() - began
         return outcome
 
-    def evaluate(self, operator: Any) -> Outcome:
-        """Evaluates an operator, see Evaluator."""
-        outcome = self._run(pickle.dumps(operator), self._limit())
+    def evaluate(self, operator: Any, rung: int | None = None) -> Outcome:
+        """Evaluates an operator, see Evaluator and RungEvaluator."""
+        outcome = self._run(pickle.dumps(operator), self._limit(rung), rung)
         if "failure" in outcome.details and not outcome.primitives:
             outcome = dataclasses.replace(outcome, primitives=operator.primitives())
         return outcome
 
-    def _limit(self) -> float | None:
+    def _limit(self, rung: int | None) -> float | None:
         """Seconds an evaluation may take; None while nothing is known to measure it by."""
         if self._deadline_s is not None:
             return 2 * self._deadline_s + GRACE_S
-        if self._baseline_s is None:
+        if (rung or 0) not in self._baseline_s:
             return None
-        return 2 * self._slowdown * self._baseline_s + GRACE_S
+        # The baseline may have gone on from lower rungs, where this one has to start over.
+        taken = sum(s for below, s in self._baseline_s.items() if below <= (rung or 0))
+        return 2 * self._slowdown * taken + GRACE_S
 
-    def _run(self, operator: bytes | None, seconds: float | None) -> Outcome:
+    def _run(self, operator: bytes | None, seconds: float | None, rung: int | None) -> Outcome:
         began = time.perf_counter()
+        self._rung = rung
         step = ""
         server = self._started()
         try:
-            request = Request(operator, seconds, self._memory)
+            request = Request(operator, seconds, self._memory, rung)
             fork_server.write(server, fork_server.REQUEST, pickle.dumps(request))
             while True:
                 what, content = fork_server.read(server)
@@ -161,6 +168,13 @@ class Isolated:
             self.close()  # interrupted: the child must not go on
             raise
         return self._outcome(pickle.loads(content), began, seconds, step)
+
+    def _failure(self) -> Outcome:
+        """What is completed where there was no answer."""
+        assert self.ready is not None
+        if self._rung is not None and self.ready.failures:
+            return self.ready.failures[self._rung]  # type: ignore[no-any-return]
+        return self.ready.failure or Outcome(ERROR)
 
     def _event(self, content: bytes) -> str | None:
         """Calls the observer; gives the step that was entered, if that is what happened.
@@ -211,9 +225,8 @@ class Isolated:
             details["output"] = ended.output
         if ended.left:
             details["left"] = "a process of it could not be killed"
-        assert self.ready is not None
         return dataclasses.replace(
-            self.ready.failure or Outcome(ERROR),
+            self._failure(),
             status=TIMEOUT if kind == HANG else ERROR,
             reason=f"{kind}: {reason}" if kind else reason,
             seconds=time.perf_counter() - began,
@@ -281,7 +294,7 @@ class Isolated:
             )
 
 
-def packed(factory: Callable[[], Evaluator]) -> bytes:
+def packed(factory: Callable[[], Evaluator | RungEvaluator]) -> bytes:
     """The factory as bytes. UserError when it cannot go to another process."""
     try:
         return pickle.dumps(factory)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from syno._errors import UserError
 from syno.store import Outcome
+from syno.study.checkpoints import Checkpoints
 from syno.study.failures import failure_kind
 from syno.study.heartbeat import Heartbeat
 from syno.study.observer import Observer
@@ -22,6 +23,8 @@ from syno.study.stoppers import (
 from syno.study.study import Proposal, Study, in_quarantine
 
 MOST_ERRORS = 10
+# Reasons after which a study goes on with new limits only.
+_FINISHED = ("evaluations", "exhausted")
 
 
 class Evaluator(Protocol):
@@ -34,6 +37,16 @@ class Evaluator(Protocol):
         """Verifies, trains and times the network with `operator` in it."""
 
 
+class RungEvaluator(Protocol):
+    """The same at a rung of a ladder, from 0 at the bottom."""
+
+    def baseline(self, rung: int) -> Outcome:
+        """Trains and times the original network."""
+
+    def evaluate(self, operator: Any, rung: int) -> Outcome:
+        """Verifies, trains and times the network with `operator` in it."""
+
+
 def default_stopper(study: Study) -> Stopper:
     """The limits in the settings of the study, and the end of the space."""
     settings = study.settings
@@ -43,12 +56,16 @@ def default_stopper(study: Study) -> Stopper:
 
 def run(
     study: Study,
-    evaluator: Evaluator,
+    evaluator: Evaluator | RungEvaluator,
     *,
     stopper: Stopper | None = None,
     observer: Observer | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> StopReason:
     """Evaluates proposals one after the other and gives the reason for stopping.
+
+    evaluator: a RungEvaluator for a study with a ladder, which may keep `checkpoints`: those that
+    are not needed any more are deleted after each answer.
 
     When it is interrupted (Ctrl-C, a mistake of the user found on the way), the open proposal is
     given back and the exception goes on.
@@ -61,8 +78,12 @@ def run(
             for proposal in study.ask(1):
                 observer.on_ask(proposal)
                 outcome = _evaluate(study, evaluator, proposal, observer)
+                if checkpoints is not None:
+                    checkpoints.keep(study.checkpoints_needed())
                 observer.on_tell(proposal, outcome, study.tally())
         study.stop(reason)
+        if checkpoints is not None and reason.name in _FINISHED:
+            checkpoints.keep(study.checkpoints_needed(finished=True))
     except KeyboardInterrupt:
         study.stop(StopReason("interrupted", "interrupted from the keyboard"))
         raise
@@ -73,12 +94,12 @@ def run(
 
 
 def _evaluate(
-    study: Study, evaluator: Evaluator, proposal: Proposal, observer: Observer
+    study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
     try:
         with Heartbeat(study.store, proposal.id, study.worker):
             if proposal.is_baseline:
-                outcome = evaluator.baseline()
+                outcome = evaluator.baseline(*_rung(proposal))
             else:
                 outcome = _evaluate_operator(study, evaluator, proposal, observer)
         study.tell(proposal.id, outcome)
@@ -90,12 +111,17 @@ def _evaluate(
     return outcome
 
 
+def _rung(proposal: Proposal) -> tuple[int, ...]:
+    """What the evaluator of a study with a ladder is told besides."""
+    return () if proposal.rung is None else (proposal.rung,)
+
+
 def _evaluate_operator(
-    study: Study, evaluator: Evaluator, proposal: Proposal, observer: Observer
+    study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
     """Evaluates once more what failed as if something outside the operator had been the reason."""
     while True:
-        outcome = evaluator.evaluate(proposal.operator)
+        outcome = evaluator.evaluate(proposal.operator, *_rung(proposal))
         kind = failure_kind(outcome)
         if kind is None:
             return outcome

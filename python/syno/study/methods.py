@@ -23,11 +23,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entry:
-    """One proposed operator: `status` is None while it is not answered."""
+    """One proposed operator: `status` is None while it is not answered.
+
+    value: how good it turned out to be, 0 to 1 and more is better; None while nothing is known. The
+    hold-out accuracy; with a ladder, by its rank at the highest rung that it reached
+    (`asha.values`). 0 for a failure.
+    """
 
     ask: int
     key: str
     status: str | None
+    value: float | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,10 @@ from syno.extras import PACKAGES
 from syno.sampler import Sampler
 from syno.spec import Specification
 from syno.store import Store, StudySummary
-from syno.study.loop import run
+from syno.study.checkpoints import Checkpoints
+from syno.study.ladder import Ladder, Rung, ladder_names
+from syno.study.ladder import chosen as chosen_ladder
+from syno.study.loop import Evaluator, RungEvaluator, run
 from syno.study.observer import Observer
 from syno.study.settings import GIVEN, StudySettings
 from syno.study.space import SamplerSpace
@@ -44,6 +48,8 @@ def search(
     specification: Specification | str | None = None,
     limits: dict[str, Any] | None = None,
     fidelity: Fidelity | str | None = None,
+    ladder: Ladder | str | Sequence[Rung] | None = None,
+    eta: int | None = None,
     evaluations: int = 20,
     seconds: float | None = None,
     seed: int = 0,
@@ -72,7 +78,10 @@ def search(
     limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
     fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
         set, otherwise `tiny`.
-    evaluations: operators to train; those rejected before training come on top.
+    ladder: rungs that operators climb in place of one fidelity, or the name or file of a ladder:
+        each is trained at the lowest, and the best 1/`eta` of a rung go on to the next (ladder.py).
+    evaluations: operators to train; those rejected before training come on top, and so do higher
+        rungs.
     seconds: time limit of the study; the evaluation that is running then is finished.
     seed: of draws, initial weights, batches and checks.
     method, method_options: how operators are chosen: `uniform`, or `diverse` (shares `window` and
@@ -93,13 +102,15 @@ def search(
     A search that was ended in any way goes on with `resume`. Raises UserError for everything that
     is wrong with the arguments, the data or the store.
     """
-    rung = _fidelity(fidelity, data)
+    climbed = _ladder(ladder, eta, fidelity)
+    rung = _fidelity(fidelity, data) if climbed is None else climbed.top.fidelity
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
         data=data,
         data_dir=None if data_dir is None else str(data_dir),
         fidelity=rung.to_json(),
+        ladder=None if climbed is None else climbed.to_json(),
         training={
             "deadline_s": deadline_s,
             "max_slowdown": _limit(max_slowdown),
@@ -116,13 +127,12 @@ def search(
     )
     observer = observer or Observer()
     with _opened(store, create=True) as opened:
-        dataset = load(data, data_dir, size=rung.loaded_at)
-        settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
-        network = _network(net, settings, dataset)
-        wanted = _specification(specification, limits or {}, network)
-        space = _compose(wanted, network.template, settings, observer)
+        rungs = _rungs(net, settings, settings.data_dir)
+        settings = rungs.marked(settings)
+        wanted = _specification(specification, limits or {}, rungs.network)
+        space = _compose(wanted, rungs, rungs.network.template, settings, observer)
         study = Study.create(opened, name or _name(settings), settings, space)
-        return _run(opened, study, network, dataset, settings.data_dir, observer)
+        return _run(opened, study, rungs, settings.data_dir, observer)
 
 
 def resume(
@@ -150,8 +160,6 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
-    from syno.train import Fidelity
-
     observer = observer or Observer()
     with _opened(store, create=False) as opened:
         record = opened.study(study)
@@ -164,12 +172,10 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        rung = Fidelity.from_json(settings.fidelity)
-        dataset = load(settings.data, folder, size=rung.loaded_at)
-        _check_data(record.name, settings, dataset)
-        network = _network(_net_again(record.name, settings, net), settings, dataset)
+        rungs = _rungs(_net_again(record.name, settings, net), settings, folder)
+        _check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
-        space = _compose(wanted, None, settings, observer)
+        space = _compose(wanted, rungs, None, settings, observer)
         if release is not None:
             opened.leave_quarantine(record, None if release == "all" else release)
         changes = {"isolate": isolate, "memory_limit": _memory(memory_limit)}
@@ -182,7 +188,7 @@ def resume(
             seconds=seconds,
             training=None if training == settings.training else training,
         )
-        return _run(opened, continued, network, dataset, folder, observer)
+        return _run(opened, continued, rungs, folder, observer)
 
 
 def small_vision(**changes: Any) -> Specification:
@@ -240,15 +246,82 @@ def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
     return fidelity(given or ("digits" if data == "digits" else "tiny"))
 
 
-def _network(net: str | nn.Module, settings: StudySettings, dataset: DataSet) -> Network:
-    from syno.study.network import Network
+def _ladder(
+    given: Ladder | str | Sequence[Rung] | None, eta: int | None, fidelity: Fidelity | str | None
+) -> Ladder | None:
+    if given is None:
+        if eta is not None:
+            raise UserError(
+                f"eta (--eta) is {eta}, and there is no ladder\n"
+                f"  what to do: name one with ladder= (--ladder): {', '.join(ladder_names())}"
+            )
+        return None
+    if fidelity is not None:
+        raise UserError(
+            "a search has a ladder (--ladder) or a fidelity (--fidelity), not both\n"
+            "  the rungs of a ladder say how networks are trained; a ladder of your own is a file"
+        )
+    return chosen_ladder(given, eta)
 
-    size = settings.fidelity["resolution"]
-    if isinstance(net, str):
-        return Network.named(net, settings.model_options, dataset, settings.seed, size=size)
-    if settings.model_options:
+
+@dataclass(frozen=True)
+class _Rungs:
+    """Networks and data of each rung of the ladder; of the one fidelity where there is none."""
+
+    ladder: Ladder | None
+    networks: list[Network]
+    datasets: list[DataSet]
+
+    @property
+    def network(self) -> Network:
+        """The network that was asked for: that of the highest rung."""
+        return self.networks[-1]
+
+    def marked(self, settings: StudySettings) -> StudySettings:
+        """The settings with the fingerprints of this data."""
+        marks = [dataset.fingerprint for dataset in self.datasets]
+        if settings.ladder is None:
+            return dataclasses.replace(settings, fingerprint=marks[-1])
+        ladder = settings.ladder | {"fingerprints": marks}
+        return dataclasses.replace(settings, fingerprint=marks[-1], ladder=ladder)
+
+    def lower(self, specification: Specification) -> dict[str, Specification]:
+        """The specification with the layers of each rung that has another network."""
+        from syno.surgery import slot_bindings
+
+        found = {}
+        rungs = () if self.ladder is None else self.ladder.rungs
+        seen = {id(self.network)}
+        totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
+        for rung, network in zip(rungs, self.networks, strict=False):
+            if id(network) not in seen:
+                layers = slot_bindings(network.template, specification)
+                found[rung.name] = specification.with_changes(**layers, **totals)
+                seen.add(id(network))
+        return found
+
+
+def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
+    from syno.study import rungs
+    from syno.study.network import Network
+    from syno.train import Fidelity
+
+    assert settings.data is not None
+    if settings.model_options and not isinstance(net, str):
         raise UserError("model_options are for a model named by its name, not for a module")
-    return Network.given(net, dataset, settings.seed, size=size)
+    options, seed = settings.model_options, settings.seed
+    if settings.ladder is not None:
+        ladder = Ladder.from_json(settings.ladder)
+        data = rungs.datasets(ladder, settings.data, data_dir)
+        return _Rungs(ladder, rungs.networks(ladder, net, options, data[-1], seed), data)
+    fidelity = Fidelity.from_json(settings.fidelity)
+    dataset = load(settings.data, data_dir, size=fidelity.loaded_at)
+    size = fidelity.resolution
+    if isinstance(net, str):
+        network = Network.named(net, options, dataset, seed, size=size)
+    else:
+        network = Network.given(net, dataset, seed, size=size)
+    return _Rungs(None, [network], [dataset])
 
 
 def _specification(
@@ -267,7 +340,11 @@ def _specification(
 
 
 def _compose(
-    wanted: Specification, template: nn.Module | None, settings: StudySettings, observer: Observer
+    wanted: Specification,
+    rungs: _Rungs,
+    template: nn.Module | None,
+    settings: StudySettings,
+    observer: Observer,
 ) -> SamplerSpace:
     began = time.monotonic()
 
@@ -275,16 +352,15 @@ def _compose(
         observer.on_compose(depth, nodes, operators)
         return True
 
-    space = SamplerSpace(
-        Sampler.from_specification(
-            wanted,
-            net=template,
-            seed=settings.seed,
-            max_nodes=settings.space["max_nodes"],
-            rules_off=settings.space.get("rules_off", ()),
-            progress=progress,
-        )
+    sampler = Sampler.from_specification(
+        wanted,
+        net=template,
+        seed=settings.seed,
+        max_nodes=settings.space["max_nodes"],
+        rules_off=settings.space.get("rules_off", ()),
+        progress=progress,
     )
+    space = SamplerSpace(sampler, rungs.lower(sampler.specification))
     observer.on_space(space.structures, len(space.operators), time.monotonic() - began)
     return space
 
@@ -292,44 +368,56 @@ def _compose(
 def _run(
     store: Store,
     study: Study,
-    network: Network,
-    dataset: DataSet,
+    rungs: _Rungs,
     data_dir: str | None,
     observer: Observer,
 ) -> StudySummary:
     from syno.study.evaluator import NetworkEvaluator, Timing
+    from syno.study.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
     settings = study.settings
     training = settings.training
     arguments: dict[str, Any] = {
-        "fidelity": Fidelity.from_json(settings.fidelity),
         "seed": settings.seed,
         "timing": Timing(**settings.latency),
         "deadline_s": training.get("deadline_s"),
         "max_slowdown": training.get("max_slowdown") or math.inf,
     }
-    isolated = _isolated(store, study, network, data_dir, observer, arguments)
-    if isolated is None:
-        evaluator = NetworkEvaluator(network, dataset, observer=observer, **arguments)
+    checkpoints = None
+    if rungs.ladder is None:
+        arguments["fidelity"] = Fidelity.from_json(settings.fidelity)
+    else:
+        checkpoints = Checkpoints.of(store, study.record)
+        checkpoints.keep(study.checkpoints_needed())
+    isolated = _isolated(store, study, rungs, data_dir, checkpoints, observer, arguments)
+    if isolated is not None:
+        with isolated:
+            run(study, isolated, observer=observer, checkpoints=checkpoints)
+    elif rungs.ladder is None or checkpoints is None:
+        evaluator = NetworkEvaluator(
+            rungs.network, rungs.datasets[-1], observer=observer, **arguments
+        )
         run(study, evaluator, observer=observer)
     else:
-        with isolated:
-            run(study, isolated, observer=observer)
+        each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
+        climbing = LadderEvaluator(rungs.ladder, each, checkpoints)
+        climbing.observer = observer
+        run(study, climbing, observer=observer, checkpoints=checkpoints)
     return store.summary(study.record)
 
 
 def _isolated(
     store: Store,
     study: Study,
-    network: Network,
+    rungs: _Rungs,
     data_dir: str | None,
+    checkpoints: Checkpoints | None,
     observer: Observer,
     arguments: dict[str, Any],
 ) -> Isolated | None:
     """The evaluator in processes of its own; None where that is not wanted, or not possible and
     not asked for by name, which a warning says."""
-    from syno.study.evaluator import make_evaluator
     from syno.study.isolated import Isolated, NotPossibleError
 
     settings = study.settings
@@ -337,16 +425,9 @@ def _isolated(
     wanted = training.get("isolate")
     if wanted is False:
         return None
-    assert settings.data is not None
-    baseline = store.summary(study.record).baseline
-    factory = functools.partial(
-        make_evaluator,
-        network,
-        settings.data,
-        data_dir,
-        settings.fingerprint,
-        **arguments,
-    )
+    baselines = store.summary(study.record).baselines
+    factory = _factory(rungs, settings, data_dir, checkpoints, arguments)
+    network = rungs.network
     try:
         _check_importable(network)
         isolated = Isolated(
@@ -354,7 +435,7 @@ def _isolated(
             deadline_s=training.get("deadline_s"),
             max_slowdown=arguments["max_slowdown"],
             memory_limit=training.get("memory_limit"),
-            baseline_s=baseline.seconds if baseline is not None else None,
+            baseline_s={e.rung_index: e.seconds for e in baselines},
             extras=_extras(network),
             observer=observer,
         )
@@ -368,6 +449,35 @@ def _isolated(
         )
         return None
     return isolated
+
+
+def _factory(
+    rungs: _Rungs,
+    settings: StudySettings,
+    data_dir: str | None,
+    checkpoints: Checkpoints | None,
+    arguments: dict[str, Any],
+) -> Callable[[], Evaluator | RungEvaluator]:
+    """Makes the evaluator in another process."""
+    from syno.study.evaluator import make_evaluator
+    from syno.study.rungs import make_ladder_evaluator
+
+    assert settings.data is not None
+    data = (settings.data, data_dir)
+    if rungs.ladder is None or settings.ladder is None or checkpoints is None:
+        return functools.partial(
+            make_evaluator, rungs.network, *data, settings.fingerprint, **arguments
+        )
+    marks = settings.ladder["fingerprints"]
+    return functools.partial(
+        make_ladder_evaluator,
+        rungs.ladder,
+        rungs.networks,
+        *data,
+        marks,
+        checkpoints,
+        **arguments,
+    )
 
 
 def _extras(network: Network) -> list[str]:
@@ -400,11 +510,11 @@ def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str
     return net
 
 
-def _check_data(name: str, settings: StudySettings, dataset: DataSet) -> None:
-    if settings.fingerprint != dataset.fingerprint:
+def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
+    if settings != now:
         raise UserError(
             f"the data set '{settings.data}' is not what study '{name}' was started with\n"
-            f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}\n"
+            f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
             "  what to do: say where the same data is with data_dir, or start a new study"
         )
 

@@ -101,9 +101,10 @@ def _doublings(a: int | None, b: int | None) -> float:
 
 
 def _choices(summary: StudySummary) -> list[Choice]:
-    """One for each operator that was trained at the baseline's rung, or at the study's last."""
+    """One for each operator that was trained at the baseline's rung, or at the study's last; with a
+    ladder, of the highest rung that any reached."""
     by_key: dict[str, list[Evaluation]] = {}
-    for evaluation in summary.trained:
+    for evaluation in summary.compared:
         by_key.setdefault(evaluation.key or "", []).append(evaluation)
     rung = summary.baseline.rung if summary.baseline is not None else None
     found = []

@@ -18,9 +18,10 @@ class StudySettings:
 
     model: name of a model, or None for a module of the user's, which `resume` must be given again;
     data: name of a data set or path of an image folder, `fingerprint` names its content; fidelity:
-    as `Fidelity.to_json`; training: `deadline_s`, `max_slowdown`; space: `max_nodes` and
-    `rules_off` of the enumeration; method: how operators are chosen, with `method_options`;
-    latency: `repeats`, `warmup`, `threads`;
+    as `Fidelity.to_json`, with a ladder that of its top; ladder: as `Ladder.to_json`, with
+    `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
+    `isolate`, `memory_limit`; space: `max_nodes` and `rules_off` of the enumeration; method: how
+    operators are chosen, with `method_options`; latency: `repeats`, `warmup`, `threads`;
     evaluations: operators to train; seconds: time limit over all runs together, None for none;
     baseline: whether the original network is evaluated first.
     """
@@ -31,6 +32,7 @@ class StudySettings:
     data_dir: str | None = None
     fingerprint: str = ""
     fidelity: dict[str, Any] = field(default_factory=dict)
+    ladder: dict[str, Any] | None = None
     training: dict[str, Any] = field(default_factory=dict)
     space: dict[str, Any] = field(default_factory=dict)
     method: str = "uniform"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from syno._errors import UserError
 from syno.operator import Operator as ValueOperator
 from syno.sampler import Sampler
+from syno.spec import Specification
 from syno.store.records import digest
 
 
@@ -98,14 +101,21 @@ class Candidates:
 
 
 class SamplerSpace:
-    """What a `syno.Sampler` enumerates."""
+    """What a `syno.Sampler` enumerates.
 
-    def __init__(self, sampler: Sampler) -> None:
+    lower: the specification with the layers of each lower rung of a ladder, by its name: an
+    operator has to be admitted there as well. UserError where none is.
+    """
+
+    def __init__(self, sampler: Sampler, lower: Mapping[str, Specification] | None = None) -> None:
         self._sampler = sampler
         self._statistics = sampler.statistics()
         self.operators: Sequence[Any] = sampler.operators
         if not self.operators:
             sampler.sample()  # a UserError: no operator connects the shapes, and why
+        self._refused: dict[str, int] = {}
+        for name, specification in (lower or {}).items():
+            self._refuse(name, specification)
         self.specification = (
             sampler.specification.key,
             json.loads(sampler.specification.to_json()),
@@ -114,7 +124,22 @@ class SamplerSpace:
 
     def rejections(self) -> dict[str, int]:
         """How many graphs the enumeration refused, by reason."""
-        return dict(self._statistics["rejections"])
+        return dict(self._statistics["rejections"]) | self._refused
+
+    def _refuse(self, name: str, specification: Specification) -> None:
+        refusals = [operator.refusals(specification) for operator in self.operators]
+        kept = [o for o, found in zip(self.operators, refusals, strict=True) if not found]
+        if not kept:
+            reasons = Counter(text for found in refusals for _, text in found)
+            raise UserError(
+                f"none of {len(refusals)} operators is admitted at rung '{name}' of the ladder\n"
+                f"  most frequent: {reasons.most_common(1)[0][0]}\n"
+                f"  its layers: {'; '.join(map(_sizes, specification.bindings))}\n"
+                "  what to do: a ladder with more pixels or width at that rung, or other limits"
+            )
+        if len(kept) < len(refusals):
+            self._refused[f"rung:{name}"] = len(refusals) - len(kept)
+        self.operators = kept
 
     @property
     def structures(self) -> int:
@@ -124,3 +149,7 @@ class SamplerSpace:
     def parse(self, text: str) -> Any:
         """The operator with this text, under the specification of the space."""
         return ValueOperator.from_text(text, self._sampler.specification)
+
+
+def _sizes(binding: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={size}" for name, size in binding.items())

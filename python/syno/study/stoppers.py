@@ -12,7 +12,8 @@ class Tally:
 
     evaluated: operators that were trained, well or not; rejected: those that were refused before;
     seconds: time spent over all runs; exhausted: the method has nothing left to propose;
-    errors: how many of the latest operators, one after the other, ended in an error.
+    errors: how many of the latest operators, one after the other, ended in an error;
+    due: evaluations at higher rungs of a ladder that are to be done before the study is.
     """
 
     evaluated: int
@@ -20,6 +21,7 @@ class Tally:
     seconds: float
     exhausted: bool = False
     errors: int = 0
+    due: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,15 @@ class AnyOf(_Combining):
 
 
 class Evaluations(_Combining):
-    """Stops after `count` operators; those rejected before training do not count."""
+    """Stops after `count` operators; those rejected before training do not count, and what is due
+    at higher rungs of a ladder is done first."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def check(self, tally: Tally) -> StopReason | None:
         """`evaluations` when enough were evaluated."""
-        if tally.evaluated < self._count:
+        if tally.evaluated < self._count or tally.due:
             return None
         return StopReason("evaluations", f"{tally.evaluated} operators were evaluated, as asked")
 

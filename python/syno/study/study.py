@@ -12,6 +12,7 @@ was not are the same to the method.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import time
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from syno.store import (
     Outcome,
     ProposalRecord,
     QuarantineRecord,
+    RungResult,
     Store,
     StudyRecord,
     Worker,
@@ -32,6 +34,8 @@ from syno.store import (
     current_settings,
 )
 from syno.store.records import BASELINE, ERROR, MOST_FAILURES, OPERATOR, REJECTED
+from syno.study.climb import Climb
+from syno.study.ladder import Ladder
 from syno.study.methods import Entry, History, Method, make_method
 from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
@@ -43,13 +47,17 @@ MAX_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to evaluate next: `operator` is None for the original network (kind `baseline`)."""
+    """What to evaluate next: `operator` is None for the original network (kind `baseline`).
+
+    rung: of the study's ladder, from 0 at the bottom; None without a ladder.
+    """
 
     id: int
     ask: int
     kind: str
     operator: Any | None
     attempts: int = 1
+    rung: int | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -78,6 +86,7 @@ class Study:
         self.store = store
         self.record = record
         self.settings = settings
+        self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
         self.exhausted = False
         self._space = space
         self._candidates = candidates
@@ -89,7 +98,7 @@ class Study:
         )
         self._began = time.monotonic()
         self._seconds_before = 0.0
-        self._first_ask = max((p.ask for p in store.proposals(record)), default=0)
+        self._results_before = len(store.rung_results(record))
 
     @classmethod
     def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
@@ -168,12 +177,13 @@ class Study:
         """Up to `count` proposals, each stored; fewer when the space is exhausted.
 
         1. Proposals that were asked and whose evaluation was interrupted, under their old ids.
-        2. The baseline, in a study that has none yet.
-        3. New operators by the search method.
+        2. With a ladder, what goes on to a higher rung, by the rule in `asha.py`.
+        3. The baseline, in a study that has none yet.
+        4. New operators by the search method.
         """
         found: list[Proposal] = []
         while len(found) < count:
-            proposal = self._reopened() or self._proposed()
+            proposal = self._reopened() or self._promoted() or self._proposed()
             if proposal is None:
                 self.exhausted = True
                 break
@@ -215,9 +225,53 @@ class Study:
         evaluated = sum(p.is_evaluated for p in told)
         seconds = self._seconds_before + time.monotonic() - self._began
         # A resumed study gets a new chance: whatever was wrong may be right now.
-        here = [p for p in told if p.ask > self._first_ask]
-        errors = sum(1 for _ in takewhile(lambda p: p.status == ERROR, reversed(here)))
-        return Tally(evaluated, len(told) - evaluated, seconds, self.exhausted, errors)
+        results = self.store.rung_results(self.record)
+        here = [r for r in results[self._results_before :] if r.kind == OPERATOR]
+        errors = sum(1 for _ in takewhile(lambda r: r.status == ERROR, reversed(here)))
+        return Tally(
+            evaluated,
+            len(told) - evaluated,
+            seconds,
+            self.exhausted,
+            errors,
+            due=self._due(records, results),
+        )
+
+    def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
+        """The checkpoints that a later rung may go on from, see `Climb`; of a finished study those
+        of evaluations that run elsewhere."""
+        climb = self._climb()
+        if climb is None:
+            return set()
+        return climb.open() if finished else climb.waiting(self.settings.evaluations)
+
+    def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
+        """Promotions to come, and interrupted ones that nobody works on."""
+        if self.ladder is None:
+            return 0
+        climbing = {p.ask for p in records if p.is_open and p.rung_index > 0}
+        interrupted = climbing & set(self.store.unheld(self.record)) if climbing else set()
+        return len(interrupted) + len(Climb(self.ladder, records, results).due())
+
+    def _climb(self) -> Climb | None:
+        if self.ladder is None:
+            return None
+        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
+        return Climb(self.ladder, records, results)
+
+    def _promoted(self) -> Proposal | None:
+        """The next operator that goes up, or the baseline before it."""
+        while (climb := self._climb()) is not None:
+            due = climb.due()
+            if not due:
+                return None
+            record, rung = climb.proposal(due[0]), due[0].rung
+            try:
+                self.store.promote(record.id, rung, self._worker.name)
+            except AskTakenError:  # another process was faster: look again
+                continue
+            return self._proposal(dataclasses.replace(record, rung_index=rung, attempts=1))
+        return None
 
     def _reopened(self) -> Proposal | None:
         while record := self.store.lease_open(self.record, self.worker):
@@ -240,7 +294,7 @@ class Study:
             number = records[-1].ask + 1 if records else int(not self.settings.baseline)
             operator = None
             if number > 0:
-                operator = self._method.propose(_history(number, records))
+                operator = self._method.propose(self._history(number, records))
                 if operator is None:
                     return None
             stored = None if operator is None else (operator.text, operator.key)
@@ -250,14 +304,31 @@ class Study:
                 continue
             found = self._quarantined().get(record.key or "")
             if found is None:
-                return Proposal(record.id, record.ask, record.kind, operator)
+                rung = None if self.ladder is None else 0
+                return Proposal(record.id, record.ask, record.kind, operator, rung=rung)
             # A method may come back to an operator; the answer lets it go on to another.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
         operator = None if record.text is None else self._operator(record.text)
-        return Proposal(record.id, record.ask, record.kind, operator, record.attempts)
+        rung = None if self.ladder is None else record.rung_index
+        return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
+
+    def _history(self, number: int, records: list[ProposalRecord]) -> History:
+        results = self.store.rung_results(self.record)
+        if self.ladder is not None:
+            values = Climb(self.ladder, records, results).values()
+        else:
+            values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
+        return History(
+            number,
+            tuple(
+                Entry(r.ask, r.key, r.status, values.get(r.ask))
+                for r in records
+                if r.key is not None
+            ),
+        )
 
     def _operator(self, text: str) -> Any:
         if self._by_text is None:
@@ -274,13 +345,6 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
     candidates = Candidates(space)
     options = settings.method_options
     return candidates, make_method(settings.method, candidates, settings.seed, options)
-
-
-def _history(number: int, records: list[ProposalRecord]) -> History:
-    return History(
-        number,
-        tuple(Entry(r.ask, r.key, r.status) for r in records if r.key is not None),
-    )
 
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:

@@ -3,6 +3,7 @@
 Needs torch.
 """
 
+from syno.train.checkpoint import ForeignCheckpointError
 from syno.train.evaluate import accuracy, test_accuracy
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
@@ -30,6 +31,7 @@ __all__ = [
     "Diverging",
     "EpochPoint",
     "Fidelity",
+    "ForeignCheckpointError",
     "Group",
     "LeastAccuracy",
     "MemoryLimit",

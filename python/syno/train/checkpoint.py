@@ -28,6 +28,10 @@ class DamagedCheckpointError(UserError):
     """A file that is no checkpoint, or not all of one."""
 
 
+class ForeignCheckpointError(UserError):
+    """A checkpoint of another training."""
+
+
 def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Writes `content` beside `path` and moves it there. UserError where that cannot be written."""
     buffer = io.BytesIO()
@@ -99,7 +103,7 @@ def signature(
 
 
 def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """UserError that names what differs."""
+    """ForeignCheckpointError that names what differs."""
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if not differing:
         return
@@ -112,7 +116,7 @@ def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -
         elif key not in said:
             text += f" ({found.get(key)}, now {wanted[key]})"
         parts.append(text)
-    raise UserError(
+    raise ForeignCheckpointError(
         f"the checkpoint '{path}' is of another training\n"
         f"  it has {'; '.join(parts)}\n"
         "  what to do: give this training a checkpoint of its own, or remove that one"
