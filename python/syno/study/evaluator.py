@@ -8,8 +8,6 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from syno.store import BaselineLatency, MeasurementResult, Outcome, Verification
 from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
 from syno.study.network import Network
 from syno.study.observer import Observer
+from syno.torch_threads import torch_threads
 from syno.train import Fidelity, ForeignCheckpointError, State, train
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
@@ -168,7 +167,7 @@ class NetworkEvaluator:
             return 1.0
         nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
         shape = (self.fidelity.batch, *self.network.input_shape)
-        with self._threads():
+        with torch_threads(self.timing.threads):
             seconds = [_step_seconds(each, shape) for each in nets]
         return seconds[1] / seconds[0]
 
@@ -178,7 +177,7 @@ class NetworkEvaluator:
         part = self.part or Part(self.fidelity)
         self._resumed = -1
         arguments: dict[str, Any] = {"deadline_s": self.deadline_s, "progress": self._report}
-        with self._threads():
+        with torch_threads(self.timing.threads):
             if checkpoint is None:
                 return train(net, self.dataset, part.whole, self.seed, **arguments)
             arguments |= {"checkpoint": checkpoint, "stop_after": part.stop_after}
@@ -194,15 +193,6 @@ class NetworkEvaluator:
             signal.raise_signal(signal.SIGTERM)  # as without a checkpoint
             raise KeyboardInterrupt  # it has a handler of the user's
         return replace(training, status="ok", reason="", detail="")
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.timing.threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
     def _report(self, state: State) -> None:
         if self._resumed < 0:
@@ -241,10 +231,9 @@ class NetworkEvaluator:
         return _curve(training, timed) | resumed
 
     def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
-        reason = f"{training.reason}: {training.detail}" if training.detail else training.reason
         return Outcome(
             training.status,
-            reason=reason,
+            reason=training.why,
             accuracy=training.accuracy,
             rung=self.fidelity.name,
             recipe=self._recipe(),
