@@ -137,7 +137,7 @@ class Isolated:
             outcome = dataclasses.replace(outcome, primitives=operator.primitives())
         return outcome
 
-    def _limit(self, rung: int | None) -> float | None:
+    def _limit(self, rung: int | None = None) -> float | None:
         """Seconds an evaluation may take; None while nothing is known to measure it by."""
         if self._deadline_s is not None:
             return 2 * self._deadline_s + GRACE_S
