@@ -120,6 +120,23 @@ def recipes() -> str:
     return table(head, *rows)
 
 
+def ladders() -> str:
+    from syno.study import ladder, ladder_names
+    from syno.study.ladder import ladder_summary
+
+    rows = []
+    for name in ladder_names():
+        found = ladder(name)
+        rungs = []
+        for index, rung in enumerate(found.rungs):
+            f = rung.fidelity
+            images = f"{f.images:,}" if f.images else "all"
+            how = ", goes on" if found.continues(index) else f" by `{f.recipe.name}`"
+            rungs.append(f"{images} at {f.resolution} px, {f.epochs} epochs{how}")
+        rows.append((f"`{name}`", found.eta, "; ".join(rungs), ladder_summary(name)))
+    return table(("ladder", "eta", "rungs", "what it is"), *rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "limits": ("specification.md", limits),
     "presets": ("specification.md", presets),
@@ -127,6 +144,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "models": ("models.md", models),
     "fidelities": ("training.md", fidelities),
     "recipes": ("training.md", recipes),
+    "ladders": ("training.md", ladders),
 }
 
 
