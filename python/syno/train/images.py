@@ -193,7 +193,7 @@ def chosen_images(
     if fidelity.images > len(fit):
         raise UserError(
             f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-            f"  '{name}' has {len(fit)}, {len(held)} more are held out"
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more are held out"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)
