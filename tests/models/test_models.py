@@ -97,7 +97,7 @@ def test_an_unknown_model_lists_what_exists_and_what_is_like_it() -> None:
     with pytest.raises(UserError) as error:
         describe("resnet-smal")
     assert str(error.value) == (
-        f"unknown model 'resnet-smal'\n  expected one of: {', '.join(list_models())}, or timm/NAME"
+        f"unknown model 'resnet-smal'\n  expected: one of {', '.join(list_models())}, or timm/NAME"
         "\n  did you mean: resnet-small, resnet34-small, resnet18-small?"
     )
 

@@ -260,7 +260,15 @@ def test_a_failure_without_an_answer_is_stored_at_its_rung(tmp_path, operator):
     marks = [each.fingerprint for each in data]
     checkpoints = Checkpoints(tmp_path)
     factory = functools.partial(
-        make_ladder_evaluator, LADDER, nets, "digits", None, marks, checkpoints, seed=3
+        make_ladder_evaluator,
+        nets[-1],
+        nets[:-1],
+        LADDER,
+        "digits",
+        None,
+        marks,
+        checkpoints,
+        seed=3,
     )
     with Isolated(factory, deadline_s=60.0) as evaluator:
         assert evaluator.evaluate(operator, 0).status == "ok"

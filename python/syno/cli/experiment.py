@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno.cli import framework, options, output
+from syno.cli.experiment_ranking import command as ranking_command
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -381,3 +382,4 @@ def _guided_as_json(run: Guided) -> dict[str, Any]:
 
 command.add_command(canonical_rate_command)
 command.add_command(distance_ablation_command)
+command.add_command(ranking_command)

@@ -45,18 +45,9 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
     if row.state == TOLD:
         raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
     log.lock_study(connection, row.study_id)
-    found = _environment_id(connection, environment)
-    evaluation = _add_evaluation(connection, identity, outcome, found, row.rung_index)
-    verification = None
-    if outcome.verification is not None and row.operator_id is not None:
-        verification = _add_verification(connection, row.operator_id, outcome.verification, found)
-    if outcome.latency is not None:
-        _add_baseline(connection, evaluation, outcome.latency, found)
-    if outcome.measurement is not None:
-        if verification is None or outcome.verification is None:
-            raise InternalError("a measurement without a verification cannot be stored")
-        source = (verification, outcome.verification)
-        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
+    for each in (outcome, *outcome.beside):
+        where = (identity, row.rung_index)
+        _add_answer(connection, where, row.operator_id, each, environment)
     connection.execute(
         update(schema.proposal)
         .where(_proposal.id == identity)
@@ -71,33 +62,56 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
 def add_evaluation(
     connection: Connection, study: int, ask: int, outcome: Outcome, environment: Environment
 ) -> None:
-    """Stores a further evaluation of a proposal that has its answer: another split, rung or seed.
+    """Stores a further evaluation of a proposal that has its answer: another split, rung, seed or
+    precision, with what stands beside it.
 
     UserError for a proposal without an answer, and for an evaluation that is there already.
     """
     log.lock_study(connection, study)
     row = connection.execute(
-        select(_proposal.id, _proposal.state, _proposal.rung_index).where(
+        select(_proposal.id, _proposal.state, _proposal.operator_id, _proposal.rung_index).where(
             _proposal.study_id == study, _proposal.ask == ask
         )
     ).one_or_none()
     if row is None or row.state != TOLD:
         raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
     column = schema.evaluation.c
-    same = (
-        (column.proposal_id == row.id)
-        & (column.recipe_digest == digest(canonical_json(outcome.recipe)))
-        & (column.split == outcome.split)
-        & (column.rung == outcome.rung)
-        & (column.seed == outcome.seed)
-    )
-    if connection.scalar(select(column.id).where(same)) is not None:
-        raise UserError(
-            f"proposal {ask} has been evaluated on the {outcome.split} split with rung "
-            f"'{outcome.rung}' and seed {outcome.seed} already"
+    for each in (outcome, *outcome.beside):
+        same = (
+            (column.proposal_id == row.id)
+            & (column.recipe_digest == digest(canonical_json(each.recipe)))
+            & (column.split == each.split)
+            & (column.rung == each.rung)
+            & (column.seed == each.seed)
         )
+        if connection.scalar(select(column.id).where(same)) is not None:
+            raise UserError(
+                f"proposal {ask} has been evaluated on the {each.split} split with rung "
+                f"'{each.rung}' and seed {each.seed} already"
+            )
+        _add_answer(connection, (row.id, row.rung_index), row.operator_id, each, environment)
+
+
+def _add_answer(
+    connection: Connection,
+    where: tuple[int, int],
+    operator: int | None,
+    outcome: Outcome,
+    environment: Environment,
+) -> None:
+    """An evaluation with the evidence behind its numbers. where: proposal and rung."""
     found = _environment_id(connection, environment)
-    _add_evaluation(connection, row.id, outcome, found, row.rung_index)
+    evaluation = _add_evaluation(connection, where, outcome, found)
+    verification = None
+    if outcome.verification is not None and operator is not None:
+        verification = _add_verification(connection, operator, outcome.verification, found)
+    if outcome.latency is not None:
+        _add_baseline(connection, evaluation, outcome.latency, found)
+    if outcome.measurement is not None:
+        if verification is None or outcome.verification is None:
+            raise InternalError("a measurement without a verification cannot be stored")
+        source = (verification, outcome.verification)
+        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
 
 
 def _environment_id(connection: Connection, environment: Environment) -> int:
@@ -115,13 +129,14 @@ def _environment_id(connection: Connection, environment: Environment) -> int:
 
 
 def _add_evaluation(
-    connection: Connection, proposal: int, outcome: Outcome, environment: int, rung_index: int
+    connection: Connection, where: tuple[int, int], outcome: Outcome, environment: int
 ) -> int:
+    proposal, rung = where
     return add(
         connection,
         schema.evaluation,
         proposal_id=proposal,
-        rung_index=rung_index,
+        rung_index=rung,
         recipe_digest=digest(canonical_json(outcome.recipe)),
         recipe=outcome.recipe,
         split=outcome.split,

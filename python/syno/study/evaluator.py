@@ -1,8 +1,9 @@
-"""The real evaluator: verify, train, measure. Needs torch."""
+"""The real evaluator: verify, train, measure, and the same in INT8. Needs torch."""
 
 from __future__ import annotations
 
 import copy
+import importlib
 import math
 import signal
 import time
@@ -16,16 +17,25 @@ import torch
 from torch import nn
 
 from syno._errors import UserError
-from syno.data import DataSet, load
+from syno.data import DataSet, Records, TextData
 from syno.kernel import KernelPack
 from syno.layers import LayerReport
 from syno.measure import Measurement, latency
+from syno.quantize import checked_engine, quantize
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
-from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
+from syno.study.loading import load_for
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.torch_threads import torch_threads
-from syno.train import Fidelity, ForeignCheckpointError, State, train
+from syno.train import (
+    Fidelity,
+    ForeignCheckpointError,
+    State,
+    holdout_accuracy,
+    train,
+    training_images,
+)
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
 
@@ -40,9 +50,32 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class Quantization:
+    """How trained networks come to INT8: the engine of torch, and on how many training images the
+    ranges are calibrated, drawn by `seed`."""
+
+    engine: str
+    images: int = 256
+    seed: int = 0
+
+    @classmethod
+    def of(cls, engine: str | None, images: int) -> Quantization:
+        """The default engine for None. UserError where torch does not have the engine here."""
+        return cls(checked_engine(engine), images)
+
+    def recipe(self) -> dict[str, Any]:
+        """What a result in INT8 depends on beside what the trained network does."""
+        return {
+            "precision": INT8,
+            "engine": self.engine,
+            "calibration": {"images": self.images, "seed": self.seed},
+        }
+
+
+@dataclass(frozen=True)
 class Part:
-    """A rung as a part of a training: `stop_after` epochs of `whole` (None: all of it), with a
-    network of a share of the asked `width`."""
+    """A rung of a ladder as a part of a training: `stop_after` epochs of `whole` (None: all of it),
+    with a network of a share of the asked `width`."""
 
     whole: Fidelity
     stop_after: int | None = None
@@ -58,6 +91,7 @@ class NetworkEvaluator:
     3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
     4. The network is trained; its accuracy is that on the hold-out split.
     5. Its latency is measured, the original network's in the same run.
+    6. Where that is asked for, accuracy and latency of the trained network in INT8 stand `beside`.
 
     At a rung of a ladder, `part` says what of a training it is, and costs are those in `priced`,
     the network of the highest rung.
@@ -67,24 +101,30 @@ class NetworkEvaluator:
     """
 
     network: Network
-    dataset: DataSet
+    dataset: DataSet | Records | TextData
     fidelity: Fidelity
     seed: int
     timing: Timing = field(default_factory=Timing)
     deadline_s: float | None = None
     max_slowdown: float = math.inf
     observer: Observer = field(default_factory=Observer)
+    device: str = "cpu"
+    workers: int = 0
+    checkpoints: Path | None = None
+    measured: bool = True
+    quantization: Quantization | None = None
     part: Part | None = None
     priced: Network | None = None
     _resumed: int = field(default=0, init=False)
 
-    def baseline(self, checkpoint: Path | None = None) -> Outcome:
-        """Trains and times the original network, going on from `checkpoint` where that is."""
+    def baseline(self, state: Path | None = None) -> Outcome:
+        """Trains and times the original network, going on from the checkpoint `state` where that
+        is."""
         began = time.perf_counter()
         net = self.network.original()
-        training = self._train(net, checkpoint)
+        training = self._train(net, None, state)
         timed = self._time(net, None, []) if training.ok else None
-        return self._outcome(
+        found = self._outcome(
             training,
             began,
             macs=(self.priced or self.network).macs,
@@ -92,19 +132,20 @@ class NetworkEvaluator:
             latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
             details=self._details(training, timed),
         )
+        return self._with_int8(found, net)
 
-    def evaluate(self, operator: Any, checkpoint: Path | None = None) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it, going on from `checkpoint`
-        where that is."""
+    def evaluate(self, operator: Any, state: Path | None = None) -> Outcome:
+        """Verifies, trains and times the network with `operator` in it, going on from the
+        checkpoint `state` where that is."""
         began = time.perf_counter()
         try:
-            return self._evaluate(operator, began, checkpoint)
+            return self._evaluate(operator, began, state)
         except UserError:
             raise
         except Exception as error:  # one operator must not end the search of thousands
             return replace(
                 self.failure(),
-                reason=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
+                reason=_in_words(error),
                 seconds=time.perf_counter() - began,
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
@@ -113,7 +154,7 @@ class NetworkEvaluator:
         """An evaluation that ended without an answer, to be completed with a reason."""
         return Outcome(ERROR, rung=self.fidelity.name, recipe=self._recipe(), seed=self.seed)
 
-    def _evaluate(self, operator: Any, began: float, checkpoint: Path | None) -> Outcome:
+    def _evaluate(self, operator: Any, began: float, state: Path | None) -> Outcome:
         try:
             net, report = self.network.with_operator(operator)
         except UserError as error:
@@ -135,9 +176,9 @@ class NetworkEvaluator:
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
 
-        training = self._train(net, checkpoint)
+        training = self._train(net, operator, state)
         timed = self._time(net, self.network.original(), checks) if training.ok else None
-        return self._outcome(
+        found = self._outcome(
             training,
             began,
             macs=macs,
@@ -147,6 +188,7 @@ class NetworkEvaluator:
             measurement=_measurement(timed) if timed else None,
             details=self._details(training, timed) | {"kept": kept},
         )
+        return self._with_int8(found, net)
 
     def _cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
         """(macs, params) in the network that was asked for, which may be another one."""
@@ -171,28 +213,44 @@ class NetworkEvaluator:
             seconds = [_step_seconds(each, shape) for each in nets]
         return seconds[1] / seconds[0]
 
-    def _train(self, net: nn.Module, checkpoint: Path | None) -> Training:
+    def _train(self, net: nn.Module, operator: Any, state: Path | None) -> Training:
         """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
         self.observer.on_step("train")
-        part = self.part or Part(self.fidelity)
         self._resumed = -1
-        arguments: dict[str, Any] = {"deadline_s": self.deadline_s, "progress": self._report}
+        path = state or checkpoint(self.checkpoints, operator, self.seed)
         with torch_threads(self.timing.threads):
-            if checkpoint is None:
-                return train(net, self.dataset, part.whole, self.seed, **arguments)
-            arguments |= {"checkpoint": checkpoint, "stop_after": part.stop_after}
+            if state is None:
+                return self._trained(net, self.fidelity, path)
+            assert self.part is not None
+            whole, stop_after = self.part.whole, self.part.stop_after
             try:
-                training = train(net, self.dataset, part.whole, self.seed, **arguments)
+                training = self._trained(net, whole, state, stop_after)
             except ForeignCheckpointError as error:  # of another Syno: it is a cache and goes
                 warnings.warn(f"{error.args[0].splitlines()[0]}; it starts over", stacklevel=2)
-                checkpoint.unlink(missing_ok=True)
-                training = train(net, self.dataset, part.whole, self.seed, **arguments)
+                state.unlink(missing_ok=True)
+                training = self._trained(net, whole, state, stop_after)
         if training.status != "paused":
             return training
         if training.reason == "signal":
             signal.raise_signal(signal.SIGTERM)  # as without a checkpoint
             raise KeyboardInterrupt  # it has a handler of the user's
         return replace(training, status="ok", reason="", detail="")
+
+    def _trained(
+        self, net: nn.Module, fidelity: Fidelity, path: Path | None, stop_after: int | None = None
+    ) -> Training:
+        return train(
+            net,
+            self.dataset,
+            fidelity,
+            self.seed,
+            deadline_s=self.deadline_s,
+            progress=self._report,
+            device=self.device,
+            workers=self.workers,
+            checkpoint=path,
+            stop_after=stop_after,
+        )
 
     def _report(self, state: State) -> None:
         if self._resumed < 0:
@@ -202,8 +260,11 @@ class NetworkEvaluator:
 
     def _time(
         self, net: nn.Module, original: nn.Module | None, checks: list[Verification]
-    ) -> Measurement:
+    ) -> Measurement | None:
+        if not self.measured:
+            return None
         self.observer.on_step("measure")
+        data = self.dataset
         return latency(
             net,
             self.network.input_shape,
@@ -212,7 +273,48 @@ class NetworkEvaluator:
             repeats=self.timing.repeats,
             warmup=self.timing.warmup,
             threads=self.timing.threads,
+            tokens=data.vocabulary if isinstance(data, TextData) else None,
         )
+
+    def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
+        """The outcome with that of the trained network in INT8 beside it."""
+        if self.quantization is None or found.status != OK:
+            return found
+        began = time.perf_counter()
+        how = self.quantization
+        recipe = self._recipe() | how.recipe()
+        beside = replace(found, recipe=recipe, latency=None, measurement=None, details={})
+        try:
+            beside = self._int8(beside, net, how)
+        except Exception as error:  # the trained network counts, whatever becomes of it in INT8
+            trace = {"traceback": traceback.format_exc(limit=-8)}
+            reason = _in_words(error)
+            beside = replace(beside, status=ERROR, reason=reason, accuracy=None, details=trace)
+        beside = replace(beside, seconds=time.perf_counter() - began)
+        return replace(found, beside=(beside,))
+
+    def _int8(self, beside: Outcome, net: nn.Module, how: Quantization) -> Outcome:
+        self.observer.on_step("quantize")
+        assert not isinstance(self.dataset, TextData)
+        with torch_threads(self.timing.threads):
+            images = training_images(self.dataset, self.fidelity, how.images, how.seed)
+            made = quantize(net, images, engine=how.engine)
+            accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
+        timed = self._time(made.net, self.network.original(), [])
+        details: dict[str, Any] = {
+            "calibration_images": made.images,
+            "network_macs": made.macs,
+            "int8_macs": made.int8_macs,
+            "float_parts": made.float_parts,
+        }
+        found = replace(beside, accuracy=accuracy)
+        if timed is None:
+            return replace(found, details=details)
+        details |= _quiet(timed) | {"latency_ratio": timed.ratio}
+        if found.verification is None:  # the original network
+            own = BaselineLatency(timed.median_ms, timed.spread_ms)
+            return replace(found, latency=own, details=details)
+        return replace(found, measurement=_measurement(timed), details=details)
 
     def _recipe(self) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -224,11 +326,6 @@ class NetworkEvaluator:
             # The schedule is that of the whole training.
             found |= {"width": self.part.width, "of_epochs": self.part.whole.epochs}
         return found
-
-    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
-        """The signals of a training; with a ladder, the epoch of a checkpoint it went on from."""
-        resumed = {} if self.part is None else {"resumed_at": max(self._resumed, 0)}
-        return _curve(training, timed) | resumed
 
     def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
         return Outcome(
@@ -242,10 +339,29 @@ class NetworkEvaluator:
             **found,
         )
 
+    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
+        details: dict[str, Any] = {
+            "losses": [point.loss for point in training.curve],
+            "loss_sum": training.loss_sum,
+            "tail_loss": training.tail_loss,
+            "training_s": training.seconds,
+            "step_s": training.step_s,
+            "steps": training.steps,
+            "peak_bytes": training.peak_bytes,
+            "device": self.device,
+        }
+        if self.part is not None:  # the epoch of a checkpoint that it went on from
+            details["resumed_at"] = max(self._resumed, 0)
+        if training.tokens_seen:
+            for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
+                details[name] = getattr(training, name)
+        return details if timed is None else details | _quiet(timed)
+
     def _rejected(self, operator: Any, reason: str, began: float, **found: Any) -> Outcome:
         return Outcome(
             REJECTED,
             reason=reason,
+            recipe=self._recipe(),
             seed=self.seed,
             seconds=time.perf_counter() - began,
             primitives=operator.primitives(),
@@ -253,30 +369,35 @@ class NetworkEvaluator:
         )
 
 
+def checkpoint(folder: Path | None, operator: Any, seed: int) -> Path | None:
+    """The file in `folder` with the state of the training of an operator, None for the original."""
+    if folder is None:
+        return None
+    name = "baseline" if operator is None else operator.key[:16]
+    return folder / f"{name}-{seed}.ckpt"
+
+
 def make_evaluator(
     network: Network,
     data: str,
     data_dir: str | None,
     fingerprint: str,
+    tokenizer: str = "bytes",
     **settings: Any,
 ) -> NetworkEvaluator:
     """An evaluator in another process: it reads the data again, memory-mapped from its cache.
 
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
-    dataset = load_again(data, data_dir, settings["fidelity"].loaded_at, fingerprint)
-    return NetworkEvaluator(network, dataset, **settings)
-
-
-def load_again(data: str, data_dir: str | None, size: int | None, fingerprint: str) -> DataSet:
-    """A data set that was loaded before. UserError when it changed meanwhile."""
-    dataset = load(data, data_dir, size=size, progress=False)
+    if settings.get("quantization") is not None:  # once, and not in every child
+        importlib.import_module("torch.ao.quantization.quantize_fx")
+    dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
-    return dataset
+    return NetworkEvaluator(network, dataset, **settings)
 
 
 def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:
@@ -317,16 +438,11 @@ def _measurement(timed: Measurement) -> MeasurementResult:
     )
 
 
-def _curve(training: Training, timed: Measurement | None) -> dict[str, Any]:
-    details: dict[str, Any] = {
-        "losses": [point.loss for point in training.curve],
-        "loss_sum": training.loss_sum,
-        "tail_loss": training.tail_loss,
-        "training_s": training.seconds,
-        "step_s": training.step_s,
-        "steps": training.steps,
-        "peak_bytes": training.peak_bytes,
-    }
-    if timed is not None:
-        details |= {"control": plain(timed.control), "noisy": timed.noisy}
-    return details
+def _in_words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return first if isinstance(error, UserError) else f"{type(error).__name__}: {first}"
+
+
+def _quiet(timed: Measurement) -> dict[str, Any]:
+    """How quiet the machine was."""
+    return {"control": plain(timed.control), "noisy": timed.noisy}

@@ -92,6 +92,7 @@ class Isolated:
         given = baseline_s if isinstance(baseline_s, Mapping) else {0: baseline_s}
         self._baseline_s = {r: s for r, s in given.items() if s is not None}
         self._observer = observer or Observer()
+        self._child: int | None = None
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._rung: int | None = None  # of the evaluation that runs
@@ -121,6 +122,12 @@ class Isolated:
                 self._server.kill()  # its child is killed with it
                 self._server.wait()
             self._server = None
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to the evaluation that runs: one with a checkpoint pauses."""
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
 
     def baseline(self, rung: int | None = None) -> Outcome:
         """Evaluates the original network, see Evaluator and RungEvaluator."""
@@ -167,6 +174,8 @@ class Isolated:
         except BaseException:
             self.close()  # interrupted: the child must not go on
             raise
+        finally:
+            self._child = None
         return self._outcome(pickle.loads(content), began, seconds, step)
 
     def _failure(self) -> Outcome:
@@ -186,6 +195,8 @@ class Isolated:
             call = getattr(self._observer, name)
         except Exception:
             return None
+        if name == "on_process" and self._child is None:  # the first is the server's
+            self._child = arguments[0]
         call(*arguments)
         return str(arguments[0]) if name == "on_step" else None
 

@@ -15,10 +15,11 @@ from syno.placeholder import slots
 from syno.store import Outcome
 from syno.store.records import BASELINE
 from syno.study.checkpoints import Checkpoints
-from syno.study.evaluator import NetworkEvaluator, Part, load_again
+from syno.study.evaluator import NetworkEvaluator, Part
 from syno.study.ladder import Ladder, Rung
 from syno.study.network import Network
 from syno.study.observer import Observer
+from syno.train import check
 
 
 class LadderEvaluator:
@@ -63,11 +64,18 @@ class LadderEvaluator:
         return self._checkpoints.path(key, self._ladder.stretch(rung)[0])
 
 
-def datasets(ladder: Ladder, data: str, data_dir: str | None) -> list[DataSet]:
-    """The data set as each rung loads it; rungs of the same pixels share one."""
-    sizes = [rung.fidelity.loaded_at for rung in ladder.rungs]
-    loaded = {size: load(data, data_dir, size=size) for size in dict.fromkeys(sizes)}
-    return [loaded[size] for size in sizes]
+def datasets(
+    ladder: Ladder, data: str, data_dir: str | None, *, progress: bool = True
+) -> list[DataSet]:
+    """The data set as each rung loads it; rungs of the same pixels share one. UserError where a
+    rung cannot be trained on it."""
+    loaded: dict[int | None, DataSet] = {}
+    for rung in ladder.rungs:
+        size = rung.fidelity.loaded_at
+        if size not in loaded:
+            loaded[size] = load(data, data_dir, size=size, progress=progress)
+        check(loaded[size], rung.fidelity)
+    return [loaded[rung.fidelity.loaded_at] for rung in ladder.rungs]
 
 
 def networks(
@@ -147,19 +155,23 @@ def evaluators(
 
 
 def make_ladder_evaluator(
+    top: Network,
+    lower: Sequence[Network],
     ladder: Ladder,
-    nets: Sequence[Network],
     data: str,
     data_dir: str | None,
     fingerprints: Sequence[str],
     checkpoints: Checkpoints,
     **settings: Any,
 ) -> LadderEvaluator:
-    """An evaluator in another process, see `make_evaluator`."""
-    sizes = [rung.fidelity.loaded_at for rung in ladder.rungs]
-    loaded = {
-        (size, mark): load_again(data, data_dir, size, mark)
-        for size, mark in dict.fromkeys(zip(sizes, fingerprints, strict=True))
-    }
-    sets = [loaded[each] for each in zip(sizes, fingerprints, strict=True)]
-    return LadderEvaluator(ladder, evaluators(ladder, nets, sets, **settings), checkpoints)
+    """An evaluator in another process, see `make_evaluator`. lower: the networks of all rungs but
+    the highest."""
+    sets = datasets(ladder, data, data_dir, progress=False)
+    found = [dataset.fingerprint for dataset in sets]
+    if found != list(fingerprints):
+        raise UserError(
+            f"the data set '{data}' changed while the search began\n"
+            f"  expected: {fingerprints[-1]}      got: {found[-1]}"
+        )
+    each = evaluators(ladder, [*lower, top], sets, **settings)
+    return LadderEvaluator(ladder, each, checkpoints)

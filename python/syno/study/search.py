@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
 from syno.data import DataSet, load
-from syno.extras import PACKAGES
 from syno.sampler import Sampler
 from syno.spec import Specification
 from syno.store import Store, StudySummary
 from syno.study.checkpoints import Checkpoints
 from syno.study.ladder import Ladder, Rung, ladder_names
 from syno.study.ladder import chosen as chosen_ladder
-from syno.study.loop import Evaluator, RungEvaluator, run
+from syno.study.loop import run
 from syno.study.observer import Observer
 from syno.study.settings import GIVEN, StudySettings
 from syno.study.space import SamplerSpace
@@ -304,7 +301,7 @@ class _Rungs:
 def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
     from syno.study import rungs
     from syno.study.network import Network
-    from syno.train import Fidelity
+    from syno.train import Fidelity, check
 
     assert settings.data is not None
     if settings.model_options and not isinstance(net, str):
@@ -316,6 +313,7 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
         return _Rungs(ladder, rungs.networks(ladder, net, options, data[-1], seed), data)
     fidelity = Fidelity.from_json(settings.fidelity)
     dataset = load(settings.data, data_dir, size=fidelity.loaded_at)
+    check(dataset, fidelity)  # before minutes of composing
     size = fidelity.resolution
     if isinstance(net, str):
         network = Network.named(net, options, dataset, seed, size=size)
@@ -416,85 +414,37 @@ def _isolated(
     observer: Observer,
     arguments: dict[str, Any],
 ) -> Isolated | None:
-    """The evaluator in processes of its own; None where that is not wanted, or not possible and
-    not asked for by name, which a warning says."""
-    from syno.study.isolated import Isolated, NotPossibleError
+    """The evaluator in processes of its own; None where it runs in this one."""
+    from syno.study.evaluator import make_evaluator
+    from syno.study.isolation import isolated
+    from syno.study.rungs import make_ladder_evaluator
 
     settings = study.settings
     training = settings.training
-    wanted = training.get("isolate")
-    if wanted is False:
-        return None
-    baselines = store.summary(study.record).baselines
-    factory = _factory(rungs, settings, data_dir, checkpoints, arguments)
-    network = rungs.network
-    try:
-        _check_importable(network)
-        isolated = Isolated(
-            factory,
-            deadline_s=training.get("deadline_s"),
-            max_slowdown=arguments["max_slowdown"],
-            memory_limit=training.get("memory_limit"),
-            baseline_s={e.rung_index: e.seconds for e in baselines},
-            extras=_extras(network),
-            observer=observer,
-        )
-        isolated.start()
-    except NotPossibleError as error:
-        if wanted:
-            raise
-        warnings.warn(
-            f"evaluations run in this process, an operator that crashes ends the search: {error}",
-            stacklevel=4,
-        )
-        return None
-    return isolated
-
-
-def _factory(
-    rungs: _Rungs,
-    settings: StudySettings,
-    data_dir: str | None,
-    checkpoints: Checkpoints | None,
-    arguments: dict[str, Any],
-) -> Callable[[], Evaluator | RungEvaluator]:
-    """Makes the evaluator in another process."""
-    from syno.study.evaluator import make_evaluator
-    from syno.study.rungs import make_ladder_evaluator
-
-    assert settings.data is not None
+    limits: dict[str, Any] = {
+        "wanted": training.get("isolate"),
+        "settings": arguments,
+        "deadline_s": training.get("deadline_s"),
+        "max_slowdown": arguments["max_slowdown"],
+        "memory_limit": training.get("memory_limit"),
+        "baseline_s": {e.rung_index: e.seconds for e in store.summary(study.record).baselines},
+        "observer": observer,
+    }
     data = (settings.data, data_dir)
-    if rungs.ladder is None or settings.ladder is None or checkpoints is None:
-        return functools.partial(
-            make_evaluator, rungs.network, *data, settings.fingerprint, **arguments
-        )
+    if settings.ladder is None:
+        return isolated(make_evaluator, rungs.network, *data, settings.fingerprint, **limits)
     marks = settings.ladder["fingerprints"]
-    return functools.partial(
+    lower = rungs.networks[:-1]
+    return isolated(
         make_ladder_evaluator,
+        rungs.network,
+        lower,
         rungs.ladder,
-        rungs.networks,
         *data,
         marks,
         checkpoints,
-        **arguments,
+        **limits,
     )
-
-
-def _extras(network: Network) -> list[str]:
-    """The packages of extras that the classes of the network come from."""
-    modules = {type(module) for module in network.template.modules()}
-    roots = {base.__module__.partition(".")[0] for cls in modules for base in cls.__mro__}
-    return [name for name in PACKAGES if name in roots]
-
-
-def _check_importable(network: Network) -> None:
-    """UserError for classes of a script: another process does not have them."""
-    from syno.study.isolated import not_carried
-
-    found = {type(module) for module in network.template.modules()}
-    here = sorted(cls.__qualname__ for cls in found if cls.__module__ == "__main__")
-    if here:
-        raise not_carried(f"{here[0]} is defined in the script that was started")
 
 
 def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:

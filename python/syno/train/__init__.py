@@ -9,6 +9,7 @@ from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
 from syno.train.parallel import Group, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
+from syno.train.samples import holdout_accuracy, training_images
 from syno.train.stoppers import (
     AboveChance,
     Deadline,
@@ -46,10 +47,12 @@ __all__ = [
     "accuracy",
     "check",
     "fidelity",
+    "holdout_accuracy",
     "joined",
     "recipe",
     "recipe_names",
     "rungs",
     "test_accuracy",
     "train",
+    "training_images",
 ]

@@ -69,7 +69,7 @@ class ImageTask:
         self._channels = data.channels
         labels = np.asarray(data.train.labels)
         fit, held = chosen_images(labels, data.classes, self.name, fidelity)
-        train, plain = _readers(data, fidelity)
+        train, plain = readers(data, fidelity)
         self._fit, self._held = Part(train, fit), Part(plain, held)
         if recipe.batch > len(self._fit):
             raise UserError(
@@ -193,14 +193,14 @@ def chosen_images(
     if fidelity.images > len(fit):
         raise UserError(
             f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-            f"  '{name}' has {len(fit)}, {len(held)} more are held out"
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more are held out"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)
     return fit[stratified(labels[fit], shares, fidelity.split_seed)], held
 
 
-def _readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
+def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
     """The training images to draw from, and the same to evaluate on."""
     size = fidelity.loaded_at
     assert size is not None
