@@ -106,7 +106,7 @@ def test_an_unknown_option_lists_what_exists() -> None:
     with pytest.raises(UserError) as error:
         build("resnet-small", classes=10, channels=3, size=32, depth=8)
     text = str(error.value)
-    assert text.startswith("unknown option 'depth' of model 'resnet-small'\n  expected:\n")
+    assert text.startswith("unknown option 'depth' of model 'resnet-small'\n  expected: one of\n")
     for option in describe("resnet-small").options:
         assert f"  {option} = " in text
 
