@@ -60,6 +60,14 @@ class Trainings:
         check(self.dataset, self.fidelity, device=self.device)
         self.network(self.seeds[0])
 
+    def text(self) -> TextData:
+        """The data set. UserError where it is images."""
+        from syno.data import TextData
+
+        if not isinstance(self.dataset, TextData):
+            raise UserError(f"data set '{self.data}' is images\n  expected: a text")
+        return self.dataset
+
     def adopt(self, chosen: Sequence[Chosen]) -> None:
         """Takes operators in. UserError for one that fits no layer of the network."""
         from syno.cli.chosen import adopted
