@@ -19,18 +19,7 @@ from syno.data import DataSet
 from syno.train import Fidelity, Outcome, Recipe, State, train
 from syno.train.checkpoint import DamagedCheckpointError, read_checkpoint, write_checkpoint
 
-
-def convolutional(seed: int = 0) -> nn.Module:
-    """With dropout and batch statistics, so that all state counts."""
-    torch.manual_seed(seed)
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1),
-        nn.BatchNorm2d(4),
-        nn.ReLU(),
-        nn.Dropout(0.2),
-        nn.Flatten(),
-        nn.Linear(64, 2),
-    )
+from .networks import convolutional
 
 
 @pytest.fixture

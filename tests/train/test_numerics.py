@@ -21,6 +21,8 @@ from syno.train.images import ImageTask
 from syno.train.numerics import Numerics, checked_device
 from syno.train.parallel import Group
 
+from .networks import convolutional
+
 CONVOLUTION = zoo.load("conv2d").with_specification(
     Specification(
         "[N, C_in: unordered, H, W]",
@@ -31,19 +33,6 @@ CONVOLUTION = zoo.load("conv2d").with_specification(
         bindings=["C_in=8,C_out=8,H=8,W=8"],
     )
 )
-
-
-def convolutional(seed: int = 0) -> nn.Module:
-    """Runs on images of any size."""
-    torch.manual_seed(seed)
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(8, 2),
-    )
 
 
 class Seeing(nn.Module):

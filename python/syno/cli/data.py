@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, output
+from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno.data import DataSet, TextData
-
-data_dir_option = click.option(
-    "--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA."
-)
 
 
 @framework.group(
@@ -36,7 +32,7 @@ def command() -> None:
         ("for programs", "syno data list --data-dir ~/data --json"),
     ],
 )
-@data_dir_option
+@options.data_dir_option
 @output.json_option
 def list_command(data_dir: str | None, as_json: bool) -> None:
     """List the data sets that can be loaded by name, told by the names of files alone."""
@@ -70,7 +66,7 @@ def list_command(data_dir: str | None, as_json: bool) -> None:
     ],
 )
 @click.argument("name")
-@data_dir_option
+@options.data_dir_option
 @click.option(
     "--resolution", type=click.IntRange(min=1), metavar="PIXELS", help="Scale images to this size."
 )
@@ -133,7 +129,7 @@ def show_command(
     ],
 )
 @click.argument("name")
-@data_dir_option
+@options.data_dir_option
 @click.option("--out", required=True, metavar="DIR", help="Folder for the records.")
 @click.option(
     "--longer-side",

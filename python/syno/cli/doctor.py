@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from syno.cli import framework, output
+from syno.cli import framework, options, output
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _LIBRARIES = (
@@ -50,7 +50,7 @@ class Check:
     ],
 )
 @click.option("--store", metavar="URL", default="sqlite:///runs.db", show_default=True)
-@click.option("--data-dir", metavar="DIR", help="Folder of data sets. Default: $SYNO_DATA.")
+@options.data_dir_option
 @click.option(
     "--roofline",
     is_flag=True,

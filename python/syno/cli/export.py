@@ -125,13 +125,7 @@ class _Plans:
     help="The whole model, as resnet-small, with the operator in its slots; `study`: that of the "
     "study in --store, trained again as there.",
 )
-@click.option(
-    "--model-option",
-    "model_options",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="An option of the model, as width=16; repeat.",
-)
+@options.model_option_option
 @click.option(
     "--image",
     type=_Image(),

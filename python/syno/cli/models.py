@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno._errors import UserError
-from syno.cli import framework, output
+from syno.cli import framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("name", required=False)
-@click.option(
-    "--model-option",
-    "model_options",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="An option of the model, as width=16; repeat.",
-)
+@options.model_option_option
 @click.option("--classes", type=int, help="Classes of the images. [those of the original]")
 @click.option("--channels", type=int, help="Channels of the images. [those of the original]")
 @click.option("--size", type=int, help="Side of the images in pixels. [that of the original]")
@@ -57,13 +51,13 @@ def command(
 
     shape = {"classes": classes, "channels": channels, "size": size}
     given = {key: value for key, value in shape.items() if value is not None}
-    options = numbers(model_options)
+    chosen = numbers(model_options)
     if name is None:
-        if given or options:
+        if given or chosen:
             raise UserError("options of a model are given without a model\n  expected: its name")
         return _list(as_json)
     info = models.describe(name)
-    found = models.summarise(name, **given, **options)
+    found = models.summarise(name, **given, **chosen)
     if as_json:
         output.print_json(
             found.to_json()

@@ -27,6 +27,16 @@ store_option = click.option(
 study_option = click.option(
     "--study", metavar="NAME", help="Which study of the store; needed when it holds several."
 )
+data_dir_option = click.option(
+    "--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA."
+)
+model_option_option = click.option(
+    "--model-option",
+    "model_options",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="An option of the model, as width=16; repeat.",
+)
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same result."
 )

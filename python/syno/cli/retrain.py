@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from syno._errors import UserError
 from syno.report.asked import read_specification
+from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -56,8 +57,6 @@ class Retraining:
 
     def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
         """The network with the operator of this text in it, or as it was, and how training went."""
-        import torch
-
         from syno.operator import Operator
         from syno.train import train
 
@@ -65,9 +64,5 @@ class Retraining:
         if text is not None:
             operator = Operator.from_text(text, self._specification)
             net, _ = self.network.with_operator(operator)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(int(self.settings.latency.get("threads", 1)))
-        try:
+        with torch_threads(int(self.settings.latency.get("threads", 1))):
             return net, train(net, self.dataset, self.fidelity, self.settings.seed)
-        finally:
-            torch.set_num_threads(threads)

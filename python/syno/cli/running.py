@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno.cli import output
 from syno.report import format as fmt
+from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from syno.layers import LayerReport
@@ -95,19 +96,13 @@ def amounts(fidelity: Fidelity) -> str:
 
 def _seconds_each(network: Any, dataset: Any, fidelity: Any, threads: int) -> float | None:
     """Seconds of one training, from the second of two short epochs: the first warms up."""
-    import torch
-
     from syno.train import train
 
     images = fidelity.images or len(dataset.train.labels)
     few = min(_PROBE_IMAGES, images)
     probe = dataclasses.replace(fidelity, name="probe", images=few, epochs=2)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with torch_threads(threads):
         outcome = train(network.original(), dataset, probe, 0)
-    finally:
-        torch.set_num_threads(before)
     if len(outcome.curve) < 2:
         return None
     first, second = outcome.curve

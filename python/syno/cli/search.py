@@ -38,15 +38,9 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small]",
 )
-@click.option(
-    "--model-option",
-    "model_options",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="An option of the model, as width=16; repeat.",
-)
+@options.model_option_option
 @click.option("--data", required=True, metavar="NAME", help="digits, cifar10, or an image folder.")
-@click.option("--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA.")
+@options.data_dir_option
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),

@@ -46,15 +46,9 @@ PAUSED = 128 + signal.SIGTERM
 @click.argument("ops", metavar="[OP]...", nargs=-1)
 @click.option("--baseline", is_flag=True, help="Also train the network as it is.")
 @click.option("--model", metavar="NAME", help="[resnet-small, or gpt2-small for text]")
-@click.option(
-    "--model-option",
-    "model_options",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="An option of the model, as width=16; repeat.",
-)
+@options.model_option_option
 @click.option("--data", required=True, metavar="NAME", help="digits, cifar10, a folder, a text.")
-@click.option("--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA.")
+@options.data_dir_option
 @click.option(
     "--recipe",
     metavar="NAME",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
+from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -175,7 +175,7 @@ class Trainings:
                 reason = "the generated code is wrong"
                 return Outcome(REJECTED, reason=reason, seed=seed, seconds=seconds, **found)
         path = self.checkpoint(operator, seed)
-        with threads(self.threads):
+        with torch_threads(self.threads):
             training = train(
                 net,
                 self.dataset,
@@ -202,10 +202,9 @@ class Trainings:
         if training.tokens_seen:
             for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
                 details[name] = getattr(training, name)
-        reason = f"{training.reason}: {training.detail}" if training.detail else training.reason
         return Outcome(
             training.status,
-            reason=reason,
+            reason=training.why,
             accuracy=training.accuracy,
             rung=self.fidelity.name,
             recipe=self.recipe(),
@@ -238,7 +237,7 @@ class Trainings:
                 enough = state.step >= _PROBE_STEPS or state.step == state.steps
                 return Stop("timeout", "probe", "enough was seen") if enough else None
 
-        with threads(self.threads):
+        with torch_threads(self.threads):
             outcome = train(
                 self.network(self.seeds[0]).original(),
                 self.dataset,
@@ -248,19 +247,6 @@ class Trainings:
                 device=self.device,
             )
         return None if outcome.step_s is None else outcome.step_s * total
-
-
-@contextlib.contextmanager
-def threads(count: int) -> Iterator[None]:
-    """torch computes with so many threads inside."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def load_for(

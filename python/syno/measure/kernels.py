@@ -20,12 +20,13 @@ import numpy as np
 import torch
 
 from syno._errors import UserError
-from syno.measure.latency import NOISE, quiet_torch
+from syno.measure.latency import NOISE
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
 from syno.native import compile_operator
 from syno.operator import MOST_PLANS, Operator
+from syno.torch_threads import torch_threads
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
 RESNET18_LAYERS = ((64, 56), (128, 28), (256, 14), (512, 7))
@@ -207,7 +208,7 @@ def bench_kernels(
     UserError for a kernel that differs from the interpreter, or is faster than the machine.
     """
     run = KernelRun(threads, rounds, measure_roofline(threads))
-    with quiet_torch(threads), torch.inference_mode():
+    with torch_threads(threads), torch.inference_mode():
         for layer, of_layer in bindings.items():
             candidates = _control()
             batch = 1

@@ -13,6 +13,7 @@ from torch import nn
 
 from syno._errors import UserError
 from syno.placeholder import KernelPack
+from syno.torch_threads import torch_threads
 from syno.verify import Verification
 
 LEAST_REPEATS = 20
@@ -117,24 +118,13 @@ def _timing(times: list[float]) -> Timing:
 
 
 @contextmanager
-def quiet_torch(threads: int) -> Iterator[None]:
-    """So many threads of torch inside; as many as before afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
 def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
     """Evaluation mode and so many threads inside; everything as it was afterwards."""
     modes = [(module, module.training) for net in nets for module in net.modules()]
     for net in nets:
         net.eval()
     try:
-        with quiet_torch(threads):
+        with torch_threads(threads):
             yield
     finally:
         for module, training in modes:

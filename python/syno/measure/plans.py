@@ -25,13 +25,14 @@ from syno import _core
 from syno._errors import UserError
 from syno.cache_folder import cache_folder
 from syno.kernel import load_kernel, source_hash
-from syno.measure.latency import NOISE, quiet_torch
+from syno.measure.latency import NOISE
 from syno.measure.roofline import checked_time, measure_roofline, reachable
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
 from syno.native import FLAGS, compile_operator, find_compiler, processor
 from syno.native.trial import trial
 from syno.operator import MOST_PLANS, Operator
 from syno.spec import Binding
+from syno.torch_threads import torch_threads
 from syno.verify import verify
 
 PYTORCH = "pytorch"
@@ -270,13 +271,13 @@ def _measure(
         progress("running each plan in a process of its own")
         numbers = list(first_with.values())
         trial(operator, sizes, numbers, threads=threads, fold_weights=fold_weights)
-    with quiet_torch(threads), torch.inference_mode(mode=False):
+    with torch_threads(threads), torch.inference_mode(mode=False):
         for number in first_with.values():
             progress(f"plan {number}: building and checking")
             text = sources[number]
             codes.append(_built(operator, sizes, number, text, emitter, threads, fold_weights))
     progress("timing")
-    with quiet_torch(threads), torch.inference_mode():
+    with torch_threads(threads), torch.inference_mode():
         times, spread = _times(codes, rounds)
     if emitter == CPP:
         _check_reachable(codes, plans, times, threads)

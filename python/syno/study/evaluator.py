@@ -6,8 +6,6 @@ import copy
 import math
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +20,7 @@ from syno.store import BaselineLatency, MeasurementResult, Outcome, Verification
 from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
 from syno.study.network import Network
 from syno.study.observer import Observer
+from syno.torch_threads import torch_threads
 from syno.train import Fidelity, State, train
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
@@ -141,13 +140,13 @@ class NetworkEvaluator:
             return 1.0
         nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
         shape = (self.fidelity.batch, *self.network.input_shape)
-        with self._threads():
+        with torch_threads(self.timing.threads):
             seconds = [_step_seconds(each, shape) for each in nets]
         return seconds[1] / seconds[0]
 
     def _train(self, net: nn.Module) -> Training:
         self.observer.on_step("train")
-        with self._threads():
+        with torch_threads(self.timing.threads):
             return train(
                 net,
                 self.dataset,
@@ -156,15 +155,6 @@ class NetworkEvaluator:
                 deadline_s=self.deadline_s,
                 progress=self._report,
             )
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.timing.threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
     def _report(self, state: State) -> None:
         if state.epoch_loss is not None:
@@ -192,10 +182,9 @@ class NetworkEvaluator:
         }
 
     def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
-        reason = f"{training.reason}: {training.detail}" if training.detail else training.reason
         return Outcome(
             training.status,
-            reason=reason,
+            reason=training.why,
             accuracy=training.accuracy,
             rung=self.fidelity.name,
             recipe=self._recipe(),

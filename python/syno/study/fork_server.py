@@ -29,7 +29,7 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,10 +149,10 @@ class _Frames:
 
     buffer: bytearray = field(default_factory=bytearray)
 
-    def add(self, data: bytes) -> list[tuple[bytes, bytes]]:
-        """The messages that are complete now. ValueError for what is none, or is too long."""
+    def add(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Gives the messages that are complete now. ValueError for what is none, or is too long:
+        after those before it."""
         self.buffer += data
-        found = []
         while len(self.buffer) >= _HEADER.size:
             what, length = _HEADER.unpack_from(self.buffer)
             if what not in (EVENT, ANSWER) or length > MOST_ANSWER:
@@ -160,9 +160,9 @@ class _Frames:
             end = _HEADER.size + length
             if len(self.buffer) < end:
                 break
-            found.append((what, bytes(self.buffer[_HEADER.size : end])))
+            content = bytes(self.buffer[_HEADER.size : end])
             del self.buffer[:end]
-        return found
+            yield what, content
 
 
 class _Relay:
@@ -304,16 +304,15 @@ class _Watch:
 
     def _receive(self, data: bytes) -> None:
         try:
-            messages = self._frames.add(data)
+            for what, content in self._frames.add(data):
+                if what == ANSWER:
+                    self._ended.answer = content
+                else:
+                    # Where the search has gone, the next poll says so.
+                    with contextlib.suppress(ConnectionError):
+                        write(self._search, EVENT, content)
         except ValueError:
             self._ended.killed = GARBAGE
-            return
-        for what, content in messages:
-            if what == ANSWER:
-                self._ended.answer = content
-            else:
-                with contextlib.suppress(ConnectionError):  # the next poll says that it has gone
-                    write(self._search, EVENT, content)
 
     def _finish(self) -> None:
         processes.kill_group(self._child)

@@ -74,6 +74,11 @@ class Outcome:
         """Whether the network was trained to the end."""
         return self.status == "ok"
 
+    @property
+    def why(self) -> str:
+        """The reason with its detail, in words; empty for ok."""
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
+
     def to_json(self) -> dict[str, Any]:
         """All fields, for storage."""
         return asdict(self)

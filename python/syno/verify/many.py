@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -17,6 +16,7 @@ from typing import Any
 from syno._errors import InternalError
 from syno.emitters import Case, Emitter, Function
 from syno.operator import Operator
+from syno.torch_threads import torch_threads
 from syno.verify.check import (
     Comparison,
     MismatchError,
@@ -141,7 +141,7 @@ def random_check(
 
 
 def _in_process(parts: Sequence[tuple[int, int, tuple[str, ...]]]) -> Iterator[RandomCheck]:
-    with _one_thread():
+    with torch_threads(1):  # tiny operators are slower on several
         for part in parts:
             yield _part(*part)
 
@@ -177,19 +177,6 @@ def _start_worker() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Tiny operators are slower on several threads."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _part(first: int, count: int, names: tuple[str, ...]) -> RandomCheck:

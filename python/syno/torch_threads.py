@@ -1,0 +1,19 @@
+"""How many threads torch computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """torch computes with so many threads inside, and with as many as before afterwards."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
