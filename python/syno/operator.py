@@ -327,7 +327,8 @@ class Operator:
         marked = Operator.from_json(data)
         values = self.complete(binding)
         specification = Specification(
-            *(_marked_shape(data[name]) for name in ("in", "out")),
+            _marked_shape(data["in"]),
+            _marked_shape(data["out"]),
             (),
             # A coefficient may stand in a denominator, a primary variable may not.
             [f"{name}={values[name]}: {_ANY_POWER}" for name in marked.variables],

@@ -39,15 +39,9 @@ _PAUSED = 128 + signal.SIGTERM
 )
 @click.argument("op", default="gpt2-projection")
 @click.option("--data", required=True, metavar="NAME", help="A text.")
-@click.option("--data-dir", metavar="DIR", help="Folder that holds the data. Default: $SYNO_DATA.")
+@options.data_dir_option
 @click.option("--model", default="gpt2-small", show_default=True, metavar="NAME")
-@click.option(
-    "--model-option",
-    "model_options",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="An option of the model, as width=16; repeat.",
-)
+@options.model_option_option
 @click.option(
     "--fidelity",
     default="fast/text",
@@ -207,7 +201,7 @@ def _print(found: Comparison, out: Path, picture: Path) -> None:
             [
                 f"{what}, equal {way}" if what != ORIGINAL else what,
                 f"{steps:,}",
-                _number(spread and spread.mean, spread and spread.deviation),
+                fmt.MISSING if spread is None else _number(spread.mean, spread.deviation),
                 _number(None if spread is None else math.exp(spread.mean), None, 2),
                 _number(sum(bits.values()) / len(bits) if bits else None),
                 "" if pair is None else f"{pair.difference:+.4f}",

@@ -12,7 +12,6 @@ from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno.store import StudySummary
-    from syno.train import Fidelity
 
 
 @framework.command(
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
             "      --model-option cifar_stem=1 --fidelity small --store r18.db",
         ),
         (
+            "projections of a small language model, by the held-out loss",
+            "syno search --data ~/text --steps 200 --store text.db",
+        ),
+        (
             "longer training, and see first what it costs",
             "syno search --data cifar10 --data-dir ~/data --fidelity small --epochs 10 --dry-run",
         ),
@@ -36,11 +39,15 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     metavar="NAME",
-    help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small]",
+    help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small, or "
+    "gpt2-small for a text]",
 )
 @options.model_option_option
-@click.option("--data", required=True, metavar="NAME", help="digits, cifar10, or an image folder.")
+@click.option(
+    "--data", required=True, metavar="NAME", help="digits, cifar10, an image folder, or a text."
+)
 @options.data_dir_option
+@options.tokenizer_option
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
@@ -105,11 +112,11 @@ def command(
 
     named = {name: given.pop(name) for name in options.SPECIFICATION_NAMES}
     arguments: dict[str, Any] = given | {
-        "net": model or _model_of(named["preset"]),
+        "net": model or _model_of(named["preset"], data, data_dir),
         "data": data,
         "data_dir": data_dir,
         "model_options": numbers(model_options),
-        "fidelity": _fidelity(fidelity, fidelity_changes, data),
+        "fidelity": options.named_fidelity(fidelity, fidelity_changes, data, data_dir),
         "evaluations": evaluations,
         "store": store,
     }
@@ -151,20 +158,12 @@ def numbers(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _model_of(preset: str | None) -> str:
+def _model_of(preset: str | None, data: str, data_dir: str | None) -> str:
     """The model whose layers a preset of the paper is about; a small one for any other."""
+    from syno.data import is_text_data
     from syno.models.catalogue import MODELS
 
     found = [model.name for model in MODELS if preset is not None and model.preset == preset]
-    return found[0] if found else "resnet-small"
-
-
-def _fidelity(name: str | None, changes: dict[str, int], data: str) -> Fidelity:
-    from syno.train import fidelity
-
-    found = fidelity(name or ("digits" if data == "digits" else "tiny"))
-    if not changes:
-        return found
-    own = "-".join([found.name, *(f"{key}{value}" for key, value in changes.items())])
-    fields: dict[str, Any] = {**changes, "name": own}
-    return found.changed(**fields)
+    if found:
+        return found[0]
+    return "gpt2-small" if is_text_data(data, data_dir) else "resnet-small"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.argument("store")
 @options.study_option
-@click.option("--operators", is_flag=True, help="List the operators, the most accurate first.")
+@click.option("--operators", is_flag=True, help="List the operators, the best first.")
 @output.json_option
 def command(store: str, study: str | None, operators: bool, as_json: bool) -> None:
     """Say what a store holds and how far its searches are. The store is only read."""
@@ -56,12 +57,19 @@ def _state(summary: StudySummary) -> str:
 
 
 def _best(summary: StudySummary) -> Evaluation | None:
-    return max(summary.trained, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
+    return max(summary.trained, key=lambda e: (_score(summary, e), -e.ask), default=None)
+
+
+def _score(summary: StudySummary, evaluation: Evaluation) -> float:
+    """Greater is better; without a result, below all."""
+    value = summary.quality(evaluation)
+    return -math.inf if value is None else summary.objective.score(value)
 
 
 def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
     """A study as plain values, the same for every command."""
     best = _best(summary)
+    objective = summary.objective.name
     entry: dict[str, Any] = {
         "name": summary.study.name,
         "created": summary.study.created,
@@ -70,10 +78,13 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
         "failed": len(summary.evaluations) - len(summary.trained),
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
+        "objective": objective,
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],
     }
+    if objective != "accuracy":
+        entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
     return entry
@@ -81,7 +92,9 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
 
 def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
-    return {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
+    found = {name: getattr(evaluation, name) for name in (*names, "macs", "params", "seconds")}
+    text = ("loss", "perplexity", "bits_a_byte")
+    return found | {name: evaluation.details[name] for name in text if name in evaluation.details}
 
 
 def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
@@ -112,13 +125,15 @@ def print_studies(summaries: list[StudySummary]) -> None:
     for summary in summaries:
         best = _best(summary)
         asked_for = summary.settings.get("evaluations", "?")
+        objective = summary.objective.name
+        mark = "" if objective == "accuracy" else f"{objective} "
         rows.append(
             [
                 summary.study.name,
                 f"{len(summary.trained)} of {asked_for}",
                 str(len(summary.evaluations) - len(summary.trained)),
-                fmt.percent(summary.baseline.accuracy if summary.baseline else None),
-                fmt.percent(best.accuracy) if best else fmt.MISSING,
+                mark + fmt.quality(summary.quality(summary.baseline), objective),
+                mark + fmt.quality(summary.quality(best), objective) if best else fmt.MISSING,
                 best.key[:8] if best and best.key else "",
                 _state(summary),
             ]
@@ -129,14 +144,17 @@ def print_studies(summaries: list[StudySummary]) -> None:
 
 
 def print_operators(summary: StudySummary, limit: int | None = None) -> None:
-    """One line an operator, the most accurate first, at most `limit` of them."""
+    """One line an operator, the best first, at most `limit` of them."""
     from syno.report import format as fmt
 
-    ordered = sorted(summary.evaluations, key=lambda e: (-(e.accuracy or -1.0), e.ask))
+    objective = summary.objective.name
+    ordered = sorted(summary.evaluations, key=lambda e: (-_score(summary, e), e.ask))
+    text = objective == "loss"
     rows = [
         [
             (e.key or "")[:8],
-            fmt.percent(e.accuracy),
+            fmt.quality(summary.quality(e), objective),
+            *([fmt.perplexity(summary.quality(e))] if text else []),
             fmt.milliseconds(e.latency_ms),
             fmt.ratio(e.latency_ratio),
             fmt.count(e.macs),
@@ -146,8 +164,10 @@ def print_operators(summary: StudySummary, limit: int | None = None) -> None:
         ]
         for e in ordered[:limit]
     ]
-    columns = [("key", "left"), ("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
-    columns += [("MACs", "right"), ("params", "right"), ("primitives", "fold"), ("status", "fold")]
+    columns = [("key", "left"), (objective, "right")]
+    columns += [("perplexity", "right")] if text else []
+    columns += [("latency", "right"), ("ratio", "right"), ("MACs", "right"), ("params", "right")]
+    columns += [("primitives", "fold"), ("status", "fold")]
     screen = output.console()
     screen.print(f"[bold]{summary.study.name}[/bold]")
     screen.print(output.table(columns, rows))

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from syno.study.network import Network
     from syno.train import Fidelity, State
 
-_PROBE_STEPS = 12
-
 
 @dataclass
 class Trainings:
@@ -54,6 +52,7 @@ class Trainings:
 
     def prepare(self) -> None:
         """Loads the data and builds the network. UserError for what does not go together."""
+        from syno.study.loading import load_for
         from syno.train import check
 
         self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.tokenizer)
@@ -134,6 +133,7 @@ class Trainings:
             model_options=self.model_options,
             data=self.data,
             data_dir=self.data_dir,
+            tokenizer=self.tokenizer,
             fingerprint=self.dataset.fingerprint,
             fidelity=self.fidelity.to_json(),
             training={"deadline_s": self.deadline_s},
@@ -161,6 +161,12 @@ class Trainings:
         from syno.store.records import REJECTED
         from syno.train import train
 
+        def rejected(reason: str) -> Outcome:
+            seconds, recipe = time.perf_counter() - began, self.recipe()
+            return Outcome(
+                REJECTED, reason=reason, recipe=recipe, seed=seed, seconds=seconds, **found
+            )
+
         began = time.perf_counter()
         network = self.network(seed)
         found: dict[str, Any] = {"macs": network.macs, "params": network.params}
@@ -169,11 +175,12 @@ class Trainings:
             net, layers = network.with_operator(operator)
             macs, params = network.cost(operator, layers)
             found = {"macs": macs, "params": params, "primitives": operator.primitives()}
+            leak = network.future_read(net, operator)
+            if leak is not None:
+                return rejected(leak)
             found["verification"] = verified(operator, net, seed)
             if not found["verification"].passed:
-                seconds = time.perf_counter() - began
-                reason = "the generated code is wrong"
-                return Outcome(REJECTED, reason=reason, seed=seed, seconds=seconds, **found)
+                return rejected("the generated code is wrong")
         path = self.checkpoint(operator, seed)
         with torch_threads(self.threads):
             training = train(
@@ -224,54 +231,17 @@ class Trainings:
     def seconds_each(self) -> float | None:
         """About how long one training takes, from a few steps of the original network; None where
         these failed."""
-        from syno.train import Stop, train
+        from syno.cli.probe import seconds_each
 
-        if self.fidelity.seconds is not None:
-            return self.fidelity.seconds
-        total = 0
-
-        class Enough:
-            def check(self, state: State) -> Stop | None:
-                nonlocal total
-                total = state.epochs * state.steps
-                enough = state.step >= _PROBE_STEPS or state.step == state.steps
-                return Stop("timeout", "probe", "enough was seen") if enough else None
-
-        with torch_threads(self.threads):
-            outcome = train(
-                self.network(self.seeds[0]).original(),
-                self.dataset,
-                self.fidelity,
-                self.seeds[0],
-                stoppers=[Enough()],
-                device=self.device,
-            )
-        return None if outcome.step_s is None else outcome.step_s * total
-
-
-def load_for(
-    name: str, data_dir: str | None, fidelity: Fidelity, tokenizer: str
-) -> DataSet | Records | TextData:
-    """Images or text, as the fidelity trains on. UserError where the data is the other."""
-    from syno.data import KNOWN, Records, is_text_data, load, load_text
-    from syno.data.records import is_records
-    from syno.data.source import ARCHIVES, find_path
-
-    is_text = is_text_data(name, data_dir)
-    if is_text != (fidelity.task == "text"):
-        kind = "text" if is_text else "images"
-        raise UserError(
-            f"recipe '{fidelity.recipe.name}' trains on {fidelity.task}, and data set '{name}' is "
-            f"{kind}\n  expected: a recipe for {kind}, such as "
-            f"{'fast/text' if is_text else 'fast/short'}"
+        seed = self.seeds[0]
+        return seconds_each(
+            self.network(seed),
+            self.dataset,
+            self.fidelity,
+            seed=seed,
+            threads=self.threads,
+            device=self.device,
         )
-    if is_text:
-        return load_text(name, data_dir, tokenizer=tokenizer)
-    if name not in KNOWN:
-        path = find_path(name, data_dir, ARCHIVES, KNOWN)
-        if is_records(path):
-            return Records(path)
-    return load(name, data_dir, size=fidelity.loaded_at)
 
 
 def verified(operator: Operator, net: nn.Module, seed: int) -> Any:

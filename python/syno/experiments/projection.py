@@ -8,18 +8,18 @@ trained nor what it learns, so the result is the same whenever it is asked for.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
+from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -271,7 +271,7 @@ def _timed(
     """Steps of both in turns, so that what disturbs the machine disturbs both."""
     nets = [network.original(), _with(network, operator)]
     steppers = [_Stepper(net, data, fidelity) for net in nets]
-    with _threads(threads):
+    with torch_threads(threads):
         taken = [[stepper.step() for stepper in steppers] for _ in range(_WARMUP + rounds)]
     taken = taken[_WARMUP:]
     ratios = [sum(own) / sum(original) for original, own in taken]
@@ -332,7 +332,7 @@ def _trained(
         if state.epoch_loss is not None:
             moved(state.done)
 
-    with _threads(threads):
+    with torch_threads(threads):
         outcome = train(net, data, fidelity, seed, progress=report, checkpoint=checkpoint)
     if outcome.status == "paused":
         raise PausedError
@@ -341,7 +341,7 @@ def _trained(
         way=way,
         seed=seed,
         status=outcome.status,
-        reason=f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason,
+        reason=outcome.why,
         steps=outcome.steps,
         loss=outcome.loss,
         perplexity=outcome.perplexity,
@@ -349,16 +349,3 @@ def _trained(
         losses=tuple(point.loss for point in outcome.curve),
         seconds=outcome.seconds,
     )
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """torch computes with so many threads inside."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -57,6 +57,7 @@ def latency(
     net: nn.Module,
     input_shape: Sequence[int],
     *,
+    inputs: torch.Tensor | None = None,
     baseline: nn.Module | None = None,
     verifications: Iterable[Verification] = (),
     repeats: int = 30,
@@ -65,6 +66,7 @@ def latency(
 ) -> Measurement:
     """Times `net` on one input of shape [1, *input_shape], in evaluation mode, without gradients.
 
+    inputs: in place of drawn numbers of that shape, such as token ids.
     baseline: timed in turns with the network, so that a slow moment of the machine meets both.
     verifications: of the operators in the network. A number about unchecked code means nothing, so
         an operator without a passed one is a UserError.
@@ -73,7 +75,7 @@ def latency(
     _check_counts(repeats, warmup, threads)
     _check_verified(net, verifications)
     random = torch.Generator().manual_seed(0)
-    x = torch.randn(1, *input_shape, generator=random)
+    x = torch.randn(1, *input_shape, generator=random) if inputs is None else inputs
     control = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=random)
     calls: list[Callable[[], object]] = [lambda: net(x), lambda: control @ control]
     nets = [net]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from syno.objective import ACCURACY, Objective
+
 
 class Status(StrEnum):
     """How an evaluation ended; the same four words as in the store."""
@@ -52,10 +54,10 @@ class Source:
 class Candidate:
     """One proposed operator and what became of it.
 
-    Accuracies are fractions on the hold-out split, latencies are milliseconds of the whole network,
-    `quarantined` says that the study proposes it no more,
-    `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds since the
-    first proposal.
+    Accuracies are fractions on the hold-out split, losses nats a token there (text alone),
+    latencies are milliseconds of the whole network, `quarantined` says that the study proposes it
+    no more, `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds
+    since the first proposal.
     """
 
     number: int
@@ -65,6 +67,9 @@ class Candidate:
     accuracy: float | None = None
     accuracy_spread: float | None = None
     test_accuracy: float | None = None
+    loss: float | None = None
+    loss_spread: float | None = None
+    test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
     latency_ratio: float | None = None
@@ -104,6 +109,8 @@ class Baseline:
 
     accuracy: float | None = None
     test_accuracy: float | None = None
+    loss: float | None = None
+    test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
     macs: int | None = None
@@ -112,7 +119,8 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on one page. `asked` groups label-value pairs under a heading each."""
+    """Everything on one page. `asked` groups label-value pairs under a heading each; by `objective`
+    candidates are judged."""
 
     title: str
     asked: dict[str, tuple[tuple[str, str], ...]]
@@ -121,14 +129,32 @@ class Report:
     rejections: dict[str, int] = field(default_factory=dict)
     final: bool = False
     stop_reason: str = ""
+    objective: Objective = ACCURACY
 
     @property
     def trained(self) -> tuple[Candidate, ...]:
-        """Candidates with an accuracy, best first; ties go to fewer MACs, then to the number."""
-        done = [c for c in self.candidates if c.status is Status.OK and c.accuracy is not None]
-        return tuple(sorted(done, key=lambda c: (-(c.accuracy or 0.0), c.macs or 0, c.number)))
+        """Candidates with a result, best first; ties go to fewer MACs, then to the number."""
+        scores = {c.number: self.score(c) for c in self.candidates if c.status is Status.OK}
+        known = {number: score for number, score in scores.items() if score is not None}
+        done = [c for c in self.candidates if c.number in known]
+        return tuple(sorted(done, key=lambda c: (-known[c.number], c.macs or 0, c.number)))
+
+    def quality(self, found: Candidate | Baseline) -> float | None:
+        """The objective's value on the hold-out split."""
+        value: float | None = getattr(found, self.objective.name)
+        return value
+
+    def tested(self, found: Candidate | Baseline) -> float | None:
+        """The objective's value on the test split."""
+        value: float | None = getattr(found, f"test_{self.objective.name}")
+        return value
+
+    def score(self, found: Candidate | Baseline) -> float | None:
+        """The quality so that greater is better."""
+        value = self.quality(found)
+        return None if value is None else self.objective.score(value)
 
     @property
     def failed(self) -> tuple[Candidate, ...]:
-        """Candidates that gave no accuracy, in the order they were asked."""
+        """Candidates that gave no result, in the order they were asked."""
         return tuple(c for c in self.candidates if c.status is not Status.OK)

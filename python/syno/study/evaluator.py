@@ -13,17 +13,20 @@ import torch
 from torch import nn
 
 from syno._errors import UserError
-from syno.data import DataSet, load
 from syno.kernel import KernelPack
 from syno.measure import Measurement, latency
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
+from syno.study.loading import Data, load_for
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.torch_threads import torch_threads
 from syno.train import Fidelity, State, train
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
+
+# What an outcome of a training on text has beside those of images.
+TEXT_MEASURES = ("loss", "perplexity", "bits_a_byte", "tail_loss", "tokens_seen", "tokens_per_s")
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,11 @@ class Timing:
 class NetworkEvaluator:
     """Evaluates operators inside one network.
 
-    1. The operator goes into the slots; a slot that it does not fit keeps its layer.
+    1. The operator goes into the slots; a slot that it does not fit keeps its layer. Where the next
+       token is predicted, one that reads a later position is refused.
     2. The emitted source is compared with the reference interpreter under each binding.
     3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
-    4. The network is trained; its accuracy is that on the hold-out split.
+    4. The network is trained; its accuracy, or its loss on text, is that on the hold-out split.
     5. Its latency is measured, the original network's in the same run.
 
     What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
@@ -50,7 +54,7 @@ class NetworkEvaluator:
     """
 
     network: Network
-    dataset: DataSet
+    dataset: Data
     fidelity: Fidelity
     seed: int
     timing: Timing = field(default_factory=Timing)
@@ -99,6 +103,9 @@ class NetworkEvaluator:
             return self._rejected(operator, str(error), began)
         macs, params = self.network.cost(operator, report)
         kept = {row.name: row.reason for row in self.network.kept(report)}
+        leak = self.network.future_read(net, operator)
+        if leak is not None:
+            return self._rejected(operator, leak, began)
 
         checks = self._verify(operator, net)
         failed = next((check for check in checks if not check.passed), None)
@@ -139,9 +146,9 @@ class NetworkEvaluator:
         if math.isinf(self.max_slowdown):
             return 1.0
         nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
-        shape = (self.fidelity.batch, *self.network.input_shape)
+        inputs = self.network.inputs(self.fidelity.batch)
         with torch_threads(self.timing.threads):
-            seconds = [_step_seconds(each, shape) for each in nets]
+            seconds = [_step_seconds(each, inputs) for each in nets]
         return seconds[1] / seconds[0]
 
     def _train(self, net: nn.Module) -> Training:
@@ -167,6 +174,7 @@ class NetworkEvaluator:
         return latency(
             net,
             self.network.input_shape,
+            inputs=self.network.inputs(1),
             baseline=original,
             verifications=checks,
             repeats=self.timing.repeats,
@@ -209,13 +217,15 @@ def make_evaluator(
     data: str,
     data_dir: str | None,
     fingerprint: str,
+    *,
+    tokenizer: str = "bytes",
     **settings: Any,
 ) -> NetworkEvaluator:
     """An evaluator in another process: it reads the data again, memory-mapped from its cache.
 
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
-    dataset = load(data, data_dir, size=settings["fidelity"].loaded_at, progress=False)
+    dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
@@ -224,14 +234,13 @@ def make_evaluator(
     return NetworkEvaluator(network, dataset, **settings)
 
 
-def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:
+def _step_seconds(net: nn.Module, inputs: torch.Tensor) -> float:
     """Seconds of a forward and backward pass, the quickest of three."""
     net.train()
-    x = torch.zeros(shape)
     found = []
     for _ in range(3):
         began = time.perf_counter()
-        net(x).sum().backward()
+        net(inputs).sum().backward()
         found.append(time.perf_counter() - began)
     return min(found)
 
@@ -268,6 +277,8 @@ def _details(training: Training, timed: Measurement | None) -> dict[str, Any]:
         "loss_sum": training.loss_sum,
         "training_s": training.seconds,
     }
+    if training.tokens_seen:
+        details |= {name: getattr(training, name) for name in TEXT_MEASURES}
     if timed is not None:
         details |= {"control": plain(timed.control), "noisy": timed.noisy}
     return details

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
-from syno.data import DataSet, load
 from syno.extras import PACKAGES
 from syno.sampler import Sampler
 from syno.spec import Specification
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.study.isolated import Isolated
+    from syno.study.loading import Data
     from syno.study.network import Network
     from syno.train import Fidelity
 
@@ -40,6 +40,7 @@ def search(
     data: str,
     *,
     data_dir: str | None = None,
+    tokenizer: str = "bytes",
     model_options: dict[str, Any] | None = None,
     specification: Specification | str | None = None,
     limits: dict[str, Any] | None = None,
@@ -66,12 +67,16 @@ def search(
 
     net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module whose
         3x3 convolutions or placeholders are to be replaced.
-    data, data_dir: a data set as in `syno.data.load`.
+    data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`; for a text
+        operators are judged by the held-out loss instead of accuracy, and one that reads later
+        positions is rejected before training.
+    tokenizer: of a text, `bytes` or `byte-pair`.
     specification: what operators are asked for, or the name of a preset; its bindings are taken
-        from the network. Default: `small_vision`, for no more multiply-adds than the layers cost.
+        from the network. Default: `small_vision`, or `small_text` for text, for no more
+        multiply-adds than the layers cost.
     limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
     fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
-        set, otherwise `tiny`.
+        set, `fast/text` for a text, otherwise `tiny`.
     evaluations: operators to train; those rejected before training come on top.
     seconds: time limit of the study; the evaluation that is running then is finished.
     seed: of draws, initial weights, batches and checks.
@@ -93,12 +98,15 @@ def search(
     A search that was ended in any way goes on with `resume`. Raises UserError for everything that
     is wrong with the arguments, the data or the store.
     """
-    rung = _fidelity(fidelity, data)
+    from syno.study.loading import load_for
+
+    rung = _fidelity(fidelity, data, data_dir)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
         data=data,
         data_dir=None if data_dir is None else str(data_dir),
+        tokenizer=tokenizer,
         fidelity=rung.to_json(),
         training={
             "deadline_s": deadline_s,
@@ -116,7 +124,7 @@ def search(
     )
     observer = observer or Observer()
     with _opened(store, create=True) as opened:
-        dataset = load(data, data_dir, size=rung.loaded_at)
+        dataset = load_for(data, settings.data_dir, rung, tokenizer)
         settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
         network = _network(net, settings, dataset)
         wanted = _specification(specification, limits or {}, network)
@@ -150,6 +158,7 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
+    from syno.study.loading import load_for
     from syno.train import Fidelity
 
     observer = observer or Observer()
@@ -165,7 +174,7 @@ def resume(
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
         rung = Fidelity.from_json(settings.fidelity)
-        dataset = load(settings.data, folder, size=rung.loaded_at)
+        dataset = load_for(settings.data, folder, rung, settings.tokenizer)
         _check_data(record.name, settings, dataset)
         network = _network(_net_again(record.name, settings, net), settings, dataset)
         wanted = Specification.from_json(json.dumps(record.specification))
@@ -209,6 +218,28 @@ def small_vision(**changes: Any) -> Specification:
     return Specification(**settings | changes)
 
 
+def small_text(**changes: Any) -> Specification:
+    """Projections of small language models; bindings from the network.
+
+    Positions are marked causal: windows end at their position, and an operator that reads a later
+    one is no part of the space. An output is not unordered: heads are cut out of it.
+    changes: arguments of Specification or limits that replace these.
+    """
+    settings: dict[str, Any] = {
+        "input": "[N, seq_len: causal, H_in: unordered]",
+        "output": "[N, seq_len: causal, H_out]",
+        "primary": ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
+        "coefficient": ["k=3: 2", "g=8: 2"],
+        "passed_through": [(0, 0)],
+        "max_depth": 7,
+        "max_merges": 2,
+        "max_splits": 2,
+        "min_weight_params": 16,
+        "max_repeat": 3,
+    }
+    return Specification(**settings | changes)
+
+
 @contextlib.contextmanager
 def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
     """An open store is left open; one that is opened here is closed."""
@@ -232,23 +263,25 @@ def _memory(limit: int | None) -> int | None:
     return limit
 
 
-def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
+def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
+    from syno.study.loading import usual_fidelity
     from syno.train import Fidelity, fidelity
 
     if isinstance(given, Fidelity):
         return given
-    return fidelity(given or ("digits" if data == "digits" else "tiny"))
+    return fidelity(given or usual_fidelity(data, data_dir))
 
 
-def _network(net: str | nn.Module, settings: StudySettings, dataset: DataSet) -> Network:
+def _network(net: str | nn.Module, settings: StudySettings, dataset: Data) -> Network:
     from syno.study.network import Network
 
-    size = settings.fidelity["resolution"]
+    seed = settings.seed
+    amount = {"size": settings.fidelity["resolution"], "context": settings.fidelity.get("context")}
     if isinstance(net, str):
-        return Network.named(net, settings.model_options, dataset, settings.seed, size=size)
+        return Network.named(net, settings.model_options, dataset, seed, **amount)
     if settings.model_options:
         raise UserError("model_options are for a model named by its name, not for a module")
-    return Network.given(net, dataset, settings.seed, size=size)
+    return Network.given(net, dataset, seed, **amount)
 
 
 def _specification(
@@ -256,7 +289,8 @@ def _specification(
 ) -> Specification:
     """The default asks for operators that cost no more than the layers they replace."""
     if given is None:
-        return small_vision(**{"max_macs": network.macs or 0} | limits)
+        usual = small_vision if network.vocabulary is None else small_text
+        return usual(**{"max_macs": network.macs or 0} | limits)
     found = Specification.preset(given) if isinstance(given, str) else given
     if not limits:
         return found
@@ -293,7 +327,7 @@ def _run(
     store: Store,
     study: Study,
     network: Network,
-    dataset: DataSet,
+    dataset: Data,
     data_dir: str | None,
     observer: Observer,
 ) -> StudySummary:
@@ -345,6 +379,7 @@ def _isolated(
         settings.data,
         data_dir,
         settings.fingerprint,
+        tokenizer=settings.tokenizer,
         **arguments,
     )
     try:
@@ -400,7 +435,7 @@ def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str
     return net
 
 
-def _check_data(name: str, settings: StudySettings, dataset: DataSet) -> None:
+def _check_data(name: str, settings: StudySettings, dataset: Data) -> None:
     if settings.fingerprint != dataset.fingerprint:
         raise UserError(
             f"the data set '{settings.data}' is not what study '{name}' was started with\n"
