@@ -14,8 +14,10 @@ import torch
 from torch import nn
 
 from syno._errors import InternalError
+from syno.initial_scales import Reference, scale_weights
 
 _CLASS = "SynoOperator"
+_UNIT = Reference()
 
 
 def load_kernel(source: str, *, keep: bool = True) -> type[nn.Module]:
@@ -52,6 +54,8 @@ class KernelPack(nn.Module):
     operator: what it computes; binding: the size of every variable; plan, fold_weights: by which
     plan, see `Operator.source`; kernel: the emitted module, whose parameters are the operator's
     weights; source_hash: of the emitted source.
+    reference: what its first weights and their rates are scaled like (initial_scales.py): without
+    one, for results of variance 1 on data of variance 1. None leaves them as the source draws them.
     It travels (pickle, torch.save) as the operator's text, never as code.
     """
 
@@ -61,15 +65,20 @@ class KernelPack(nn.Module):
         binding: Mapping[str, int],
         plan: int = 1,
         fold_weights: bool = False,
+        reference: Reference | None = _UNIT,
     ) -> None:
         super().__init__()
         self.operator = operator
         self.binding = dict(binding)
         self.plan = plan
         self.fold_weights = fold_weights
+        self.reference = reference
         source = operator.source(self.binding, plan=plan, fold_weights=fold_weights)
         self.source_hash = source_hash(source)
         self.kernel = load_kernel(source)()
+        if reference is not None:
+            chosen = operator.numbered_plan(self.binding, plan, fold_weights=fold_weights)
+            scale_weights(self.kernel, operator, self.binding, chosen.fan_in, reference)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies the operator to x, a tensor of the input shape with any batch size."""
@@ -104,7 +113,8 @@ class KernelPack(nn.Module):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"weights": self.state_dict(), "training": self.training}
-        return KernelPack, (self.operator, self.binding, self.plan, self.fold_weights), state
+        settings = (self.plan, self.fold_weights, self.reference)
+        return KernelPack, (self.operator, self.binding, *settings), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.load_state_dict(state["weights"])

@@ -16,6 +16,7 @@ from syno.json_form import from_data, to_data
 from syno.spec import Binding, Specification, checked_binding
 
 if TYPE_CHECKING:
+    from syno.initial_scales import Reference
     from syno.kernel import KernelPack
 
 Array = NDArray[Any]
@@ -412,15 +413,24 @@ class Operator:
         return source
 
     def kernel_pack(
-        self, binding: Binding | str, *, plan: int = 1, fold_weights: bool = False
+        self,
+        binding: Binding | str,
+        *,
+        plan: int = 1,
+        fold_weights: bool = False,
+        reference: Reference | None = None,
     ) -> KernelPack:
         """A new torch module that computes the operator under a binding. Needs torch.
 
         plan, fold_weights: as in `source`; the weights are the operator's all the same.
+        reference: the layer that the first weights are scaled like, as `syno.replace` does
+        (default: results of variance 1 for data of variance 1).
         """
+        from syno.initial_scales import Reference
         from syno.kernel import KernelPack
 
-        return KernelPack(self, self.complete(binding), plan, fold_weights)
+        binding = self.complete(binding)
+        return KernelPack(self, binding, plan, fold_weights, reference or Reference())
 
     def construct_kernel_packs(self) -> list[KernelPack]:
         """One torch module a layer of the specification, in the order of its bindings.

@@ -11,6 +11,7 @@ from torch import nn
 
 from syno import _core
 from syno._errors import UserError
+from syno.initial_scales import Reference, reference_of
 from syno.kernel import KernelPack
 from syno.spec import Specification, checked_binding
 
@@ -162,6 +163,13 @@ class Placeholder(nn.Module):
                 f"  known variables: {', '.join(specification.variables)}"
             )
         return binding
+
+    @property
+    def reference(self) -> Reference:
+        """What the original does to the scale of data; that of scale 1 where there is none."""
+        if self.original is None or self.shapes is None:
+            return Reference()
+        return reference_of(self.original, self.shapes[1])
 
     def check_kernel(self, pack: KernelPack) -> None:
         """UserError when the kernel maps other shapes than the slot's."""

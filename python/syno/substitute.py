@@ -37,15 +37,19 @@ def substitute(
     return put_slots(net, conv2d(kernel=3, groups=1) if where is None else where, example_input)
 
 
-def replace(net: nn.Module, operator: Operator) -> LayerReport:
+def replace(net: nn.Module, operator: Operator, *, scaled: bool = True) -> LayerReport:
     """Fills every slot of `net` with the operator, each with weights of its own.
+
+    scaled: whether the first weights are scaled so that results vary as those of the layer replaced
+    do, and their rates of learning like its own; otherwise each is drawn with variance 1 over the
+    terms summed.
 
     A slot that the operator cannot fill, because a size is illegal there, keeps its original, and
     the report says why. Raises UserError when the network has no slots or the operator fits none.
     """
     from syno.surgery import replace_slots
 
-    return replace_slots(net, operator)
+    return replace_slots(net, operator, scaled=scaled)
 
 
 def layer_report(net: nn.Module) -> LayerReport:

@@ -76,14 +76,16 @@ def put_slots(
     return net
 
 
-def replace_slots(net: nn.Module, operator: Operator) -> LayerReport:
+def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
     """`syno.replace`."""
     found = checked_slots(net)
     specification = operator.specification
 
     def pack(slot: Placeholder) -> nn.Module:
         binding = slot.binding if specification is None else slot.binding_for(specification)
-        return operator.kernel_pack(binding)
+        if not scaled:
+            return KernelPack(operator, operator.complete(binding), reference=None)
+        return operator.kernel_pack(binding, reference=slot.reference)
 
     fill(found, pack)
     return layer_report(net)

@@ -155,14 +155,14 @@ class Network:
         """A copy in which every slot holds its original layer."""
         return copy.deepcopy(self.template)
 
-    def with_operator(self, operator: Any) -> tuple[nn.Module, LayerReport]:
+    def with_operator(self, operator: Any, *, scaled: bool = True) -> tuple[nn.Module, LayerReport]:
         """A copy with the operator in its slots, and what became of each slot.
 
-        UserError when the operator fits none.
+        scaled: as in `syno.replace`. UserError when the operator fits none.
         """
         net = copy.deepcopy(self.template)
         with seeded(self._seed):
-            report = replace(net, operator)
+            report = replace(net, operator, scaled=scaled)
         return net, report
 
     def future_read(self, net: nn.Module, operator: Any) -> str | None:

@@ -7,6 +7,11 @@ A module or a parameter may have an attribute `lr_scale`, a factor of the learni
     parameter.lr_scale = 0.5              one weight; a copy of the module loses it
 
 The nearest one counts: the parameter's, else that of its module, else that of the module around.
+
+Kernels of operators have `step_scales` besides, a factor for each weight that makes up for its
+number, size and scale beside those of the layer replaced (syno/initial_scales.py). It is meant for
+SGD, whose steps grow with gradients; AdamW's do not, and it takes the root. A recipe with
+`step_scales = false` leaves them out.
 """
 
 from __future__ import annotations
@@ -50,6 +55,9 @@ def parameter_groups(net: nn.Module, recipe: Recipe) -> list[dict[str, object]]:
         if parameter in seen or not parameter.requires_grad:
             continue
         seen.add(parameter)
+        if recipe.step_scales:
+            step = getattr(module, "step_scales", {}).get(name, 1.0)
+            scale *= math.sqrt(step) if recipe.optimizer == "adamw" else step
         free = isinstance(module, _NORMALISATIONS) or name == "bias"
         decay = recipe.weight_decay if recipe.decay_everything or not free else 0.0
         groups.setdefault((decay, scale), []).append(parameter)

@@ -35,6 +35,7 @@ class Recipe:
 
     optimizer: `sgd` (with `momentum`, `nesterov`) or `adamw` (with `betas`).
     learning_rate: at its peak. A module or parameter may scale its own (optimizers.py).
+    step_scales: whether operators' weights take the rates that make up for their number and scale.
     weight_decay: not applied to normalisation layers and biases, unless `decay_everything`.
     batch: samples a step.    clip_norm: greatest norm of the gradient of all parameters together;
         None for no limit.    label_smoothing: share of the target spread over all classes.
@@ -61,6 +62,7 @@ class Recipe:
     task: str = "images"
     optimizer: str = "sgd"
     learning_rate: float = 0.1
+    step_scales: bool = True
     momentum: float = 0.9
     nesterov: bool = True
     betas: tuple[float, float] = (0.9, 0.999)
@@ -106,6 +108,7 @@ class Recipe:
         for name in ("nesterov", "decay_everything", "channels_last", "compile", "flip"):
             self._boolean(name)
         self._boolean("flip_average")
+        self._boolean("step_scales")
         for name in ("momentum", "warmup", "label_smoothing"):
             self._number(name, getattr(self, name), 0.0, 1.0)
         self._number("weight_decay", self.weight_decay, 0.0, math.inf)

@@ -1,0 +1,397 @@
+"""How well a cheap training ranks operators: the same operators at two rungs, with several seeds.
+
+The table is a file of JSON lines, written as results come, so that a run that was ended in any way
+goes on where it was: a head, an operator a line, then a training a line. `Table.read` reads it; a
+benchmark of search methods can look accuracies up in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._errors import UserError
+
+if TYPE_CHECKING:
+    from syno.operator import Operator
+    from syno.study.network import Network
+
+FORMAT = "syno ranking 1"
+LOW, HIGH = "low", "high"
+# How operators' first weights and rates are chosen: as ever (syno/initial_scales.py), with the
+# first weights alone, or with neither.
+SCALED, INITIAL, PLAIN = "scaled", "initial", "plain"
+SCALES = (SCALED, INITIAL, PLAIN)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a table is of; two runs add to one table only when these are equal.
+
+    model, data: names; low, high: fidelities as JSON; seeds: of the low rung, from 0 on; part: one
+    of so many operators is trained at the high rung, by strata of the low rung's first seed; arms:
+    so many operators are trained at the low rung with other scales, too; draw: the seed of all
+    draws; max_slowdown: drawn operators whose training step takes longer than so many of the
+    original's are left out, as a search does.
+    """
+
+    model: str
+    model_options: dict[str, Any]
+    data: str
+    low: dict[str, Any]
+    high: dict[str, Any]
+    seeds: int = 2
+    part: int = 3
+    arms: int = 30
+    draw: int = 0
+    max_slowdown: float = 2.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An operator of the table. name: in the zoo, empty for a drawn one; specification: as JSON;
+    macs, params: of the layers that it replaces and of those that kept their layer, for one sample;
+    slowdown: its training step's time over the original's, on the machine of the table."""
+
+    name: str
+    key: str
+    text: str
+    specification: str
+    macs: int
+    params: int
+    slowdown: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training. operator: its place in the table; losses: mean training loss of each epoch;
+    accuracy: on the hold-out split, 0 to 1, None with a reason where there is none."""
+
+    operator: int
+    rung: str
+    scales: str
+    seed: int
+    accuracy: float | None
+    losses: tuple[float, ...]
+    seconds: float
+    reason: str = ""
+
+    @property
+    def job(self) -> Job:
+        """What was asked for."""
+        return self.operator, self.rung, self.scales, self.seed
+
+
+# operator, rung, scales, seed
+Job = tuple[int, str, str, int]
+
+
+@dataclass
+class Table:
+    """All that a file holds."""
+
+    settings: Settings
+    environment: dict[str, Any]
+    entries: list[Entry] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+
+    @staticmethod
+    def read(path: Path) -> Table:
+        """Reads a file; a last line that was cut off is left out. UserError for anything else."""
+        lines = _lines(path)
+        if not lines or lines[0].get("format") != FORMAT:
+            raise UserError(f"'{path}' is no table of `syno experiment ranking`")
+        head, *rest = lines
+        table = Table(Settings(**head["settings"]), head["environment"])
+        specifications: list[str] = head["specifications"]
+        for line in rest:
+            if "text" in line:
+                which = specifications[line.pop("specification")]
+                table.entries.append(Entry(specification=which, **line))
+            else:
+                table.runs.append(Run(**{**line, "losses": tuple(line["losses"])}))
+        return table
+
+    def write(self, path: Path) -> None:
+        """Writes all of it, in the place of what is there."""
+        specifications = list(dict.fromkeys(entry.specification for entry in self.entries))
+        head = {
+            "format": FORMAT,
+            "settings": asdict(self.settings),
+            "environment": self.environment,
+            "specifications": specifications,
+        }
+        lines: list[dict[str, Any]] = [head]
+        for entry in self.entries:
+            lines.append(
+                asdict(entry) | {"specification": specifications.index(entry.specification)}
+            )
+        lines += [asdict(run) for run in self.runs]
+        made = path.with_name(path.name + ".new")
+        made.write_text("".join(_line(line) for line in lines), encoding="utf-8")
+        made.replace(path)
+
+    def accuracies(self, rung: str, seed: int = 0, scales: str = SCALED) -> dict[int, float]:
+        """Accuracy by operator, of the trainings that succeeded."""
+        return {
+            run.operator: run.accuracy
+            for run in self.runs
+            if (run.rung, run.seed, run.scales) == (rung, seed, scales) and run.accuracy is not None
+        }
+
+    def seconds(self, rung: str) -> list[float]:
+        """Wall-clock seconds of the trainings at a rung."""
+        return [run.seconds for run in self.runs if run.rung == rung and run.accuracy is not None]
+
+    def waiting(self) -> Iterator[Job]:
+        """Trainings still to do, in order. The high rung's wait for the low rung's first seed."""
+        done = {run.job for run in self.runs}
+        for job in self._jobs():
+            if job not in done:
+                yield job
+
+    def _jobs(self) -> Iterator[Job]:
+        count = range(len(self.entries))
+        yield from ((i, LOW, SCALED, 0) for i in count)
+        arms = random.Random(self.settings.draw).sample(count, min(self.settings.arms, len(count)))
+        for seed in range(self.settings.seeds):
+            if seed:
+                yield from ((i, LOW, SCALED, seed) for i in count)
+            yield from ((i, LOW, PLAIN, seed) for i in arms)
+        if len({run.operator for run in self.runs if run.job[1:] == (LOW, SCALED, 0)}) == len(
+            count
+        ):
+            yield from ((i, HIGH, SCALED, 0) for i in self.stratified())
+        for seed in range(self.settings.seeds):
+            yield from ((i, LOW, INITIAL, seed) for i in arms)
+
+    def stratified(self) -> list[int]:
+        """One operator of each `part` neighbours in the order of the low rung's first seed."""
+        found = self.accuracies(LOW)
+        order = sorted(found, key=lambda i: (-found[i], i))
+        draw = random.Random(self.settings.draw)
+        size = self.settings.part
+        picked = [draw.choice(order[at : at + size]) for at in range(0, len(order), size)]
+        draw.shuffle(picked)  # what is there of a run that is not finished covers all strata
+        return picked
+
+
+def _line(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read '{path}': {error}") from error
+    whole = text[: text.rfind("\n") + 1].splitlines()
+    try:
+        return [json.loads(line) for line in whole]
+    except json.JSONDecodeError as error:
+        raise UserError(f"'{path}' is damaged: {error}") from error
+
+
+Progress = Callable[[int, int, str], None]
+
+
+def draw(
+    network: Network,
+    candidates: Sequence[Operator],
+    named: Sequence[tuple[str, Operator]],
+    settings: Settings,
+    count: int,
+    progress: Progress | None = None,
+) -> list[Entry]:
+    """The operators of a table: the named ones, then `count` drawn from the candidates.
+
+    Those that are slower than `max_slowdown`, or equal to one before, are passed over; of the named
+    ones, slow ones stay. UserError when the candidates run out.
+    """
+    entries: list[Entry] = []
+    keys: set[str] = set()
+    for name, operator in named:
+        entries.append(_entry(network, name, operator))
+        keys.add(operator.key)
+    order = list(candidates)
+    random.Random(settings.draw).shuffle(order)
+    drawn = 0
+    for operator in order:
+        if drawn == count:
+            return entries
+        if operator.key in keys:
+            continue
+        keys.add(operator.key)
+        entry = _entry(network, "", operator)
+        if entry.slowdown <= settings.max_slowdown:
+            entries.append(entry)
+            drawn += 1
+            if progress is not None:
+                progress(drawn, count, f"{entry.slowdown:.2f} of the original's step")
+    if drawn == count:
+        return entries
+    raise UserError(
+        f"only {drawn} of {count} operators take at most {settings.max_slowdown:g} times the "
+        "original's step\n  what to do: ask for fewer, or raise --max-slowdown"
+    )
+
+
+def _entry(network: Network, name: str, operator: Operator) -> Entry:
+    if operator.specification is None:
+        raise UserError(f"operator '{name or operator.key[:8]}' comes without a specification")
+    net, report = network.with_operator(operator)
+    macs, params = network.cost(operator, report)
+    return Entry(
+        name=name,
+        key=operator.key,
+        text=operator.text,
+        specification=operator.specification.to_json(),
+        macs=macs or 0,
+        params=params,
+        slowdown=round(_slowdown(network, net), 3),
+    )
+
+
+def _slowdown(network: Network, net: Any, batch: int = 64, rounds: int = 5) -> float:
+    import torch
+
+    nets = [network.original().train(), net.train()]
+    x = torch.randn(batch, *network.input_shape, generator=torch.Generator().manual_seed(0))
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for which, each in enumerate(nets):
+            began = time.perf_counter()
+            each(x).square().mean().backward()
+            times[which].append(time.perf_counter() - began)
+    return min(times[1]) / min(times[0])
+
+
+def run(
+    path: Path,
+    *,
+    data_dir: str | None = None,
+    jobs: int = 1,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Does what the table in the file still lacks, and adds each training as it ends.
+
+    jobs: processes, of one thread each; limit: so many trainings at most.
+    """
+    table = Table.read(path)
+    table.write(path)  # without a line that was cut off
+    waiting = list(table.waiting())
+    total = len(table.runs) + len(waiting)
+    left = math.inf if limit is None else limit
+    pool = ProcessPoolExecutor(
+        jobs, get_context("spawn"), initializer=_start, initargs=(str(path), data_dir, os.getpid())
+    )
+    with pool, path.open("a", encoding="utf-8") as file:
+        running: dict[Future[Run], Job] = {}
+        while True:
+            taken = set(running.values())
+            free = [job for job in table.waiting() if job not in taken]
+            while free and len(running) < jobs and left > 0:
+                job = free.pop(0)
+                running[pool.submit(_train, job)] = job
+                left -= 1
+            if not running:
+                return table
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                running.pop(future)
+                found = future.result()
+                table.runs.append(found)
+                file.write(_line(asdict(found)))
+                file.flush()
+                total = max(total, len(table.runs) + len(list(table.waiting())))
+                if progress is not None:
+                    progress(len(table.runs), total, _shown(table, found))
+
+
+def _shown(table: Table, found: Run) -> str:
+    entry = table.entries[found.operator]
+    result = found.reason if found.accuracy is None else f"{found.accuracy:.4f}"
+    return f"{entry.name or entry.key[:8]} {found.rung} {found.scales} {found.seed}: {result}"
+
+
+# What a process of the pool holds.
+_held: dict[str, Any] = {}
+
+
+def _start(path: str, data_dir: str | None, parent: int) -> None:
+    """Loads what every training needs; the process ends when its parent is gone."""
+    import torch
+
+    from syno.data import load
+    from syno.train import Fidelity
+
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    torch.set_num_threads(1)
+    table = Table.read(Path(path))
+    settings = table.settings
+    fidelities = {
+        rung: Fidelity.from_json(each)
+        for rung, each in ((LOW, settings.low), (HIGH, settings.high))
+    }
+    sizes = {fidelity.loaded_at for fidelity in fidelities.values()}
+    data = {
+        size: load(settings.data, data_dir=data_dir, size=size, progress=False) for size in sizes
+    }
+    _held.update(table=table, fidelities=fidelities, data=data)
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _train(job: Job) -> Run:
+    from syno.train import train
+
+    which, rung, scales, seed = job
+    table: Table = _held["table"]
+    fidelity = _held["fidelities"][rung]
+    if scales != SCALED:
+        fidelity = fidelity.changed(step_scales=False)
+    net = _net(table, which, rung, scales, seed)
+    outcome = train(net, _held["data"][fidelity.loaded_at], fidelity, seed)
+    return Run(
+        operator=which,
+        rung=rung,
+        scales=scales,
+        seed=seed,
+        accuracy=None if not outcome.ok or outcome.accuracy is None else round(outcome.accuracy, 5),
+        losses=tuple(round(point.loss, 5) for point in outcome.curve),
+        seconds=round(outcome.seconds, 2),
+        reason=outcome.why,
+    )
+
+
+def _net(table: Table, which: int, rung: str, scales: str, seed: int) -> Any:
+    """The network of a seed with the operator in it."""
+    from syno.operator import Operator
+    from syno.spec import Specification
+    from syno.study.network import Network
+
+    entry = table.entries[which]
+    fidelity = _held["fidelities"][rung]
+    network = Network.named(
+        table.settings.model,
+        table.settings.model_options,
+        _held["data"][fidelity.loaded_at],
+        seed,
+        size=fidelity.resolution,
+    )
+    operator = Operator.from_text(entry.text, Specification.from_json(entry.specification))
+    return network.with_operator(operator, scaled=scales != PLAIN)[0]
