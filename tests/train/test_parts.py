@@ -209,6 +209,21 @@ def test_rates_are_scaled_by_module_by_name_and_by_weight() -> None:
     assert {round(group["lr"], 6) for group in optimizer.param_groups} == {0.1, 0.05, 0.2, 0.6}
 
 
+def test_steps_of_kernels_are_scaled_and_adamw_takes_the_root() -> None:
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    net[0].step_scales = {"weight": 4.0}  # type: ignore[assignment]
+    net[0].lr_scale = 0.5  # type: ignore[assignment]
+
+    def scales(how: Recipe) -> list[object]:
+        return [group["lr_scale"] for group in parameter_groups(net, how)]
+
+    assert scales(Recipe("made")) == [2.0, 1.0]
+    assert scales(Recipe("made", optimizer="adamw")) == [1.0]
+    assert scales(Recipe("made", step_scales=False)) == [0.5, 1.0]
+    net[0].lr_scale = 1.0  # type: ignore[assignment]
+    assert scales(Recipe("made", optimizer="adamw")) == [2.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("scale", "message"),
     [

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno.cli import framework, options, output
+<<<<<<< HEAD
 from syno.cli.experiment_projection import command as projection_command
+=======
+from syno.cli.experiment_ranking import command as ranking_command
+>>>>>>> main
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -382,4 +386,8 @@ def _guided_as_json(run: Guided) -> dict[str, Any]:
 
 command.add_command(canonical_rate_command)
 command.add_command(distance_ablation_command)
+<<<<<<< HEAD
 command.add_command(projection_command)
+=======
+command.add_command(ranking_command)
+>>>>>>> main

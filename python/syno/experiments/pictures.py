@@ -14,6 +14,9 @@ from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Compari
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from syno.experiments.agreement import Agreement
+    from syno.experiments.ranking import Table
+
 # Okabe and Ito's palette: told apart with every common kind of colour blindness.
 _OURS = "#0072b2"
 _PAPER = "#d55e00"
@@ -175,3 +178,42 @@ def _finish(axes: Axes) -> None:
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
+
+
+def save_ranking(table: Table, found: Agreement, path: Path) -> None:
+    """Write accuracy at the high rung, and with another seed, over that at the low rung (PNG)."""
+    from matplotlib.figure import Figure
+
+    low, other, high = (table.accuracies(*which) for which in (("low", 0), ("low", 1), ("high", 0)))
+    figure = Figure(figsize=(9.6, 4.6), layout="constrained")
+    panels = figure.subplots(1, 2)
+    for axes, values, label, name in (
+        (panels[0], high, "at the high rung", "low rung, one seed"),
+        (panels[1], other, "at the low rung, another seed", "two seeds of the low rung"),
+    ):
+        shared = [i for i in values if i in low]
+        for zoo, colour, what in ((False, _OURS, "drawn"), (True, _PAPER, "of the zoo")):
+            chosen = [i for i in shared if bool(table.entries[i].name) is zoo]
+            axes.scatter(
+                [100 * low[i] for i in chosen],
+                [100 * values[i] for i in chosen],
+                s=18,
+                color=colour,
+                label=f"{what} ({len(chosen)})",
+            )
+        for i in shared:
+            if values is high and table.entries[i].name:
+                place = (100 * low[i], 100 * values[i])
+                axes.annotate(
+                    table.entries[i].name, place, xytext=(4, -3), textcoords="offset points", size=7
+                )
+        each = found.correlation(name)
+        value = "" if each.value is None else f": Spearman {each.value:.2f}"
+        interval = "" if each.low is None else f" ({each.low:.2f} to {each.high:.2f})"
+        axes.set_title(f"{each.count} operators{value}{interval}", size=10)
+        axes.set_xlabel("accuracy at the low rung, %")
+        axes.set_ylabel(f"accuracy {label}, %")
+        axes.grid(alpha=0.3)
+        if shared:
+            axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=_DPI)

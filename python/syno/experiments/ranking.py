@@ -162,18 +162,15 @@ class Table:
 
     def _jobs(self) -> Iterator[Job]:
         count = range(len(self.entries))
-        yield from ((i, LOW, SCALED, 0) for i in count)
-        arms = random.Random(self.settings.draw).sample(count, min(self.settings.arms, len(count)))
-        for seed in range(self.settings.seeds):
-            if seed:
-                yield from ((i, LOW, SCALED, seed) for i in count)
-            yield from ((i, LOW, PLAIN, seed) for i in arms)
+        seeds = range(self.settings.seeds)
+        yield from ((i, LOW, SCALED, seed) for seed in seeds for i in count)
         if len({run.operator for run in self.runs if run.job[1:] == (LOW, SCALED, 0)}) == len(
             count
         ):
             yield from ((i, HIGH, SCALED, 0) for i in self.stratified())
-        for seed in range(self.settings.seeds):
-            yield from ((i, LOW, INITIAL, seed) for i in arms)
+        arms = random.Random(self.settings.draw).sample(count, min(self.settings.arms, len(count)))
+        for scales in (PLAIN, INITIAL):
+            yield from ((i, LOW, scales, seed) for seed in seeds for i in arms)
 
     def stratified(self) -> list[int]:
         """One operator of each `part` neighbours in the order of the low rung's first seed."""
