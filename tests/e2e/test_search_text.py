@@ -47,9 +47,7 @@ def found(text: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a search that was resumed once."""
     path = str(tmp_path_factory.mktemp("runs") / "runs.db")
     arguments = {"model_options": OPTIONS, "fidelity": BRIEF, "isolate": False, "repeats": 20}
-    first = search(
-        "gpt2-small", str(text), evaluations=2, max_nodes=1500, store=path, **arguments
-    )
+    first = search("gpt2-small", str(text), evaluations=2, max_nodes=1500, store=path, **arguments)
     again = resume(path, evaluations=4)
     assert again.evaluations[: len(first.evaluations)] == first.evaluations
     return path
@@ -89,7 +87,9 @@ def test_every_command_shows_the_loss_and_the_best_is_the_least(found: str, tmp_
     shown = run("status", found, "--operators").stdout
     assert f"loss {losses[best]:.3f}" in shown
     assert "perplexity" in shown
-    picked = json.loads(run("select", "--store", found, "--by", "loss", "--json").stdout)["operators"]
+    picked = json.loads(run("select", "--store", found, "--by", "loss", "--json").stdout)[
+        "operators"
+    ]
     assert [entry["loss"] for entry in picked] == sorted(losses.values())
     # A perplexity at most so many percent above the best one's.
     limit = sorted(losses.values())[1]

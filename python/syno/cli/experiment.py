@@ -1,4 +1,4 @@
-"""`syno experiment`: the paper's experiments on synthesis and on a language model."""
+"""`syno experiment`: the paper's experiments on synthesis, and experiments with trainings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno.cli import framework, options, output
-<<<<<<< HEAD
 from syno.cli.experiment_projection import command as projection_command
-=======
 from syno.cli.experiment_ranking import command as ranking_command
->>>>>>> main
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     ],
 )
 def command() -> None:
-    """Repeat experiments of the paper: on synthesis, and with its projection in a language model.
+    """Repeat experiments of the paper, its figures beside ours, and others with trainings.
 
     Each prints a table and writes a picture.
     """
@@ -386,8 +383,5 @@ def _guided_as_json(run: Guided) -> dict[str, Any]:
 
 command.add_command(canonical_rate_command)
 command.add_command(distance_ablation_command)
-<<<<<<< HEAD
 command.add_command(projection_command)
-=======
 command.add_command(ranking_command)
->>>>>>> main

@@ -156,7 +156,8 @@ def compare_projection(
     twice, and a training that was interrupted goes on from its last checkpoint beside the file.
     progress: called with (trainings done, of how many, what is going on).
 
-    UserError for a file of other settings, and for a fidelity that is measured in seconds. Raises
+    UserError for a file of other settings, for a fidelity that is measured in seconds, and for an
+    operator that reads later positions. Raises
     PausedError.
     """
     if fidelity.steps is None:
@@ -164,12 +165,19 @@ def compare_projection(
             f"fidelity '{fidelity.name}' lasts {fidelity.seconds} seconds: equal steps need steps\n"
             "  expected: a fidelity with steps, such as fast/text; or --steps"
         )
+    network = networks(seeds[0])
+    leak = network.future_read(_with(network, operator), operator)
+    if leak is not None:
+        raise UserError(
+            f"the operator cannot be compared: {leak}\n"
+            "  expected: an operator whose outputs read their own position and earlier ones"
+        )
     found = _opened(path, _settings(operator, data, fidelity, settings))
     jobs = [(what, way, seed) for seed in seeds for what, way in WAYS]
     report = progress or (lambda done, total, remark: None)
     if found.timing is None:
         report(0, len(jobs), "timing steps")
-        found.timing = _timed(networks(seeds[0]), operator, data, fidelity, threads, rounds)
+        found.timing = _timed(network, operator, data, fidelity, threads, rounds)
         found.environment = _environment(threads)
         write(found, path)
     for index, (what, way, seed) in enumerate(jobs):

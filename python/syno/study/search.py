@@ -99,6 +99,7 @@ def search(
     is wrong with the arguments, the data or the store.
     """
     from syno.study.loading import load_for
+    from syno.train import check
 
     rung = _fidelity(fidelity, data, data_dir)
     settings = StudySettings(
@@ -123,10 +124,12 @@ def search(
         seed=seed,
     )
     observer = observer or Observer()
+    # What does not go together is refused before there is a store.
+    dataset = load_for(data, settings.data_dir, rung, tokenizer)
+    check(dataset, rung)
+    settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
+    network = _network(net, settings, dataset)
     with _opened(store, create=True) as opened:
-        dataset = load_for(data, settings.data_dir, rung, tokenizer)
-        settings = dataclasses.replace(settings, fingerprint=dataset.fingerprint)
-        network = _network(net, settings, dataset)
         wanted = _specification(specification, limits or {}, network)
         space = _compose(wanted, network.template, settings, observer)
         study = Study.create(opened, name or _name(settings), settings, space)
