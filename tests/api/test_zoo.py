@@ -55,6 +55,10 @@ def low_rank(x, a, b):
     return (x @ a) @ b
 
 
+def low_rank_conv(x, b, a):
+    return conv(conv(x, a.transpose(2, 3)), b[:, :, None, None])
+
+
 def block_diagonal(x, w):
     return x @ torch.block_diag(*(block.T for block in w))
 
@@ -167,6 +171,7 @@ DEFINITIONS = {
     "grouped-shared": (grouped_shared, [(4, 5, 3, 3)]),
     "linear": (lambda x, w: x @ w, [(4, 6)]),
     "low-rank": (low_rank, [(4, 3), (3, 6)]),
+    "low-rank-conv": (low_rank_conv, [(6, 3), (3, 4, 3, 3)]),
     "monarch": (monarch, [(2, 3, 5), (3, 3, 2)]),
     "operator-07720": (operator_07720, [(2, 6, 4, 3)]),
     "operator-07795": (operator_07795, [(6, 2), (4, 3, 6)]),

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
 
@@ -16,13 +17,6 @@ constexpr std::int64_t kLanes = 16;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
-}
-
-bool depends(const Access& access, int axis) {
-  return std::any_of(access.index.begin(), access.index.end(),
-                     [&](const Index& index) { return index.depends_on(axis); }) ||
-         std::any_of(access.conditions.begin(), access.conditions.end(),
-                     [&](const Condition& c) { return c.index.depends_on(axis); });
 }
 
 void visit(const Index& index, const std::function<void(const Index&)>& see) {
@@ -83,8 +77,8 @@ class Matcher {
   void find_roles() {
     for (std::size_t a = 0; a < nest().axes.size(); ++a) {
       const int axis = static_cast<int>(a);
-      const bool in_data = depends(data(), axis);
-      const bool in_weight = depends(weight(), axis);
+      const bool in_data = depends_on(data(), axis);
+      const bool in_weight = depends_on(weight(), axis);
       if (a >= nest().outputs) {
         c_.terms.push_back(axis);
       } else if (in_weight) {
@@ -167,7 +161,7 @@ class Matcher {
           values.push_back(Index::axis(static_cast<int>(a)));
         values[at(place)] = values[at(place)] - Index::axis(tap) * step;
         Access slid = substituted(read, wider, values);
-        if (depends(slid, tap)) continue;
+        if (depends_on(slid, tap)) continue;
         read = std::move(slid);
         extents = std::move(wider);
         c_.taps.push_back(tap);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "syno/plan/loop_transform.h"
+
 namespace syno::cpp {
 
 bool is_linear(const Index& index, int axis) {
@@ -17,6 +19,12 @@ Index without(const Index& index, int axis) {
 bool in_conditions(const Access& access, int axis) {
   return std::any_of(access.conditions.begin(), access.conditions.end(),
                      [&](const Condition& c) { return c.index.depends_on(axis); });
+}
+
+bool depends_on(const Access& access, int axis) {
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const Index& index) { return index.depends_on(axis); }) ||
+         in_conditions(access, axis);
 }
 
 bool is_strided(const Index& address, const Access& access, int lane) {
@@ -42,6 +50,20 @@ std::optional<Index> rotation_of(const Index& address, const Access& access, int
     rest = without(*term.of, lane);
   }
   return in_conditions(access, lane) ? std::nullopt : rest;
+}
+
+Lanes lanes_of(const LoopProgram& program, const LoopNest& nest, int lane, std::size_t operand) {
+  const Access& access = nest.operands[operand];
+  const Index address = flat_address(program, nest, access);
+  const bool masked = in_conditions(access, lane);
+  if (!address.depends_on(lane) && !masked) return Lanes::kPlain;
+  if (is_strided(address, access, lane)) {
+    if (address.coefficient(lane) != 1) return Lanes::kScattered;
+    return masked ? Lanes::kPartial : Lanes::kPlain;
+  }
+  const std::int64_t length = nest.axes[static_cast<std::size_t>(lane)].extent;
+  const bool rotates = rotation_of(address, access, lane, length).has_value();
+  return rotates ? Lanes::kPartial : Lanes::kScattered;
 }
 
 }  // namespace syno::cpp

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "syno/emit/cpp/contraction.h"
-#include "syno/emit/cpp/rows.h"
+#include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
 
 namespace syno::cpp {
@@ -27,15 +27,10 @@ int axis_of(const LoopNest& producer, std::size_t dimension) {
 
 // What it costs to have lanes over the axis, of one vector of each operand.
 int cost_of_lane(const LoopProgram& program, const LoopNest& nest, int axis) {
-  RowLoops rows;
-  rows.nest = nest;
-  rows.inner = nest.axes.size();
-  rows.is_inner.assign(nest.operands.size(), false);
-  rows.lane = axis;
   int cost = nest.axes[at(axis)].extent < kLeastLanes ? 8 : 0;
   for (std::size_t o = 0; o < nest.operands.size(); ++o) {
     const bool packed = program.buffer(nest.operands[o].buffer).from_weights;
-    switch (lanes_of(program, rows, o)) {
+    switch (lanes_of(program, nest, axis, o)) {
       case Lanes::kPlain: break;
       case Lanes::kPartial: cost += packed ? 0 : 1; break;
       case Lanes::kScattered: cost += packed ? 1 : 4; break;
@@ -118,12 +113,9 @@ std::vector<std::size_t> layout(const LoopProgram& program, const LoopNest& prod
   const auto in_weights = [&](std::size_t d) {
     const int axis = axis_of(producer, d);
     return axis >= 0 &&
-           std::any_of(
-               producer.operands.begin(), producer.operands.end(), [&](const Access& operand) {
-                 return program.buffer(operand.buffer).from_weights &&
-                        std::any_of(operand.index.begin(), operand.index.end(),
-                                    [&](const Index& index) { return index.depends_on(axis); });
-               });
+           std::any_of(producer.operands.begin(), producer.operands.end(), [&](const Access& read) {
+             return program.buffer(read.buffer).from_weights && depends_on(read, axis);
+           });
   };
   for (const bool weights : {true, false}) {
     for (std::size_t d = first; d < rank; ++d) {

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kMostTile = 8;
 constexpr std::int64_t kMostFusedTile = 16;
-// A producer in registers may be summed so many times.
-constexpr double kMostRepeats = 1.4;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -183,21 +181,6 @@ RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size
   result.is_inner = rows.is_inner;
   choose(program, result, kept);
   return result;
-}
-
-Lanes lanes_of(const LoopProgram& program, const RowLoops& rows, std::size_t operand) {
-  if (rows.lane < 0) return Lanes::kPlain;
-  const Access& access = rows.nest.operands[operand];
-  const Index address = flat_address(program, rows.nest, access);
-  const bool masked = in_conditions(access, rows.lane);
-  if (!address.depends_on(rows.lane) && !masked) return Lanes::kPlain;
-  if (is_strided(address, access, rows.lane)) {
-    if (address.coefficient(rows.lane) != 1) return Lanes::kScattered;
-    return masked ? Lanes::kPartial : Lanes::kPlain;
-  }
-  const bool rotates =
-      rotation_of(address, access, rows.lane, rows.nest.axes[at(rows.lane)].extent).has_value();
-  return rotates ? Lanes::kPartial : Lanes::kScattered;
 }
 
 }  // namespace syno::cpp

@@ -10,6 +10,9 @@
 
 namespace syno::cpp {
 
+/// A producer that runs inside of its consumer repeats its work at most so often.
+inline constexpr double kMostRepeats = 1.4;
+
 struct RowLoops {
   LoopNest nest;
   /// Axes of the result in the order of the loops, without `lane` and `tile`.
@@ -40,13 +43,5 @@ RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size
 
 /// Whether the producer is another one for each element of the tile.
 bool tiles_inner(const LoopProgram& program, const RowLoops& rows);
-
-/// How the lanes of an operand stand in memory.
-enum class Lanes : std::uint8_t {
-  kPlain,      ///< all at one place, or side by side
-  kPartial,    ///< side by side, but masked or rotated
-  kScattered,  ///< anywhere else
-};
-Lanes lanes_of(const LoopProgram& program, const RowLoops& rows, std::size_t operand);
 
 }  // namespace syno::cpp

@@ -2,22 +2,22 @@
 
 #include <algorithm>
 
+#include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
 
 namespace syno::cpp {
 namespace {
 
-// A producer is computed inside of a panel that has at most so many times its elements, and where it costs at most this
-// share of the contraction's multiply-adds.
-constexpr double kMostRepeats = 1.4;
+// A producer is computed inside of a panel where it costs at most this share of the contraction's multiply-adds.
 constexpr double kMostInlineShare = 0.25;
 // A producer of so few multiply-adds an element is summed in registers where its result is large.
 constexpr std::int64_t kMostFusedSum = 32;
 // A contraction of more rows is better off with the producer's result in memory.
 constexpr std::int64_t kMostFusedRows = 16;
-// Operands that lanes read from scattered places are copied when each element is read so often, up to so many elements.
+// Lanes that fill whole vectors of this length are never merged with other axes.
 constexpr std::int64_t kShortLane = 16;
+// Operands that lanes read from scattered places are copied when each element is read so often, up to so many elements.
 constexpr double kLeastReads = 4;
 constexpr double kLeastPartialReads = 16;
 constexpr double kMostGathered = 16e6;
@@ -30,18 +30,12 @@ std::size_t at(int index) {
 // Axes that an operand depends on, the lane last. What is read together lies together; only a lane that fills its
 // vectors badly has axes of the result beside it, with which it may be merged.
 std::vector<int> axes_of(const LoopNest& nest, std::size_t operand, int lane) {
-  const Access& access = nest.operands[operand];
-  const auto asks = [&](int axis) {
-    return std::any_of(access.index.begin(), access.index.end(),
-                       [&](const Index& index) { return index.depends_on(axis); }) ||
-           std::any_of(access.conditions.begin(), access.conditions.end(),
-                       [&](const Condition& c) { return c.index.depends_on(axis); });
-  };
   std::vector<int> outputs;
   std::vector<int> sums;
   for (std::size_t a = 0; a < nest.axes.size(); ++a) {
     const int axis = static_cast<int>(a);
-    if (axis != lane && asks(axis)) (a < nest.outputs ? outputs : sums).push_back(axis);
+    if (axis != lane && depends_on(nest.operands[operand], axis))
+      (a < nest.outputs ? outputs : sums).push_back(axis);
   }
   const std::int64_t length = nest.axes[at(lane)].extent;
   const bool is_short = length % kShortLane != 0 && length < 3 * kShortLane;
@@ -52,11 +46,11 @@ std::vector<int> axes_of(const LoopNest& nest, std::size_t operand, int lane) {
   return axes;
 }
 
-// A copy of an operand in the order of `axes_of`, zeros where its conditions fail.
-LoopNest gathered(const LoopNest& nest, std::size_t operand, int lane) {
+// A copy of an operand in the order of the axes, zeros where its conditions fail.
+LoopNest gathered(const LoopNest& nest, std::size_t operand, const std::vector<int>& axes) {
   LoopNest copy;
   std::vector<Index> values(nest.axes.size());
-  for (const int axis : axes_of(nest, operand, lane)) {
+  for (const int axis : axes) {
     const int place = static_cast<int>(copy.axes.size());
     copy.axes.push_back(nest.axes[at(axis)]);
     copy.store.index.push_back(Index::axis(place));
@@ -65,12 +59,6 @@ LoopNest gathered(const LoopNest& nest, std::size_t operand, int lane) {
   copy.outputs = copy.axes.size();
   copy.operands.push_back(substituted(nest.operands[operand], copy.extents(), values));
   return copy;
-}
-
-Access read_gathered(const LoopNest& nest, std::size_t operand, int lane, int buffer) {
-  Access read{buffer, {}, {}};
-  for (const int axis : axes_of(nest, operand, lane)) read.index.push_back(Index::axis(axis));
-  return read;
 }
 
 class Scheduler {
@@ -180,35 +168,42 @@ class Scheduler {
   std::vector<Phase> gather_operands(Phase& phase, std::size_t kept) {
     RowLoops& rows = *phase.rows;
     std::vector<Phase> copies;
+    if (rows.lane < 0) return copies;
     double reads = 1;
     for (const LoopAxis& axis : rows.nest.axes) reads *= static_cast<double>(axis.extent);
     for (std::size_t o = 0; o < rows.nest.operands.size(); ++o) {
-      const Lanes lanes = lanes_of(program_, rows, o);
+      const Lanes lanes = lanes_of(program_, rows.nest, rows.lane, o);
       if (lanes == Lanes::kPlain) continue;
-      LoopNest copy = gathered(rows.nest, o, rows.lane);
-      Buffer panel;
-      panel.number = -1;
+      const std::vector<int> axes = axes_of(rows.nest, o, rows.lane);
+      LoopNest copy = gathered(rows.nest, o, axes);
       double elements = 1;
-      for (const LoopAxis& axis : copy.axes) {
-        panel.shape.push_back(axis.extent);
-        elements *= static_cast<double>(axis.extent);
-      }
-      panel.from_weights = program_.buffer(rows.nest.operands[o].buffer).from_weights;
-      const double most = panel.from_weights ? kMostGatheredWeight : kMostGathered;
+      for (const LoopAxis& axis : copy.axes) elements *= static_cast<double>(axis.extent);
+      const bool from_weights = program_.buffer(rows.nest.operands[o].buffer).from_weights;
+      const double most = from_weights ? kMostGatheredWeight : kMostGathered;
       const double least = lanes == Lanes::kPartial ? kLeastPartialReads : kLeastReads;
       if (elements > most || reads < least * elements) continue;
-      program_.buffers.push_back(panel);
-      const int buffer = static_cast<int>(program_.buffers.size()) - 1;
-      copy.store.buffer = buffer;
+      copy.store.buffer = add_panel(copy.extents(), from_weights);
       Phase filled;
-      filled.store = buffer;
+      filled.store = copy.store.buffer;
       filled.text = "in the order in which it is read: " + program_.text(copy);
       filled.rows = row_loops(program_, copy, 0);
       copies.push_back(std::move(filled));
-      rows.nest.operands[o] = read_gathered(rows.nest, o, rows.lane, buffer);
+      Access read{copy.store.buffer, {}, {}};
+      for (const int axis : axes) read.index.push_back(Index::axis(axis));
+      rows.nest.operands[o] = std::move(read);
     }
     if (!copies.empty()) rows = merged_rows(program_, rows, kept);
     return copies;
+  }
+
+  int add_panel(const std::vector<std::int64_t>& shape, bool from_weights) {
+    Buffer panel;
+    panel.kind = BufferKind::kValue;
+    panel.number = -1;
+    panel.shape = shape;
+    panel.from_weights = from_weights;
+    program_.buffers.push_back(panel);
+    return static_cast<int>(program_.buffers.size()) - 1;
   }
 
   bool is_separable(const Contraction& c) const {
@@ -223,17 +218,12 @@ class Scheduler {
   std::vector<Phase> fill_panel(Phase& phase, const std::vector<LoopNest>& nests,
                                 std::vector<bool>& done) {
     Contraction& c = *phase.contraction;
-    Buffer buffer;
-    buffer.kind = BufferKind::kValue;
-    buffer.number = -1;
-    buffer.shape = c.panel_shape;
-    program_.buffers.push_back(buffer);
-    phase.panel = static_cast<int>(program_.buffers.size()) - 1;
+    phase.panel = add_panel(c.panel_shape, false);
     c.fill.store.buffer = phase.panel;
     const int read = c.fill.operands[0].buffer;
     for (std::size_t p = 0; p < nests.size(); ++p) {
       if (done[p] || nests[p].store.buffer != read) continue;
-      const double repeats = static_cast<double>(buffer.elements()) /
+      const double repeats = static_cast<double>(program_.buffer(phase.panel).elements()) /
                              static_cast<double>(program_.buffer(read).elements());
       const double share =
           static_cast<double>(nests[p].macs()) / static_cast<double>(c.nest.macs());
