@@ -46,7 +46,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found(text: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a search that was resumed once."""
     path = str(tmp_path_factory.mktemp("runs") / "runs.db")
+    # Steps of a millisecond say little about how slow an operator is.
     arguments = {"model_options": OPTIONS, "fidelity": BRIEF, "isolate": False, "repeats": 20}
+    arguments |= {"max_slowdown": 1000.0}
     first = search("gpt2-small", str(text), evaluations=2, max_nodes=1500, store=path, **arguments)
     again = resume(path, evaluations=4)
     assert again.evaluations[: len(first.evaluations)] == first.evaluations
@@ -143,6 +145,7 @@ def test_an_operator_that_reads_ahead_is_rejected_before_training(
         ),
         evaluations=2,
         max_nodes=1500,
+        max_slowdown=1000.0,
         repeats=20,
         isolate=False,
         store=path,
