@@ -190,7 +190,10 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
             slot.replace(_like(kernel, slot))
     if all(slot.kept_because is not None for slot in found.values()):
         reasons = "\n".join(f"  {name}: {slot.kept_because}" for name, slot in found.items())
-        raise UserError(f"the operator fits no slot of the network\n{reasons}")
+        raise UserError(
+            f"the operator fits no slot of the network\n{reasons}\n"
+            "  expected: one whose sizes are whole numbers in some slot, with the slot's shapes"
+        )
 
 
 def layer_report(net: nn.Module) -> LayerReport:

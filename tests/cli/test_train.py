@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,10 @@ from syno.store import Store
 from syno.train import Fidelity
 
 QUICK = ["--data", "digits", "--images", "200", "--epochs", "1", "--model-option", "width=8"]
+QUICK += ["--no-isolate", "--repeats", "20"]
+# A process of its own for each evaluation: a start of torch more for each seed.
+ISOLATED = ["--data", "digits", "--images", "100", "--epochs", "1", "--model-option", "width=4"]
+ISOLATED += ["--isolate", "--repeats", "20"]
 
 
 def run(*arguments: str) -> Result:
@@ -41,7 +47,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     result = CliRunner().invoke(
         cli,
         [
-            *("train", "conv1x1", "grouped", "--baseline", *QUICK, "--seeds", "2"),
+            *("train", "conv1x1", "grouped", "--baseline", *QUICK, "--seeds", "2", "--quantize"),
             *("--store", str(path), "--name", "mine", "--json"),
         ],
     )
@@ -49,9 +55,14 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     return path, json.loads(result.stdout)
 
 
+def by_name(rows: list[dict[str, Any]], precision: str = "float32") -> dict[str, dict[str, Any]]:
+    """The rows of one precision."""
+    return {row["name"]: row for row in rows if row["precision"] == precision}
+
+
 def test_results_have_mean_spread_and_pairs(stored: tuple[Path, dict[str, Any]]) -> None:
     _, found = stored
-    rows = {row["name"]: row for row in found["results"]}
+    rows = by_name(found["results"])
     assert list(rows) == ["baseline", "conv1x1", "grouped"]
     for row in rows.values():
         assert [entry["seed"] for entry in row["seeds"]] == [0, 1]
@@ -68,6 +79,63 @@ def test_results_have_mean_spread_and_pairs(stored: tuple[Path, dict[str, Any]])
     assert rows["baseline"]["accuracy_beside_baseline"] is None
     assert rows["conv1x1"]["key"] is not None
     assert rows["conv1x1"]["macs"] * 9 == rows["baseline"]["macs"]
+
+
+def test_each_network_is_timed_beside_the_original(stored: tuple[Path, dict[str, Any]]) -> None:
+    _, found = stored
+    rows = by_name(found["results"])
+    assert rows["baseline"]["latency_ratio"] == 1.0
+    for row in rows.values():
+        assert row["latency_ms"] > 0
+        ratios = [entry["latency_ratio"] for entry in row["seeds"]]
+        assert row["latency_ratio"] == pytest.approx(sum(ratios) / 2)
+        assert all(entry["noisy"] in (True, False) for entry in row["seeds"])
+    result = run("conv1x1", *QUICK, "--no-latency", "--json")
+    (row,) = json.loads(result.stdout)["results"]
+    assert row["latency_ms"] is None
+    shown = run("conv1x1", *QUICK)
+    assert "latency" in shown.output
+    assert " ms (x " in shown.output
+
+
+def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str, Any]]) -> None:
+    path, found = stored
+    order = [(row["name"], row["precision"]) for row in found["results"]]
+    names = ("baseline", "conv1x1", "grouped")
+    assert order == [(name, kind) for name in names for kind in ("float32", "int8")]
+    plain, quantised = by_name(found["results"]), by_name(found["results"], "int8")
+    for name in names:
+        assert quantised[name]["ok"]
+        assert [entry["seed"] for entry in quantised[name]["seeds"]] == [0, 1]
+        assert quantised[name]["macs"] == plain[name]["macs"]
+        for one, other in zip(quantised[name]["seeds"], plain[name]["seeds"], strict=True):
+            assert abs(one["accuracy"] - other["accuracy"]) < 0.06
+            assert one["int8_macs"] == one["network_macs"] > plain[name]["macs"]
+            assert one["float_parts"] == {}
+            assert one["calibration_images"] == 200
+            assert one["latency_ratio"] > 0
+        assert quantised[name]["accuracy_beside_baseline"]["count"] == 2
+    with Store.open(str(path), read_only=True) as store:
+        summary = store.summary("mine")
+    assert len(summary.quantized) == 6
+    for evaluation in summary.quantized:
+        assert evaluation.precision == "int8"
+        assert evaluation.recipe["engine"] in ("fbgemm", "x86", "onednn", "qnnpack")
+        assert evaluation.recipe["calibration"] == {"images": 256, "seed": 0}
+    assert {e.precision for e in (*summary.evaluations, *summary.baselines)} == {"float32"}
+
+
+def test_int8_is_added_to_a_training_that_is_there(here: Path) -> None:
+    options = [*QUICK, "--store", "r.db", "--name", "a", "--json"]
+    first = json.loads(run("conv1x1", *options).stdout)["results"]
+    second = run("conv1x1", *options, "--quantize", "--calibration-images", "32")
+    assert second.exit_code == 0, second.output
+    plain, quantised = json.loads(second.stdout)["results"]
+    assert [plain] == first
+    assert quantised["precision"] == "int8"
+    assert quantised["seeds"][0]["calibration_images"] == 32
+    shown = run("conv1x1", *QUICK, "--store", "r.db", "--name", "a", "--quantize")
+    assert "conv1x1 in INT8: 100.0% of the network's multiply-adds" in shown.output
 
 
 def test_the_store_has_each_training_with_its_recipe(
@@ -94,13 +162,13 @@ def test_the_store_has_each_training_with_its_recipe(
 def test_a_study_goes_on_with_what_is_missing(stored: tuple[Path, dict[str, Any]]) -> None:
     path, before = stored
     options = [*QUICK, "--store", str(path), "--name", "mine", "--json"]
-    again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2")
+    again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2", "--quantize")
     assert json.loads(again.stdout)["results"] == before["results"]
     more = run("conv1x1", *options, "--seeds", "3")
     assert more.exit_code == 0, more.output
-    rows = {row["name"]: row for row in json.loads(more.stdout)["results"]}
+    rows = by_name(json.loads(more.stdout)["results"])
     assert [entry["seed"] for entry in rows["conv1x1"]["seeds"]] == [0, 1, 2]
-    assert rows["conv1x1"]["seeds"][:2] == before["results"][1]["seeds"]
+    assert rows["conv1x1"]["seeds"][:2] == by_name(before["results"])["conv1x1"]["seeds"]
     assert rows["conv1x1"]["accuracy_beside_baseline"]["count"] == 2
 
 
@@ -179,6 +247,7 @@ def text(here: Path) -> str:
 
 
 LANGUAGE = ["--model-option", "layers=1", "--model-option", "width=32", "--context", "32"]
+LANGUAGE += ["--no-isolate"]
 
 
 def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
@@ -189,6 +258,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
     assert own["loss_beside_baseline"]["count"] == 1
     assert own["seeds"][0]["perplexity"] > 1
     assert own["seeds"][0]["steps"] == 30
+    assert own["latency_ratio"] > 0
     assert base["macs"] == 2 * own["macs"]
     shown = run("--baseline", "--data", text, *LANGUAGE, "--seconds", "0.3", "--batch", "4")
     assert shown.exit_code == 0, shown.output
@@ -225,6 +295,10 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["empty", *QUICK], "the folder 'empty' holds no operators"),
         (["ab12", *QUICK], "no store to look for a key in"),
         (["operator-1", "mine.txt", *QUICK], "operator 'C' needs a size for z"),
+        (["conv2d", *QUICK, "--engine", "x86"], "an --engine is named, and nothing comes to INT8"),
+        (["conv2d", *QUICK, "--quantize", "--engine", "tpu"], "cannot compute in INT8 with engine"),
+        (["linear", "--data", "{text}", "--quantize"], "networks for images alone come to INT8"),
+        (["conv2d", *QUICK, "--repeats", "3"], "x>=20"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_trained(
@@ -263,11 +337,66 @@ def test_a_training_that_fails_is_a_row_with_its_reason(here: Path) -> None:
     assert row["seeds"][0]["reason"].startswith("deadline: ")
 
 
-def test_sigterm_pauses_and_the_same_command_goes_on(here: Path) -> None:
+HOSTILE = textwrap.dedent("""
+    import ctypes, time
+    from syno.study.evaluator import NetworkEvaluator, make_evaluator
+
+    class Hostile(NetworkEvaluator):
+        def evaluate(self, operator):
+            if "shift" in operator.primitives():
+                time.sleep(600)
+            if set(operator.primitives()) == {"contract", "reduce"}:
+                ctypes.string_at(0)
+            return super().evaluate(operator)
+
+    def make(*arguments, **settings):
+        evaluator = make_evaluator(*arguments, **settings)
+        evaluator.__class__ = Hostile
+        return evaluator
+""")
+
+
+def test_an_operator_that_crashes_or_hangs_is_a_row_among_others(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "hostile_training.py").write_text(HOSTILE)
+    monkeypatch.syspath_prepend(str(here))
+    make = importlib.import_module("hostile_training").make
+    monkeypatch.setattr("syno.study.evaluator.make_evaluator", make)
+    monkeypatch.setattr("syno.study.isolated.GRACE_S", 0.0)
+    options = [*ISOLATED, "--deadline-s", "4", "--name", "a", "--json"]
+    result = run("conv1x1", "shift-conv", "grouped", *options)
+    assert result.exit_code == 1, result.output
+    rows = by_name(json.loads(result.stdout)["results"])
+    assert rows["conv1x1"]["seeds"][0]["status"] == "error"
+    assert rows["conv1x1"]["seeds"][0]["reason"].startswith(
+        "crash: the process was ended by SIGSEG"
+    )
+    assert rows["shift-conv"]["seeds"][0]["status"] == "timeout"
+    assert rows["shift-conv"]["seeds"][0]["reason"].startswith("hang: no answer within 8 s")
+    assert rows["grouped"]["ok"]
+    # As in this process, to the last digit.
+    plain = run("grouped", *ISOLATED, "--no-isolate", "--json")
+    (alone,) = json.loads(plain.stdout)["results"][0]["seeds"]
+    (apart,) = rows["grouped"]["seeds"]
+    assert (apart["accuracy"], apart["losses"]) == (alone["accuracy"], alone["losses"])
+
+
+def test_too_little_memory_is_refused_before_anything_is_trained(here: Path) -> None:
+    result = run("conv1x1", *ISOLATED, "--memory-limit", "20M")
+    assert result.exit_code == 2
+    assert "memory_limit (--memory-limit) is 20 MiB, too little for an evaluation" in result.output
+
+
+@pytest.mark.parametrize("isolate", ["--isolate", "--no-isolate"])
+def test_sigterm_pauses_and_the_same_command_goes_on(here: Path, isolate: str) -> None:
     command = ["conv2d", "--data", "digits", "--model-option", "width=8", "--name", "long"]
-    command += ["--seeds", "2", "--checkpoints", "states", "--json"]
+    command += ["--seeds", "2", "--checkpoints", "states", "--no-latency", "--json"]
+    command += ["--epochs", "4", "--images", "500"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     launched = [sys.executable, "-m", "syno.cli", "train", *command, "--store", "paused.db"]
+    launched.append(isolate)
+    command.append("--no-isolate")
     process = subprocess.Popen(
         launched, cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -281,7 +410,7 @@ def test_sigterm_pauses_and_the_same_command_goes_on(here: Path) -> None:
     (state,) = here.glob("states/*.ckpt")
     resumed = run(*command, "--store", "paused.db")
     assert resumed.exit_code == 0, resumed.output
-    whole = run(*command[:-1], "--json", "--store", "whole.db")
+    whole = run(*command, "--store", "whole.db")
     rows = [json.loads(result.stdout)["results"][0] for result in (resumed, whole)]
     for first, second in zip(rows[0]["seeds"], rows[1]["seeds"], strict=True):
         assert (first["accuracy"], first["losses"]) == (second["accuracy"], second["losses"])

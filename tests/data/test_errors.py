@@ -29,8 +29,8 @@ def test_no_data_folder_given() -> None:
         load("cifar10")
     assert str(error.value) == (
         "data set 'cifar10' needs a data folder, and none is given\n"
-        "  pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds 'cifar10' or "
-        "'cifar10.tar.xz'"
+        "  what to do: pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds "
+        "'cifar10' or 'cifar10.tar.xz'"
     )
 
 

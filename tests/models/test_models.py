@@ -97,7 +97,7 @@ def test_an_unknown_model_lists_what_exists_and_what_is_like_it() -> None:
     with pytest.raises(UserError) as error:
         describe("resnet-smal")
     assert str(error.value) == (
-        f"unknown model 'resnet-smal'\n  expected one of: {', '.join(list_models())}, or timm/NAME"
+        f"unknown model 'resnet-smal'\n  expected: one of {', '.join(list_models())}, or timm/NAME"
         "\n  did you mean: resnet-small, resnet34-small, resnet18-small?"
     )
 
@@ -106,7 +106,7 @@ def test_an_unknown_option_lists_what_exists() -> None:
     with pytest.raises(UserError) as error:
         build("resnet-small", classes=10, channels=3, size=32, depth=8)
     text = str(error.value)
-    assert text.startswith("unknown option 'depth' of model 'resnet-small'\n  expected:\n")
+    assert text.startswith("unknown option 'depth' of model 'resnet-small'\n  expected: one of\n")
     for option in describe("resnet-small").options:
         assert f"  {option} = " in text
 

@@ -38,6 +38,41 @@ class StoreContract:
         assert made.specification == {"input": "[H]"}
         assert made.seed == 3
 
+    def test_what_stands_beside_an_answer_is_an_evaluation_of_the_same_proposal(
+        self, store, worker
+    ):
+        study = make_study(store, "first")
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        beside = dataclasses.replace(
+            TRAINED, recipe=TRAINED.recipe | {"precision": "int8"}, accuracy=0.5
+        )
+        store.tell(asked.id, dataclasses.replace(TRAINED, beside=(beside,)), ENVIRONMENT)
+        summary = store.summary(study)
+        (plain,), (quantised,) = summary.evaluations, summary.quantized
+        assert (plain.precision, quantised.precision) == ("float32", "int8")
+        assert (plain.accuracy, quantised.accuracy) == (TRAINED.accuracy, 0.5)
+        assert plain.latency_ratio == quantised.latency_ratio is not None
+        assert quantised.source_hash == plain.source_hash
+        seed = dataclasses.replace(TRAINED, seed=9)
+        more = dataclasses.replace(seed, beside=(dataclasses.replace(beside, seed=9),))
+        store.add_evaluation(study, 1, more, ENVIRONMENT)
+        assert [e.seed for e in store.summary(study).quantized] == [TRAINED.seed, 9]
+        assert store.summary(study).evaluations[1].latency_ratio == plain.latency_ratio
+        with pytest.raises(UserError, match="has been evaluated on the holdout split"):
+            store.add_evaluation(study, 1, more, ENVIRONMENT)
+
+    def test_the_latency_of_the_original_in_int8_has_its_ratio(self, store, worker):
+        study = make_study(store, "first")
+        asked = store.ask(study, 0, None, worker.name)
+        recipe = BASELINE.recipe | {"precision": "int8"}
+        beside = dataclasses.replace(BASELINE, recipe=recipe, details={"latency_ratio": 0.5})
+        store.tell(asked.id, dataclasses.replace(BASELINE, beside=(beside,)), ENVIRONMENT)
+        summary = store.summary(study)
+        assert summary.baseline is not None
+        assert summary.baseline.latency_ratio == 1.0
+        assert [e.latency_ratio for e in summary.quantized] == [0.5]
+        assert summary.baselines == (summary.baseline,)
+
     def test_a_name_with_a_dash_at_its_end_gets_the_first_free_number(self, store):
         assert [make_study(store, "digits-").name for _ in range(3)] == [
             "digits-1",

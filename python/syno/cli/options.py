@@ -377,9 +377,19 @@ bindings_option = click.option(
 
 timing_options = _stacked(
     click.option(
-        "--repeats", type=click.IntRange(min=1), default=30, help="Timed runs of a network."
+        "--repeats",
+        type=click.IntRange(min=20),
+        default=30,
+        show_default=True,
+        help="Timed runs of a network.",
     ),
-    click.option("--warmup", type=click.IntRange(min=0), default=5, help="Runs before those."),
+    click.option(
+        "--warmup",
+        type=click.IntRange(min=1),
+        default=5,
+        show_default=True,
+        help="Runs before those.",
+    ),
     click.option(
         "--threads",
         type=click.IntRange(min=1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from syno.cli import framework, options, output
 if TYPE_CHECKING:
     from syno import Operator
     from syno.cli.trainings import Results, Trainings
-    from syno.train import Fidelity, Group, State
+    from syno.study.evaluator import Quantization
+    from syno.train import Fidelity, Group
 
 PAUSED = 128 + signal.SIGTERM
 
@@ -36,6 +36,10 @@ PAUSED = 128 + signal.SIGTERM
             "a projection in a language model, at equal time",
             "syno train gpt2-projection --binding g=32 --baseline --model gpt2-small "
             "--data ~/text --fidelity fast/text-time",
+        ),
+        (
+            "how good and how fast both are in INT8",
+            "syno train operator-1 --baseline --model resnet20 --data cifar10 --quantize",
         ),
         (
             "what it would cost",
@@ -66,12 +70,28 @@ PAUSED = 128 + signal.SIGTERM
 @click.option("--study", metavar="NAME", help="Where a key is looked for, in --store.")
 @click.option("--name", metavar="NAME", help="Name of the study; one that is there goes on.")
 @options.seed_option
+@options.timing_options
 @click.option(
-    "--threads",
+    "--latency/--no-latency",
+    default=True,
+    help="Time each trained network on the CPU, in turns with the original. [on]",
+)
+@click.option(
+    "--quantize",
+    is_flag=True,
+    help="Also bring each trained network to INT8, and measure its accuracy and latency.",
+)
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="What of torch computes in INT8: fbgemm, x86, onednn, qnnpack. [the first there is]",
+)
+@click.option(
+    "--calibration-images",
     type=click.IntRange(min=1),
-    default=1,
+    default=256,
     show_default=True,
-    help="Threads of training.",
+    help="Training images that --quantize takes the ranges of numbers from.",
 )
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="cpu, or cuda.")
 @click.option(
@@ -81,7 +101,8 @@ PAUSED = 128 + signal.SIGTERM
     show_default=True,
     help="Threads that read images ahead.",
 )
-@click.option("--deadline-s", type=float, help="Wall-clock limit of one training, in seconds.")
+@options.deadline_option
+@options.isolation_options
 @click.option(
     "--checkpoints",
     metavar="DIR",
@@ -106,7 +127,8 @@ def command(
     OP is a name of the zoo, an operator as every command takes it, a folder with operators, or a
     file with an OP in each line. Quality is measured on data held out of the training split; the
     test split is read by `syno report --final` alone. With --baseline the same seeds train the
-    network as it is, and operators are compared with it seed by seed.
+    network as it is, and operators are compared with it seed by seed. An operator that crashes,
+    hangs or eats memory is a row with its reason.
     """
     from syno.train import joined
 
@@ -160,6 +182,7 @@ def _command(
     if not group.is_first:
         _follow(trainings, group)
         return framework.OK
+    from syno.cli.training_rows import print_rows, result_rows
     from syno.cli.trainings import Results
 
     with Store.open(store) as opened:
@@ -168,14 +191,14 @@ def _command(
         if paused:
             output.say("paused; the same command with this --name goes on: " + results.record.name)
             return PAUSED
-        rows = _rows(trainings, results)
+        rows = result_rows(trainings, results)
     if as_json:
         output.print_json(
             {"store": store, "study": results.record.name, "fidelity": fidelity.to_json()}
             | {"results": rows}
         )
     else:
-        _print(rows, results.record.name, fidelity)
+        print_rows(rows, results.record.name, fidelity)
         output.say(f"next: syno report {store} --study {results.record.name} -o report.html")
     return framework.OK if all(row["ok"] for row in rows) else framework.NEGATIVE
 
@@ -221,7 +244,23 @@ def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]
         workers=given["workers"],
         deadline_s=given["deadline_s"],
         checkpoints=None if folder is None else Path(folder),
+        repeats=given["repeats"],
+        warmup=given["warmup"],
+        latency=given["latency"],
+        quantization=_quantization(given),
+        isolate=given["isolate"],
+        memory_limit=given["memory_limit"],
     )
+
+
+def _quantization(given: dict[str, Any]) -> Quantization | None:
+    from syno.study.evaluator import Quantization
+
+    if given["quantize"]:
+        return Quantization.of(given["engine"], given["calibration_images"])
+    if given["engine"] is not None:
+        raise UserError("an --engine is named, and nothing comes to INT8\n  expected: --quantize")
+    return None
 
 
 def _jobs(trainings: Trainings) -> list[tuple[Operator | None, str, int]]:
@@ -239,23 +278,28 @@ def _run(trainings: Trainings, results: Results, group: Group) -> bool:
     jobs = _jobs(trainings)
     done = {name: results.done(operator) for operator, name, _ in jobs}
     try:
-        with output.progress("training", len(jobs)) as move:
+        with (
+            output.progress("training", len(jobs)) as move,
+            trainings.evaluators(group, (watch := _watch(move))) as evaluators,
+        ):
             for index, (operator, name, seed) in enumerate(jobs):
                 if seed in done[name]:
                     move(index + 1, f"{name}, seed {seed}: is in the store")
                     continue
+                watch.at(index, f"{name}, seed {seed}")
                 group.told(index)
-                outcome = trainings.run(operator, seed, _reported(move, index, name, seed))
-                if outcome is None:
+                outcome = evaluators.run(operator, seed)
+                if outcome is not None:
+                    results.add(operator, outcome)
+                    evaluators.forget(operator, seed)
+                    words = outcome.status
+                    if outcome.accuracy is not None:
+                        words = f"{outcome.accuracy:.2%}"
+                    move(index + 1, f"{name}, seed {seed}: {words}")
+                if outcome is None or evaluators.terminated:
                     results.close("paused", "paused by SIGTERM")
                     group.told(None)
                     return True
-                results.add(operator, outcome)
-                path = trainings.checkpoint(operator, seed)
-                if path is not None:
-                    path.unlink(missing_ok=True)
-                words = outcome.status if outcome.accuracy is None else f"{outcome.accuracy:.2%}"
-                move(index + 1, f"{name}, seed {seed}: {words}")
     except KeyboardInterrupt:
         results.close("interrupted", "interrupted from the keyboard")
         raise
@@ -266,135 +310,35 @@ def _run(trainings: Trainings, results: Results, group: Group) -> bool:
 
 def _follow(trainings: Trainings, group: Group) -> None:
     """What the other processes do: train with the first one what it says."""
+    from syno.study.observer import Observer
+
     jobs = _jobs(trainings)
-    while (index := group.told(None)) is not None:
-        operator, _, seed = jobs[index]
-        if trainings.run(operator, seed, lambda _: None) is None:
-            group.told(None)
-            return
+    with trainings.evaluators(group, Observer()) as evaluators:
+        while (index := group.told(None)) is not None:
+            operator, _, seed = jobs[index]
+            if evaluators.run(operator, seed) is None:
+                group.told(None)
+                return
 
 
-def _reported(move: output.Move, index: int, name: str, seed: int) -> Callable[[State], None]:
-    def report(state: State) -> None:
-        if state.epoch_loss is not None:
-            of = f" of {state.epochs}" if state.epochs else ""
-            move(
-                index,
-                f"{name}, seed {seed}: epoch {state.epoch + 1}{of}, loss {state.epoch_loss:.3g}",
-            )
+def _watch(move: output.Move) -> Any:
+    """An observer that says on the bar what runs: `at` tells it which training."""
+    from syno.study.observer import Observer
 
-    return report
+    class Watch(Observer):
+        index, name = 0, ""
 
+        def at(self, index: int, name: str) -> None:
+            self.index, self.name = index, name
 
-def _rows(trainings: Trainings, results: Results) -> list[dict[str, Any]]:
-    """For each operator its seeds, their mean and spread, and the pairs with the original's."""
-    from syno.cli.comparison import Spread, paired
+        def on_step(self, step: str) -> None:
+            move(self.index, f"{self.name}: {step}")
 
-    found = [e for e in results.evaluations() if e.recipe == trainings.recipe()]
-    originals = [e for e in found if e.text is None]
-    text = trainings.fidelity.task == "text"
-    rows = []
-    named: list[tuple[str, Operator | None]] = [("baseline", None)] if originals else []
-    named += [(c.name, o) for c, o in zip(trainings.chosen, trainings.operators, strict=True)]
-    for name, operator in named:
-        own = [e for e in found if e.text == (None if operator is None else operator.text)]
-        own = [e for e in own if e.seed in trainings.seeds] or own
-        row: dict[str, Any] = {
-            "name": name,
-            "key": None if operator is None else operator.key,
-            "macs": next((e.macs for e in own), None),
-            "params": next((e.params for e in own), None),
-            "seconds": sum(e.seconds for e in own),
-            "seeds": [_seed(e) for e in own],
-            "ok": bool(own) and all(e.status == "ok" for e in own),
-        }
-        measures = ("accuracy", "loss") if text else ("accuracy",)
-        for measure in measures:
-            values, base = _values(own, measure), _values(originals, measure)
-            pair = None
-            if operator is not None:
-                pair = paired(values, base, greater_is_better=measure == "accuracy")
-            spread = Spread.of(list(values.values()))
-            row[measure] = None if spread is None else dataclasses.asdict(spread)
-            row[f"{measure}_beside_baseline"] = None if pair is None else dataclasses.asdict(pair)
-        rows.append(row)
-    return rows
+        def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
+            of = f" of {epochs}" if epochs else ""
+            move(self.index, f"{self.name}: epoch {epoch}{of}, loss {loss:.3g}")
 
-
-def _values(evaluations: Sequence[Any], measure: str) -> dict[int, float]:
-    """By seed; those that failed are left out."""
-    read: Callable[[Any], Any] = (
-        (lambda e: e.accuracy) if measure == "accuracy" else (lambda e: e.details.get(measure))
-    )
-    return {e.seed: read(e) for e in evaluations if e.status == "ok" and read(e) is not None}
-
-
-def _seed(evaluation: Any) -> dict[str, Any]:
-    names = ("seed", "status", "reason", "accuracy", "seconds")
-    found = {name: getattr(evaluation, name) for name in names}
-    more = ("loss", "perplexity", "tail_loss", "loss_sum", "tokens_per_s", "steps", "losses")
-    kept = {name: evaluation.details[name] for name in more if name in evaluation.details}
-    return found | kept
-
-
-def _print(rows: list[dict[str, Any]], study: str, fidelity: Fidelity) -> None:
-    from syno.report import format as fmt
-
-    measure = "loss" if fidelity.task == "text" else "accuracy"
-    lines = []
-    for row in rows:
-        failed = [f"seed {s['seed']}: {s['reason']}" for s in row["seeds"] if s["status"] != "ok"]
-        lines.append(
-            [
-                row["name"],
-                (row["key"] or "")[:8],
-                _spread(row[measure], measure),
-                _pair(row[f"{measure}_beside_baseline"], measure),
-                *([_spread(row["accuracy"], "accuracy")] if measure == "loss" else []),
-                fmt.count(row["macs"]),
-                fmt.count(row["params"]),
-                fmt.duration(row["seconds"]),
-                "; ".join(failed) or ("ok" if row["ok"] else "not trained"),
-            ]
-        )
-    columns = [("operator", "left"), ("key", "left"), (measure, "right")]
-    columns += [("beside the baseline", "left")]
-    columns += [("accuracy", "right")] if measure == "loss" else []
-    columns += [("MACs", "right"), ("params", "right"), ("time", "right"), ("status", "fold")]
-    screen = output.console()
-    recipe = fidelity.recipe
-    screen.print(
-        f"[bold]{study}[/bold]  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
-    )
-    screen.print(output.table(columns, lines))
-
-
-def _number(value: float, measure: str, *, sign: bool = False) -> str:
-    shown = value * 100 if measure == "accuracy" else value
-    places = 2 if measure == "accuracy" else 4
-    return f"{shown:{'+' if sign else ''}.{places}f}"
-
-
-def _spread(spread: dict[str, Any] | None, measure: str) -> str:
-    if spread is None:
-        return "-"
-    unit = " %" if measure == "accuracy" else ""
-    if spread["deviation"] is None:
-        return _number(spread["mean"], measure) + unit
-    return (
-        f"{_number(spread['mean'], measure)} ± {_number(spread['deviation'], measure)}{unit}"
-        f" ({spread['count']})"
-    )
-
-
-def _pair(pair: dict[str, Any] | None, measure: str) -> str:
-    if pair is None:
-        return ""
-    shown = _number(pair["difference"], measure, sign=True)
-    if pair["low"] is None:
-        return shown
-    low, high = (_number(pair[key], measure, sign=True) for key in ("low", "high"))
-    return f"{shown} ({low} to {high}), better in {pair['wins']} of {pair['count']}"
+    return Watch()
 
 
 def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:

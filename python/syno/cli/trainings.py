@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
-from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from syno import Operator, Specification
     from syno.cli.chosen import Chosen
     from syno.data import DataSet, Records, TextData
     from syno.store import Environment, Outcome, Store, StudyRecord
     from syno.study import StudySettings
+    from syno.study.evaluator import NetworkEvaluator, Quantization
+    from syno.study.isolated import Isolated
     from syno.study.network import Network
-    from syno.train import Fidelity, State
+    from syno.study.observer import Observer
+    from syno.train import Fidelity, Group
 
 
 @dataclass
@@ -45,6 +46,12 @@ class Trainings:
     workers: int = 0
     deadline_s: float | None = None
     checkpoints: Path | None = None
+    repeats: int = 30
+    warmup: int = 5
+    latency: bool = True
+    quantization: Quantization | None = None
+    isolate: bool | None = None
+    memory_limit: int | None = None
     dataset: DataSet | Records | TextData = field(init=False)
     chosen: list[Chosen] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
@@ -57,7 +64,23 @@ class Trainings:
 
         self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.tokenizer)
         check(self.dataset, self.fidelity, device=self.device)
-        self.network(self.seeds[0])
+        network = self.network(self.seeds[0])
+        if self.quantization is not None:
+            self._check_quantization(network, self.quantization)
+
+    def _check_quantization(self, network: Network, how: Quantization) -> None:
+        """UserError where the original network, as it is before training, cannot come to INT8."""
+        from syno.data import TextData
+        from syno.quantize import quantize
+        from syno.train import training_images
+
+        if isinstance(self.dataset, TextData):
+            raise UserError(
+                f"'{self.data}' is text, and networks for images alone come to INT8\n"
+                "  what to do: leave --quantize out"
+            )
+        images = training_images(self.dataset, self.fidelity, 2, how.seed)
+        quantize(network.original(), images, engine=how.engine)
 
     def text(self) -> TextData:
         """The data set. UserError where it is images."""
@@ -136,9 +159,17 @@ class Trainings:
             tokenizer=self.tokenizer,
             fingerprint=self.dataset.fingerprint,
             fidelity=self.fidelity.to_json(),
-            training={"deadline_s": self.deadline_s},
+            training={
+                "deadline_s": self.deadline_s,
+                "isolate": self.isolate,
+                "memory_limit": self.memory_limit,
+            },
             method=GIVEN,
-            latency={"threads": self.threads},
+            latency={
+                "repeats": self.repeats,
+                "warmup": self.warmup,
+                "threads": self.threads,
+            },
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
@@ -153,80 +184,14 @@ class Trainings:
         }
         return dict(json.loads(json.dumps(content)))
 
-    def run(
-        self, operator: Operator | None, seed: int, report: Callable[[State], None]
-    ) -> Outcome | None:
-        """Verifies and trains; None where it was paused."""
-        from syno.store import Outcome
-        from syno.store.records import REJECTED
-        from syno.train import train
+    def recipe_int8(self) -> dict[str, Any]:
+        """As `recipe`, of the trained networks in INT8."""
+        assert self.quantization is not None
+        return self.recipe() | self.quantization.recipe()
 
-        def rejected(reason: str) -> Outcome:
-            seconds, recipe = time.perf_counter() - began, self.recipe()
-            return Outcome(
-                REJECTED, reason=reason, recipe=recipe, seed=seed, seconds=seconds, **found
-            )
-
-        began = time.perf_counter()
-        network = self.network(seed)
-        found: dict[str, Any] = {"macs": network.macs, "params": network.params}
-        net = network.original()
-        if operator is not None:
-            net, layers = network.with_operator(operator)
-            macs, params = network.cost(operator, layers)
-            found = {"macs": macs, "params": params, "primitives": operator.primitives()}
-            leak = network.future_read(net, operator)
-            if leak is not None:
-                return rejected(leak)
-            found["verification"] = verified(operator, net, seed)
-            if not found["verification"].passed:
-                return rejected("the generated code is wrong")
-        path = self.checkpoint(operator, seed)
-        with torch_threads(self.threads):
-            training = train(
-                net,
-                self.dataset,
-                self.fidelity,
-                seed,
-                deadline_s=self.deadline_s,
-                progress=report,
-                device=self.device,
-                workers=self.workers,
-                checkpoint=path,
-            )
-        if training.status == "paused":
-            return None
-        details = {
-            "losses": [point.loss for point in training.curve],
-            "loss_sum": training.loss_sum,
-            "tail_loss": training.tail_loss,
-            "training_s": training.seconds,
-            "step_s": training.step_s,
-            "steps": training.steps,
-            "peak_bytes": training.peak_bytes,
-            "device": self.device,
-        }
-        if training.tokens_seen:
-            for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
-                details[name] = getattr(training, name)
-        return Outcome(
-            training.status,
-            reason=training.why,
-            accuracy=training.accuracy,
-            rung=self.fidelity.name,
-            recipe=self.recipe(),
-            seed=seed,
-            seconds=time.perf_counter() - began,
-            details=details,
-            **found,
-        )
-
-    def checkpoint(self, operator: Operator | None, seed: int) -> Path | None:
-        """The file of one training."""
-        if self.checkpoints is None:
-            return None
-        name = "baseline" if operator is None else operator.key[:16]
-        return self.checkpoints / f"{name}-{seed}.ckpt"
+    def evaluators(self, group: Group, observer: Observer) -> Evaluators:
+        """What trains: for this process, or as one of several that train together."""
+        return Evaluators(self, group, observer)
 
     def seconds_each(self) -> float | None:
         """About how long one training takes, from a few steps of the original network; None where
@@ -244,25 +209,121 @@ class Trainings:
         )
 
 
-def verified(operator: Operator, net: nn.Module, seed: int) -> Any:
-    """The comparisons of the operator's code under each binding that it has in the network."""
-    from syno.kernel import KernelPack
-    from syno.store import VerificationResult
-    from syno.store.records import canonical_json, digest
-    from syno.verify import verify
+class Evaluators:
+    """The evaluator of each seed, in processes of its own where that is wanted and possible.
 
-    packs = [module for module in net.modules() if isinstance(module, KernelPack)]
-    bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
-    checks = [verify(operator, binding, seed=seed) for binding in bindings.values()]
-    sources = sorted({check.source_hash for check in checks})
-    return VerificationResult(
-        source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
-        bindings=[check.binding for check in checks],
-        emitter=checks[0].emitter,
-        seed=seed,
-        passed=all(check.passed for check in checks),
-        max_error=max(check.max_error for check in checks),
-    )
+    One is kept at a time: trainings come seed by seed.
+    """
+
+    def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
+        if group.world > 1 and trainings.isolate:
+            raise UserError(
+                f"{group.world} processes train one network: none of them can be isolated\n"
+                "  what to do: leave --isolate out"
+            )
+        self._trainings, self._group, self._observer = trainings, group, observer
+        self._seed: int | None = None
+        self._evaluator: NetworkEvaluator | Isolated | None = None
+        self._terminated = False
+
+    def __enter__(self) -> Evaluators:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def run(self, operator: Operator | None, seed: int) -> Outcome | None:
+        """Verifies, trains and times the network with an operator, None for the original; None
+        where the training was paused."""
+        from syno.store.records import OK, PAUSED
+
+        evaluator = self._of(seed)
+        with self._passing_on(evaluator):
+            outcome = evaluator.baseline() if operator is None else evaluator.evaluate(operator)
+        # A signal that came before or after the training ended the process.
+        paused = outcome.status == PAUSED or (self._terminated and outcome.status != OK)
+        return None if paused else outcome
+
+    def forget(self, operator: Operator | None, seed: int) -> None:
+        """Removes the state of a training that is stored."""
+        from syno.study.evaluator import checkpoint
+
+        path = checkpoint(self._trainings.checkpoints, operator, seed)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+    @property
+    def terminated(self) -> bool:
+        """Whether SIGTERM came while an isolated evaluation ran."""
+        return self._terminated
+
+    def _close(self) -> None:
+        from syno.study.isolated import Isolated
+
+        if isinstance(self._evaluator, Isolated):
+            self._evaluator.close()
+        self._evaluator = self._seed = None
+
+    def _of(self, seed: int) -> NetworkEvaluator | Isolated:
+        if self._evaluator is None or seed != self._seed:
+            self._close()
+            self._evaluator, self._seed = self._made(seed), seed
+        return self._evaluator
+
+    def _made(self, seed: int) -> NetworkEvaluator | Isolated:
+        from syno.study.evaluator import NetworkEvaluator, Timing, make_evaluator
+        from syno.study.isolation import isolated
+
+        given, first = self._trainings, self._group.is_first
+        network = given.network(seed)
+        settings: dict[str, Any] = {
+            "fidelity": given.fidelity,
+            "seed": seed,
+            "timing": Timing(given.repeats, given.warmup, given.threads),
+            "deadline_s": given.deadline_s,
+            "device": given.device,
+            "workers": given.workers,
+            "checkpoints": given.checkpoints,
+            "measured": given.latency and first,
+            "quantization": given.quantization if first else None,
+        }
+        data = (given.data, given.data_dir, given.dataset.fingerprint, given.tokenizer)
+        made = isolated(
+            make_evaluator,
+            network,
+            *data,
+            wanted=False if self._group.world > 1 else given.isolate,
+            settings=settings,
+            deadline_s=given.deadline_s,
+            memory_limit=given.memory_limit,
+            # Without a baseline, what operators may take is measured by a few of its steps.
+            baseline_s=None if given.baseline or given.deadline_s else given.seconds_each(),
+            observer=self._observer,
+        )
+        if made is not None:
+            return made
+        return NetworkEvaluator(network, given.dataset, observer=self._observer, **settings)
+
+    @contextlib.contextmanager
+    def _passing_on(self, evaluator: NetworkEvaluator | Isolated) -> Iterator[None]:
+        """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
+        this process, it does what it always does."""
+        from syno.study.isolated import Isolated
+
+        kept = self._trainings.checkpoints is not None
+        if not (kept and isinstance(evaluator, Isolated)):
+            yield
+            return
+
+        def terminate(*_: object) -> None:
+            self._terminated = True
+            evaluator.terminate()
+
+        before = signal.signal(signal.SIGTERM, terminate)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 class Results:
@@ -299,27 +360,41 @@ class Results:
         rules = _rules()
         self._environment: Environment = capture_environment(threads=trainings.threads, rules=rules)
         self._recipe = trainings.recipe()
+        self._int8 = None if trainings.quantization is None else trainings.recipe_int8()
 
     def done(self, operator: Operator | None) -> set[int]:
-        """The seeds that this operator (None: the original) was trained with in this way."""
-        text = None if operator is None else operator.text
-        return {e.seed for e in self.evaluations() if e.text == text and e.recipe == self._recipe}
+        """The seeds that this operator (None: the original) was trained with in this way: and
+        quantised, where that is asked for and the training was good."""
+        own = self._trained(operator)
+        if self._int8 is None:
+            return {e.seed for e in own}
+        quantised = {e.seed for e in self._of(operator) if e.recipe == self._int8}
+        return {e.seed for e in own if e.status != "ok" or e.seed in quantised}
 
     def evaluations(self) -> list[Any]:
-        """All of the study on the hold-out split."""
+        """All of the study on the hold-out split, those in INT8, too."""
         from syno.store.records import HOLDOUT
 
         summary = self._store.summary(self.record)
-        found = [*summary.evaluations, *summary.baselines]
+        found = [*summary.evaluations, *summary.baselines, *summary.quantized]
         return [e for e in found if e.split == HOLDOUT]
 
+    def _of(self, operator: Operator | None) -> list[Any]:
+        text = None if operator is None else operator.text
+        return [e for e in self.evaluations() if e.text == text]
+
+    def _trained(self, operator: Operator | None) -> list[Any]:
+        return [e for e in self._of(operator) if e.recipe == self._recipe]
+
     def add(self, operator: Operator | None, outcome: Outcome) -> None:
-        """Stores a result."""
+        """Stores a result, with what stands beside it: of a training that is there that alone."""
         text = None if operator is None else operator.text
         proposals = self._store.proposals(self.record)
         same = next((p for p in proposals if p.text == text), None)
         if same is not None and same.status is not None:
-            self._store.add_evaluation(self.record, same.ask, outcome, self._environment)
+            known = any(e.seed == outcome.seed for e in self._trained(operator))
+            for each in outcome.beside if known else (outcome,):
+                self._store.add_evaluation(self.record, same.ask, each, self._environment)
             return
         if same is None:
             number = proposals[-1].ask + 1 if proposals else int(operator is not None)

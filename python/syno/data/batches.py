@@ -6,7 +6,7 @@ Imported on its own, since it needs torch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Protocol
@@ -35,6 +35,8 @@ class ImageBatches:
 
     reader: the images; batch: images in one, at most; device: where the result lies and is
     augmented; workers: threads that fetch (and on the CPU augment) ahead; 0 does it in between.
+    part: which places of a batch of so many images are read here, where several processes divide
+    it; default: all.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ImageBatches:
         device: str | torch.device = "cpu",
         workers: int = 0,
         ahead: int = 2,
+        part: Callable[[int], slice] = lambda count: slice(0, count),
     ) -> None:
         count = len(reader.labels)
         if not 1 <= batch <= count:
@@ -58,14 +61,20 @@ class ImageBatches:
             raise UserError(f"cannot make batches with {workers} workers\n  expected: 0 or more")
         self._reader, self._augment, self._seed = reader, augment, seed
         self._device = torch.device(device)
-        self._workers, self._ahead = workers, ahead
+        self._workers, self._ahead, self._part = workers, ahead, part
         self.steps = -(-count // batch)
+
+    def size(self, step: int) -> int:
+        """Images of the batch of that step, whatever part of it is read here."""
+        count = len(self._reader.labels)
+        return count // self.steps + int(step < count % self.steps)
 
     def epoch(self, number: int, step: int = 0) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Images [n, C, S, S'] and labels int64 [n], from `step` on; every image once an epoch, in
         batches of sizes that differ by one at most."""
         order = Stream(self._seed, number).permutation(len(self._reader.labels))
-        parts = np.array_split(order, self.steps)[step:]
+        whole = np.array_split(order, self.steps)[step:]
+        parts = [index[self._part(len(index))] for index in whole]
         if not self._workers:
             for index in parts:
                 yield self._finished(index, number, self._made(index, number))

@@ -74,7 +74,8 @@ def fit(image: Image.Image, size: int | None, where: str) -> Image.Image:
     if image.width != image.height:
         raise UserError(
             f"image {where} is {image.width} x {image.height} pixels, not square\n"
-            "  give a size (size=32, --resolution 32) to scale and crop every image to it"
+            "  what to do: give a size (size=32, --resolution 32), to which every image is scaled "
+            "and cropped"
         )
     return image
 
@@ -132,7 +133,7 @@ def decode_all(
                 raise UserError(
                     f"images of {source.where} differ in size\n"
                     f"  '{first}' is {edge} x {edge}, '{paths[number]}' is {image.shape[2]} x "
-                    f"{image.shape[1]} pixels\n  give a size (size=32, --resolution 32)"
+                    f"{image.shape[1]} pixels\n  what to do: give a size (size=32, --resolution 32)"
                 )
             whole.append((number, image))
         if not whole:

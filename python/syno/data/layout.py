@@ -103,7 +103,8 @@ def arrange(where: str, files: Iterable[str], folders: Iterable[str]) -> Layout:
         odd = sorted(set(names) ^ set(test_names))
         raise UserError(
             f"'train' and '{held}' of {where} hold different classes\n"
-            f"  only in one of them: {', '.join(odd[:5])}{' ...' if len(odd) > 5 else ''}"
+            f"  only in one of them: {', '.join(odd[:5])}{' ...' if len(odd) > 5 else ''}\n"
+            "  expected: a folder for each class in both"
         )
     return Layout(names, paths, labels, test_paths, test_labels)
 

@@ -235,7 +235,7 @@ def _damaged_files(request: _Request, damaged: list[Unreadable], total: int) -> 
     if others:
         more += f": also {', '.join(others)}{' ...' if len(damaged) > 5 else ''}"
     return UserError(
-        f"{damaged[0]}\n  {more}\n  replace or remove them, or leave them out with "
+        f"{damaged[0]}\n  {more}\n  what to do: replace or remove them, or leave them out with "
         "skip_damaged=True (`syno data prepare --skip-damaged` makes a copy without them)"
     )
 

@@ -327,7 +327,8 @@ def _write_shard(plan: _Plan, shard: int, workers: int, advance: Any) -> dict[st
                 f"{errors[0]}\n  {len(errors):,} files among the images up to {looked:,} of "
                 f"{len(plan.paths):,} are no images, or damaged: {', '.join(skipped[:5])}"
                 f"{' ...' if len(skipped) > 5 else ''}\n"
-                "  replace or remove them, or leave them out with skip_damaged (--skip-damaged)"
+                "  what to do: replace or remove them, or leave them out with skip_damaged "
+                "(--skip-damaged)"
             )
     known = {
         "format": FORMAT,

@@ -291,7 +291,8 @@ def find_path(
         here = f", or write '.{os.sep}{name}' for the folder here" if Path(name).is_dir() else ""
         raise UserError(
             f"data set '{name}' needs a data folder, and none is given{_nearest(name, known)}\n"
-            f"  pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds {wanted}{here}"
+            "  what to do: pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds "
+            f"{wanted}{here}"
         )
     base = Path(given).expanduser()
     if not base.exists():

@@ -57,25 +57,27 @@ def latency(
     net: nn.Module,
     input_shape: Sequence[int],
     *,
-    inputs: torch.Tensor | None = None,
     baseline: nn.Module | None = None,
     verifications: Iterable[Verification] = (),
     repeats: int = 30,
     warmup: int = 5,
     threads: int = 1,
+    tokens: int | None = None,
 ) -> Measurement:
     """Times `net` on one input of shape [1, *input_shape], in evaluation mode, without gradients.
 
-    inputs: in place of drawn numbers of that shape, such as token ids.
     baseline: timed in turns with the network, so that a slow moment of the machine meets both.
     verifications: of the operators in the network. A number about unchecked code means nothing, so
         an operator without a passed one is a UserError.
+    tokens: the input is token ids below this number, for a network of language.
     repeats: at least 20; warmup: untimed calls before; threads: of torch, as it was afterwards.
     """
     _check_counts(repeats, warmup, threads)
     _check_verified(net, verifications)
     random = torch.Generator().manual_seed(0)
-    x = torch.randn(1, *input_shape, generator=random) if inputs is None else inputs
+    x = torch.randn(1, *input_shape, generator=random)
+    if tokens is not None:
+        x = torch.randint(tokens, (1, *input_shape), generator=random)
     control = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=random)
     calls: list[Callable[[], object]] = [lambda: net(x), lambda: control @ control]
     nets = [net]

@@ -33,7 +33,7 @@ def describe(name: str) -> ModelInfo:
         return timm_info(name)
     raise UserError(
         f"unknown model '{name}'\n"
-        f"  expected one of: {', '.join(list_models())}, or {TIMM}NAME"
+        f"  expected: one of {', '.join(list_models())}, or {TIMM}NAME"
         + nearest(str(name), list_models())
     )
 
@@ -102,7 +102,11 @@ def _checked(model: ModelInfo, options: Mapping[str, Any]) -> dict[str, int]:
             known = "\n".join(_line(name, o) for name, o in model.options.items())
             raise UserError(
                 f"unknown option '{option}' of model '{model.name}'\n"
-                + (f"  expected:\n{known}" if known else "  expected: none, it has no options")
+                + (
+                    f"  expected: one of\n{known}"
+                    if known
+                    else "  expected: none, it has no options"
+                )
                 + nearest(option, model.options)
             )
         bounds = model.options[option]

@@ -39,18 +39,8 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
     if row.state == TOLD:
         raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
     log.lock_study(connection, row.study_id)
-    found = _environment_id(connection, environment)
-    evaluation = _add_evaluation(connection, identity, outcome, found)
-    verification = None
-    if outcome.verification is not None and row.operator_id is not None:
-        verification = _add_verification(connection, row.operator_id, outcome.verification, found)
-    if outcome.latency is not None:
-        _add_baseline(connection, evaluation, outcome.latency, found)
-    if outcome.measurement is not None:
-        if verification is None or outcome.verification is None:
-            raise InternalError("a measurement without a verification cannot be stored")
-        source = (verification, outcome.verification)
-        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
+    for each in (outcome, *outcome.beside):
+        _add_answer(connection, identity, row.operator_id, each, environment)
     connection.execute(
         update(schema.proposal)
         .where(_proposal.id == identity)
@@ -63,32 +53,56 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
 def add_evaluation(
     connection: Connection, study: int, ask: int, outcome: Outcome, environment: Environment
 ) -> None:
-    """Stores a further evaluation of a proposal that has its answer: another split, rung or seed.
+    """Stores a further evaluation of a proposal that has its answer: another split, rung, seed or
+    precision, with what stands beside it.
 
     UserError for a proposal without an answer, and for an evaluation that is there already.
     """
     log.lock_study(connection, study)
     row = connection.execute(
-        select(_proposal.id, _proposal.state).where(
+        select(_proposal.id, _proposal.state, _proposal.operator_id).where(
             _proposal.study_id == study, _proposal.ask == ask
         )
     ).one_or_none()
     if row is None or row.state != TOLD:
         raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
     column = schema.evaluation.c
-    same = (
-        (column.proposal_id == row.id)
-        & (column.recipe_digest == digest(canonical_json(outcome.recipe)))
-        & (column.split == outcome.split)
-        & (column.rung == outcome.rung)
-        & (column.seed == outcome.seed)
-    )
-    if connection.scalar(select(column.id).where(same)) is not None:
-        raise UserError(
-            f"proposal {ask} has been evaluated on the {outcome.split} split with rung "
-            f"'{outcome.rung}' and seed {outcome.seed} already"
+    for each in (outcome, *outcome.beside):
+        same = (
+            (column.proposal_id == row.id)
+            & (column.recipe_digest == digest(canonical_json(each.recipe)))
+            & (column.split == each.split)
+            & (column.rung == each.rung)
+            & (column.seed == each.seed)
         )
-    _add_evaluation(connection, row.id, outcome, _environment_id(connection, environment))
+        if connection.scalar(select(column.id).where(same)) is not None:
+            raise UserError(
+                f"proposal {ask} has been evaluated on the {each.split} split with rung "
+                f"'{each.rung}' and seed {each.seed} already"
+            )
+        _add_answer(connection, row.id, row.operator_id, each, environment)
+
+
+def _add_answer(
+    connection: Connection,
+    proposal: int,
+    operator: int | None,
+    outcome: Outcome,
+    environment: Environment,
+) -> None:
+    """An evaluation with the evidence behind its numbers."""
+    found = _environment_id(connection, environment)
+    evaluation = _add_evaluation(connection, proposal, outcome, found)
+    verification = None
+    if outcome.verification is not None and operator is not None:
+        verification = _add_verification(connection, operator, outcome.verification, found)
+    if outcome.latency is not None:
+        _add_baseline(connection, evaluation, outcome.latency, found)
+    if outcome.measurement is not None:
+        if verification is None or outcome.verification is None:
+            raise InternalError("a measurement without a verification cannot be stored")
+        source = (verification, outcome.verification)
+        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
 
 
 def _environment_id(connection: Connection, environment: Environment) -> int:

@@ -14,10 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OK = "ok"
+PAUSED = "paused"  # of a training that goes on later: no answer, it is not stored
 ERROR = "error"
 TIMEOUT = "timeout"
 REJECTED = "rejected"
 STATUSES = (OK, ERROR, TIMEOUT, REJECTED)
+
+FLOAT32 = "float32"
+INT8 = "int8"
 
 BASELINE = "baseline"
 OPERATOR = "operator"
@@ -131,6 +135,8 @@ class Outcome:
     it was rejected before training; recipe: everything else that training depends on; details:
     what has no column (losses, slots that kept their layer, ...).
     A measurement needs a passed verification beside it; `latency` is the baseline's own.
+    beside: what else the same training gave, such as the network in INT8: stored as evaluations of
+    the same proposal, by recipes that differ in `precision`.
     """
 
     status: str
@@ -148,6 +154,7 @@ class Outcome:
     measurement: MeasurementResult | None = None
     latency: BaselineLatency | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    beside: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True)

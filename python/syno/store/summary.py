@@ -16,6 +16,7 @@ from syno.objective import Objective, objective_of
 from syno.store import log, quarantine, schema
 from syno.store.records import (
     BASELINE,
+    FLOAT32,
     OK,
     REJECTED,
     TEST,
@@ -32,6 +33,7 @@ class Evaluation:
     """One answered proposal. Units as in `Outcome`; `ask` counts the operators from 1.
 
     key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
+    precision: `float32`, or `int8` for a trained network that was quantised.
     """
 
     ask: int
@@ -59,6 +61,11 @@ class Evaluation:
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def precision(self) -> str:
+        """What the network computes in."""
+        return str(self.recipe.get("precision", FLOAT32))
+
+    @property
     def is_evaluated(self) -> bool:
         """Whether it counts against the study's limit: all but what was refused before training."""
         return self.status != REJECTED or bool(self.rung)
@@ -70,7 +77,8 @@ class StudySummary:
 
     baseline, evaluations: on the hold-out split, which operators are chosen by; baselines: all of
     the original network, where several seeds trained it; final: of finalists
-    and the baseline on the test split, which is read for the report alone;
+    and the baseline on the test split, which is read for the report alone; quantized: of trained
+    networks in INT8, operators' and the original's, which are in none of the others;
     rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
     quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
     run ended, empty while it runs or after it was killed.
@@ -86,6 +94,7 @@ class StudySummary:
     final: tuple[Evaluation, ...] = ()
     baselines: tuple[Evaluation, ...] = ()
     quarantined: tuple[QuarantineRecord, ...] = ()
+    quantized: tuple[Evaluation, ...] = ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -126,7 +135,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Reads the whole study in the caller's transaction."""
     rows = _evaluation_rows(connection, study.id)
     every = [_evaluation(row) for row in rows]
-    found = [e for e in every if e.split != TEST]
+    found = [e for e in every if e.split != TEST and e.precision == FLOAT32]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     return StudySummary(
@@ -140,6 +149,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         final=tuple(e for e in every if e.split == TEST),
         baselines=tuple(e for e in found if e.kind == BASELINE),
         quarantined=tuple(quarantine.listed(connection, study.id)),
+        quantized=tuple(e for e in every if e.split != TEST and e.precision != FLOAT32),
     )
 
 
@@ -207,7 +217,7 @@ def _evaluation(row: Row[Any]) -> Evaluation:
         primitives=row.primitives,
         latency_ms=row.baseline_ms if own else row.median_ms,
         latency_spread_ms=row.baseline_spread_ms if own else row.spread_ms,
-        latency_ratio=1.0 if own else row.ratio,
+        latency_ratio=row.details.get("latency_ratio", 1.0) if own else row.ratio,
         baseline_latency_ms=row.baseline_ms,
         source_hash=row.source_hash,
         seconds=row.seconds,

@@ -1,32 +1,39 @@
-"""The real evaluator: verify, train, measure. Needs torch."""
+"""The real evaluator: verify, train, measure, and the same in INT8. Needs torch."""
 
 from __future__ import annotations
 
 import copy
+import importlib
 import math
 import time
 import traceback
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from syno._errors import UserError
+from syno.data import TextData
 from syno.kernel import KernelPack
 from syno.measure import Measurement, latency
+from syno.quantize import checked_engine, quantize
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
-from syno.store.records import ERROR, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
 from syno.study.loading import Data, load_for
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.torch_threads import torch_threads
-from syno.train import Fidelity, State, train
+from syno.train import (
+    Fidelity,
+    State,
+    holdout_accuracy,
+    train,
+    training_images,
+)
 from syno.train import Outcome as Training
 from syno.verify import Verification, verify
-
-# What an outcome of a training on text has beside those of images.
-TEXT_MEASURES = ("loss", "perplexity", "bits_a_byte", "tail_loss", "tokens_seen", "tokens_per_s")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,29 @@ class Timing:
     repeats: int = 30
     warmup: int = 5
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How trained networks come to INT8: the engine of torch, and on how many training images the
+    ranges are calibrated, drawn by `seed`."""
+
+    engine: str
+    images: int = 256
+    seed: int = 0
+
+    @classmethod
+    def of(cls, engine: str | None, images: int) -> Quantization:
+        """The default engine for None. UserError where torch does not have the engine here."""
+        return cls(checked_engine(engine), images)
+
+    def recipe(self) -> dict[str, Any]:
+        """What a result in INT8 depends on beside what the trained network does."""
+        return {
+            "precision": INT8,
+            "engine": self.engine,
+            "calibration": {"images": self.images, "seed": self.seed},
+        }
 
 
 @dataclass
@@ -48,6 +78,7 @@ class NetworkEvaluator:
     3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
     4. The network is trained; its accuracy, or its loss on text, is that on the hold-out split.
     5. Its latency is measured, the original network's in the same run.
+    6. Where that is asked for, accuracy and latency of the trained network in INT8 stand `beside`.
 
     What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
     reason; a UserError alone ends the search.
@@ -61,21 +92,27 @@ class NetworkEvaluator:
     deadline_s: float | None = None
     max_slowdown: float = math.inf
     observer: Observer = field(default_factory=Observer)
+    device: str = "cpu"
+    workers: int = 0
+    checkpoints: Path | None = None
+    measured: bool = True
+    quantization: Quantization | None = None
 
     def baseline(self) -> Outcome:
         """Trains and times the original network."""
         began = time.perf_counter()
         net = self.network.original()
-        training = self._train(net)
+        training = self._train(net, None)
         timed = self._time(net, None, []) if training.ok else None
-        return self._outcome(
+        found = self._outcome(
             training,
             began,
             macs=self.network.macs,
             params=self.network.params,
             latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
-            details=_details(training, timed),
+            details=self._details(training, timed),
         )
+        return self._with_int8(found, net)
 
     def evaluate(self, operator: Any) -> Outcome:
         """Verifies, trains and times the network with `operator` in it."""
@@ -87,7 +124,7 @@ class NetworkEvaluator:
         except Exception as error:  # one operator must not end the search of thousands
             return replace(
                 self.failure(),
-                reason=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
+                reason=_in_words(error),
                 seconds=time.perf_counter() - began,
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
@@ -121,9 +158,9 @@ class NetworkEvaluator:
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
 
-        training = self._train(net)
+        training = self._train(net, operator)
         timed = self._time(net, self.network.original(), checks) if training.ok else None
-        return self._outcome(
+        found = self._outcome(
             training,
             began,
             macs=macs,
@@ -131,8 +168,9 @@ class NetworkEvaluator:
             primitives=operator.primitives(),
             verification=_together(checks),
             measurement=_measurement(timed) if timed else None,
-            details=_details(training, timed) | {"kept": kept},
+            details=self._details(training, timed) | {"kept": kept},
         )
+        return self._with_int8(found, net)
 
     def _verify(self, operator: Any, net: nn.Module) -> list[Verification]:
         """One comparison for each binding under which the operator stands in the network."""
@@ -151,7 +189,7 @@ class NetworkEvaluator:
             seconds = [_step_seconds(each, inputs) for each in nets]
         return seconds[1] / seconds[0]
 
-    def _train(self, net: nn.Module) -> Training:
+    def _train(self, net: nn.Module, operator: Any) -> Training:
         self.observer.on_step("train")
         with torch_threads(self.timing.threads):
             return train(
@@ -161,6 +199,9 @@ class NetworkEvaluator:
                 self.seed,
                 deadline_s=self.deadline_s,
                 progress=self._report,
+                device=self.device,
+                workers=self.workers,
+                checkpoint=checkpoint(self.checkpoints, operator, self.seed),
             )
 
     def _report(self, state: State) -> None:
@@ -169,18 +210,60 @@ class NetworkEvaluator:
 
     def _time(
         self, net: nn.Module, original: nn.Module | None, checks: list[Verification]
-    ) -> Measurement:
+    ) -> Measurement | None:
+        if not self.measured:
+            return None
         self.observer.on_step("measure")
         return latency(
             net,
             self.network.input_shape,
-            inputs=self.network.inputs(1),
             baseline=original,
             verifications=checks,
             repeats=self.timing.repeats,
             warmup=self.timing.warmup,
             threads=self.timing.threads,
+            tokens=self.network.vocabulary,
         )
+
+    def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
+        """The outcome with that of the trained network in INT8 beside it."""
+        if self.quantization is None or found.status != OK:
+            return found
+        began = time.perf_counter()
+        how = self.quantization
+        recipe = self._recipe() | how.recipe()
+        beside = replace(found, recipe=recipe, latency=None, measurement=None, details={})
+        try:
+            beside = self._int8(beside, net, how)
+        except Exception as error:  # the trained network counts, whatever becomes of it in INT8
+            trace = {"traceback": traceback.format_exc(limit=-8)}
+            reason = _in_words(error)
+            beside = replace(beside, status=ERROR, reason=reason, accuracy=None, details=trace)
+        beside = replace(beside, seconds=time.perf_counter() - began)
+        return replace(found, beside=(beside,))
+
+    def _int8(self, beside: Outcome, net: nn.Module, how: Quantization) -> Outcome:
+        self.observer.on_step("quantize")
+        assert not isinstance(self.dataset, TextData)
+        with torch_threads(self.timing.threads):
+            images = training_images(self.dataset, self.fidelity, how.images, how.seed)
+            made = quantize(net, images, engine=how.engine)
+            accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
+        timed = self._time(made.net, self.network.original(), [])
+        details: dict[str, Any] = {
+            "calibration_images": made.images,
+            "network_macs": made.macs,
+            "int8_macs": made.int8_macs,
+            "float_parts": made.float_parts,
+        }
+        found = replace(beside, accuracy=accuracy)
+        if timed is None:
+            return replace(found, details=details)
+        details |= _quiet(timed) | {"latency_ratio": timed.ratio}
+        if found.verification is None:  # the original network
+            own = BaselineLatency(timed.median_ms, timed.spread_ms)
+            return replace(found, latency=own, details=details)
+        return replace(found, measurement=_measurement(timed), details=details)
 
     def _recipe(self) -> dict[str, Any]:
         return {
@@ -201,10 +284,27 @@ class NetworkEvaluator:
             **found,
         )
 
+    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
+        details: dict[str, Any] = {
+            "losses": [point.loss for point in training.curve],
+            "loss_sum": training.loss_sum,
+            "tail_loss": training.tail_loss,
+            "training_s": training.seconds,
+            "step_s": training.step_s,
+            "steps": training.steps,
+            "peak_bytes": training.peak_bytes,
+            "device": self.device,
+        }
+        if training.tokens_seen:
+            for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
+                details[name] = getattr(training, name)
+        return details if timed is None else details | _quiet(timed)
+
     def _rejected(self, operator: Any, reason: str, began: float, **found: Any) -> Outcome:
         return Outcome(
             REJECTED,
             reason=reason,
+            recipe=self._recipe(),
             seed=self.seed,
             seconds=time.perf_counter() - began,
             primitives=operator.primitives(),
@@ -212,12 +312,19 @@ class NetworkEvaluator:
         )
 
 
+def checkpoint(folder: Path | None, operator: Any, seed: int) -> Path | None:
+    """The file in `folder` with the state of the training of an operator, None for the original."""
+    if folder is None:
+        return None
+    name = "baseline" if operator is None else operator.key[:16]
+    return folder / f"{name}-{seed}.ckpt"
+
+
 def make_evaluator(
     network: Network,
     data: str,
     data_dir: str | None,
     fingerprint: str,
-    *,
     tokenizer: str = "bytes",
     **settings: Any,
 ) -> NetworkEvaluator:
@@ -225,6 +332,8 @@ def make_evaluator(
 
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
+    if settings.get("quantization") is not None:  # once, and not in every child
+        importlib.import_module("torch.ao.quantization.quantize_fx")
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
@@ -271,14 +380,11 @@ def _measurement(timed: Measurement) -> MeasurementResult:
     )
 
 
-def _details(training: Training, timed: Measurement | None) -> dict[str, Any]:
-    details: dict[str, Any] = {
-        "losses": [point.loss for point in training.curve],
-        "loss_sum": training.loss_sum,
-        "training_s": training.seconds,
-    }
-    if training.tokens_seen:
-        details |= {name: getattr(training, name) for name in TEXT_MEASURES}
-    if timed is not None:
-        details |= {"control": plain(timed.control), "noisy": timed.noisy}
-    return details
+def _in_words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return first if isinstance(error, UserError) else f"{type(error).__name__}: {first}"
+
+
+def _quiet(timed: Measurement) -> dict[str, Any]:
+    """How quiet the machine was."""
+    return {"control": plain(timed.control), "noisy": timed.noisy}

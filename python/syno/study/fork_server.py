@@ -213,6 +213,8 @@ class _Server:
             _run_child(self._self, self._setup, self._evaluator, request, to_answers, to_prints)
         os.close(to_answers)
         os.close(to_prints)
+        with contextlib.suppress(ConnectionError):  # the watch sees that the search has gone
+            write(self._search, EVENT, pickle.dumps(("on_process", (child,))))
         try:
             return _Watch(self._search, child, answers, prints, request).until_the_end()
         finally:

@@ -90,6 +90,7 @@ class Isolated:
         self._memory = memory_limit or processes.default_memory_limit()
         self._baseline_s = baseline_s
         self._observer = observer or Observer()
+        self._child: int | None = None
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self.ready: Ready | None = None
@@ -118,6 +119,12 @@ class Isolated:
                 self._server.kill()  # its child is killed with it
                 self._server.wait()
             self._server = None
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to the evaluation that runs: one with a checkpoint pauses."""
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
 
     def baseline(self) -> Outcome:
         """Evaluates the original network, see Evaluator."""
@@ -160,6 +167,8 @@ class Isolated:
         except BaseException:
             self.close()  # interrupted: the child must not go on
             raise
+        finally:
+            self._child = None
         return self._outcome(pickle.loads(content), began, seconds, step)
 
     def _event(self, content: bytes) -> str | None:
@@ -172,6 +181,8 @@ class Isolated:
             call = getattr(self._observer, name)
         except Exception:
             return None
+        if name == "on_process" and self._child is None:  # the first is the server's
+            self._child = arguments[0]
         call(*arguments)
         return str(arguments[0]) if name == "on_step" else None
 

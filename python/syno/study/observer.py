@@ -27,7 +27,10 @@ class Observer:
         """An evaluation begins."""
 
     def on_step(self, step: str) -> None:
-        """An evaluation enters a step: `verify`, `train` or `measure`."""
+        """An evaluation enters a step: `verify`, `train`, `measure` or `quantize`."""
+
+    def on_process(self, process: int) -> None:
+        """An isolated evaluation began, as the process of this number."""
 
     def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
         """Training finished an epoch (counted from 1); `loss` is its mean."""

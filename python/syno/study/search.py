@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import math
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
-from syno.extras import PACKAGES
 from syno.sampler import Sampler
 from syno.spec import Specification
 from syno.store import Store, StudySummary
@@ -364,65 +361,28 @@ def _isolated(
     observer: Observer,
     arguments: dict[str, Any],
 ) -> Isolated | None:
-    """The evaluator in processes of its own; None where that is not wanted, or not possible and
-    not asked for by name, which a warning says."""
+    """The evaluator in processes of its own; None where it runs in this one."""
     from syno.study.evaluator import make_evaluator
-    from syno.study.isolated import Isolated, NotPossibleError
+    from syno.study.isolation import isolated
 
     settings = study.settings
     training = settings.training
-    wanted = training.get("isolate")
-    if wanted is False:
-        return None
-    assert settings.data is not None
     baseline = store.summary(study.record).baseline
-    factory = functools.partial(
+    return isolated(
         make_evaluator,
         network,
         settings.data,
         data_dir,
         settings.fingerprint,
-        tokenizer=settings.tokenizer,
-        **arguments,
+        settings.tokenizer,
+        wanted=training.get("isolate"),
+        settings=arguments,
+        deadline_s=training.get("deadline_s"),
+        max_slowdown=arguments["max_slowdown"],
+        memory_limit=training.get("memory_limit"),
+        baseline_s=baseline.seconds if baseline is not None else None,
+        observer=observer,
     )
-    try:
-        _check_importable(network)
-        isolated = Isolated(
-            factory,
-            deadline_s=training.get("deadline_s"),
-            max_slowdown=arguments["max_slowdown"],
-            memory_limit=training.get("memory_limit"),
-            baseline_s=baseline.seconds if baseline is not None else None,
-            extras=_extras(network),
-            observer=observer,
-        )
-        isolated.start()
-    except NotPossibleError as error:
-        if wanted:
-            raise
-        warnings.warn(
-            f"evaluations run in this process, an operator that crashes ends the search: {error}",
-            stacklevel=4,
-        )
-        return None
-    return isolated
-
-
-def _extras(network: Network) -> list[str]:
-    """The packages of extras that the classes of the network come from."""
-    modules = {type(module) for module in network.template.modules()}
-    roots = {base.__module__.partition(".")[0] for cls in modules for base in cls.__mro__}
-    return [name for name in PACKAGES if name in roots]
-
-
-def _check_importable(network: Network) -> None:
-    """UserError for classes of a script: another process does not have them."""
-    from syno.study.isolated import not_carried
-
-    found = {type(module) for module in network.template.modules()}
-    here = sorted(cls.__qualname__ for cls in found if cls.__module__ == "__main__")
-    if here:
-        raise not_carried(f"{here[0]} is defined in the script that was started")
 
 
 def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:

@@ -8,6 +8,7 @@ from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
 from syno.train.parallel import Group, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
+from syno.train.samples import holdout_accuracy, training_images
 from syno.train.stoppers import (
     AboveChance,
     Deadline,
@@ -44,6 +45,7 @@ __all__ = [
     "accuracy",
     "check",
     "fidelity",
+    "holdout_accuracy",
     "joined",
     "recipe",
     "recipe_names",
@@ -51,4 +53,5 @@ __all__ = [
     "test_accuracy",
     "test_quality",
     "train",
+    "training_images",
 ]

@@ -163,7 +163,7 @@ def _named(name: str) -> Fidelity:
         return rungs(name)[0]
     known = [entry.name for entry in FIDELITIES]
     raise UserError(
-        f"unknown fidelity '{name}'\n  expected one of: {', '.join(known)}{nearest(name, known)}"
+        f"unknown fidelity '{name}'\n  expected: one of {', '.join(known)}{nearest(name, known)}"
     )
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from syno._errors import UserError
-from syno.data import DataSet, Records, Split, Stream
+from syno.data import DataSet, Records, Split
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches, Reader
 from syno.data.dataset import apportion, stratified
@@ -64,12 +64,12 @@ class ImageTask:
         self.classes = len(data.classes)
         self.chance = math.log(self.classes)
         self.epochs = fidelity.epochs
-        self._recipe, self._seed, self._numerics, self._group = recipe, seed, numerics, group
+        self._recipe, self._numerics = recipe, numerics
         self._resolution = fidelity.resolution
         self._channels = data.channels
         labels = np.asarray(data.train.labels)
         fit, held = chosen_images(labels, data.classes, self.name, fidelity)
-        train, plain = _readers(data, fidelity)
+        train, plain = readers(data, fidelity)
         self._fit, self._held = Part(train, fit), Part(plain, held)
         if recipe.batch > len(self._fit):
             raise UserError(
@@ -83,7 +83,6 @@ class ImageTask:
                 f"  expected: at most {recipe.batch // 2} processes, two images each"
             )
         self._augment = Augmenter(_augmentation(recipe, data), data.mean, data.std, seed)
-        self._workers = workers
         self._batches = ImageBatches(
             self._fit,
             self._augment,
@@ -91,6 +90,7 @@ class ImageTask:
             seed=seed,
             device=numerics.device,
             workers=workers,
+            part=group.part,
         )
         self.steps = self._batches.steps
 
@@ -98,24 +98,8 @@ class ImageTask:
         """See Task. Every image once an epoch, in batches of sizes that differ by one at most, so
         that no batch is too small to normalise over."""
         size = self.resolution(epoch)
-        source = self._parts(epoch, step) if self._group.world > 1 else self._whole(epoch, step)
-        for images, labels, count in source:
-            yield resized(images, size), labels, count
-
-    def _whole(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        for images, labels in self._batches.epoch(epoch, step):
-            yield images, labels, len(labels)
-
-    def _parts(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        """The same batches, of which this process reads and augments its part."""
-        order = Stream(self._seed, epoch).permutation(len(self._fit))
-        device = self._numerics.device
-        for index in np.array_split(order, self.steps)[step:]:
-            own = index[self._group.part(len(index))]
-            pixels = torch.from_numpy(np.ascontiguousarray(self._fit.fetch(own, self._seed, epoch)))
-            labels = torch.from_numpy(self._fit.labels[own])
-            images = self._augment(pixels.to(device), own, epoch)
-            yield images, labels.to(device), len(index)
+        for place, (images, labels) in enumerate(self._batches.epoch(epoch, step), step):
+            yield resized(images, size), labels, self._batches.size(place)
 
     def resolution(self, epoch: int) -> int:
         """Side in pixels in this epoch: grows where the recipe says so."""
@@ -193,14 +177,14 @@ def chosen_images(
     if fidelity.images > len(fit):
         raise UserError(
             f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-            f"  '{name}' has {len(fit)}, {len(held)} more are held out"
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more are held out"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)
     return fit[stratified(labels[fit], shares, fidelity.split_seed)], held
 
 
-def _readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
+def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
     """The training images to draw from, and the same to evaluate on."""
     size = fidelity.loaded_at
     assert size is not None

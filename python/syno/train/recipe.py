@@ -208,12 +208,15 @@ def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
     if name.endswith(_ENDING):
         path = Path(name)
         if not path.is_file():
-            raise UserError(f"there is no recipe file '{name}'")
+            raise UserError(
+                f"there is no recipe file '{name}'\n"
+                f"  expected: a {_ENDING} file, or one of {', '.join(recipe_names())}"
+            )
         return _parsed(path.stem, path)
     if name not in _known():
         raise UserError(
             f"unknown recipe '{name}'\n"
-            f"  expected one of: {', '.join(recipe_names())}, or a {_ENDING} file"
+            f"  expected: one of {', '.join(recipe_names())}, or a {_ENDING} file"
             + nearest(name, recipe_names())
         )
     return _shipped(name)

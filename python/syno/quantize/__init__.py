@@ -1,0 +1,5 @@
+"""Trained networks in INT8: post-training quantisation, operators included. Needs torch."""
+
+from syno.quantize.network import Quantized, checked_engine, engines, quantize
+
+__all__ = ["Quantized", "checked_engine", "engines", "quantize"]
