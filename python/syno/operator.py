@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 _NAME = re.compile(r"[A-Za-z_]\w*")
+# More than any power of a variable in an operator.
+_ANY_POWER = 64
 # As many plans as there may be of an operator under one binding.
 MOST_PLANS = 1000
 
@@ -304,6 +306,41 @@ class Operator:
         """
         return _core.mean_square(self._core, self.complete(binding), seed)
 
+    def reads_future(
+        self, binding: Binding | str, output_dim: int = 1, input_dim: int = 1
+    ) -> str | None:
+        """Where an output reads an input of a later position, in words; None where none does.
+
+        The positions are those along two dimensions that are one sequence, counted from 0, the
+        batch included. It is decided on the access map, for all data and weights; where that has
+        too many points to be decided, the text says so. UserError for dimensions that are not
+        there.
+        """
+        data = self.to_json()
+        for name, dim in (("out", output_dim), ("in", input_dim)):
+            if not 0 <= dim < len(data[name]):
+                raise UserError(
+                    f"'{name}put_dim' is a dimension of the {name}put, from 0 to "
+                    f"{len(data[name]) - 1}, got {dim}"
+                )
+            for place, entry in enumerate(data[name]):
+                entry |= {"unordered": False, "causal": place == dim}
+        marked = Operator.from_json(data)
+        values = self.complete(binding)
+        specification = Specification(
+            _marked_shape(data["in"]),
+            _marked_shape(data["out"]),
+            (),
+            # A coefficient may stand in a denominator, a primary variable may not.
+            [f"{name}={values[name]}: {_ANY_POWER}" for name in marked.variables],
+            bindings=[{}],
+            min_fit=1,
+        )
+        found = dict(marked.refusals(specification))
+        if "fit" in found:
+            raise UserError(f"{found['fit']}\n  in binding {values}")
+        return found.get("reads_future")
+
     # What it costs, and its code.
 
     def macs(self, binding: Binding | str | None = None) -> int:
@@ -462,6 +499,12 @@ class Operator:
         steps = ", ".join(f"{count} {name}" for name, count in self.primitives().items())
         shapes = f"[{', '.join(self.input)}] -> [{', '.join(self.output)}]"
         return f"<Operator {self.structure[:8]}: {shapes}; {steps}>"
+
+
+def _marked_shape(dims: list[dict[str, Any]]) -> str:
+    """The dimensions as a shape, the sequence marked."""
+    shown = [f"{dim['size']}: causal" if dim.get("causal") else dim["size"] for dim in dims]
+    return f"[{', '.join(shown)}]"
 
 
 def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:

@@ -194,3 +194,10 @@ def test_an_unknown_study_is_a_mistake(study: str) -> None:
     result = syno("select", "--store", study, "--study", "other")
     assert result.exit_code == 2
     assert "there is no study 'other'" in result.stderr
+
+
+def test_an_order_by_the_loss_of_images_is_a_mistake(study: str) -> None:
+    result = syno("select", "--store", study, "--by", "loss")
+    assert result.exit_code == 2
+    assert "is about images: its operators have no loss" in result.output
+    assert "--by accuracy" in result.output

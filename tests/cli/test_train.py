@@ -262,7 +262,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
     assert base["macs"] == 2 * own["macs"]
     shown = run("--baseline", "--data", text, *LANGUAGE, "--seconds", "0.3", "--batch", "4")
     assert shown.exit_code == 0, shown.output
-    assert "fidelity fast/text-batch4-seconds0.3-context32" in shown.output.replace("\n", "")
+    assert "fidelity fast/text-context32-batch4-seconds0.3" in shown.output.replace("\n", "")
 
 
 @pytest.mark.parametrize(

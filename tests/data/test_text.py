@@ -396,3 +396,41 @@ def test_a_changed_text_is_read_again_and_a_damaged_cache_rebuilt(
             again = load_text(str(lines))
             assert np.array_equal(again.train_tokens, changed.train_tokens)
             assert again.tokenizer.to_json() == changed.tokenizer.to_json()
+
+
+@pytest.mark.parametrize("tokenizer", ["bytes", "byte-pair"])
+def test_a_test_part_is_set_apart_from_training_and_hold_out(lines: Path, tokenizer: str) -> None:
+    plain = load_text(str(lines), tokenizer=tokenizer, vocabulary=400)
+    data = load_text(str(lines), tokenizer=tokenizer, vocabulary=400, test=0.15)
+    parts = [documents(data, t) for t in (data.train_tokens, data.held_tokens, data.test_tokens)]
+    assert [len(part) for part in parts] == [150, 20, 30]
+    assert sorted(text for part in parts for text in part) == sorted(
+        sentence(i) for i in range(200)
+    )
+    # What is held out does not depend on it; what is trained on does, and so the content's name.
+    assert documents(plain, plain.held_tokens) == parts[1]
+    assert data.documents == {"train": 150, "held": 20, "test": 30}
+    assert data.text_bytes["test"] == sum(len(text.encode()) for text in parts[2])
+    assert data.fingerprint != plain.fingerprint
+    assert len(list(data.test_batches(16, 4))) > 0
+    assert load_text(str(lines), test=0.15, cache=False).documents["test"] == 30
+
+
+def test_equal_documents_are_in_one_part_alone(tmp_path: Path) -> None:
+    path = tmp_path / "twice.txt"
+    path.write_text("".join(f"number {n % 10}\n" for n in range(60)))
+    data = load_text(str(path), documents="line", holdout=0.2, test=0.2)
+    parts = [set(documents(data, t)) for t in (data.train_tokens, data.held_tokens)]
+    parts.append(set(documents(data, data.test_tokens)))
+    assert [len(part) for part in parts] == [6, 2, 2]
+    assert not parts[0] & parts[1] and not parts[0] & parts[2] and not parts[1] & parts[2]
+
+
+def test_shares_that_leave_nothing_to_train_on_are_refused(lines: Path) -> None:
+    with pytest.raises(UserError, match=r"(?s)cannot hold out 0.6 and set apart 0.4 .* below 1"):
+        load_text(str(lines), holdout=0.6, test=0.4)
+    with pytest.raises(UserError, match=r"cannot set apart for the test a fraction of 1\.5"):
+        load_text(str(lines), test=1.5)
+    lines.write_text("one\ntwo\n")
+    with pytest.raises(UserError, match=r"(?s)cannot hold out documents .* at least 3"):
+        load_text(str(lines), test=0.1)

@@ -1,4 +1,4 @@
-"""The settings of the paper run from end to end: its models, small, on small images."""
+"""The settings of the paper run from end to end: its models, small, on small images and text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from syno.store import Store
 from syno.study.search import resume, search
 from syno.train import fidelity
 
-pytestmark = pytest.mark.skipif(
+needs_torchvision = pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is None, reason="needs torchvision"
+)
+needs_transformers = pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None, reason="needs transformers"
 )
 
 # Model and the options that make it small. The published layers are those of images of 224 px.
@@ -36,9 +39,11 @@ def test_each_preset_of_the_paper_that_is_for_images_is_here():
     others = {"paper/gpt2", "paper/vit", "paper/gcn", "paper/readme"}
     assert presets - others == set(MODELS)
     assert all(describe(model).preset == preset for preset, (model, _) in MODELS.items())
+    assert describe("gpt2").preset == "paper/gpt2"
 
 
 @pytest.mark.slow
+@needs_torchvision
 @pytest.mark.parametrize("preset", MODELS)
 def test_a_preset_of_the_paper_runs(preset, tmp_path):
     model, options = MODELS[preset]
@@ -78,3 +83,43 @@ def test_a_preset_of_the_paper_runs(preset, tmp_path):
     assert again[: len(summary.evaluations)] == summary.evaluations
     with Store.open(path, read_only=True) as store:
         assert store.summary().quarantined == ()
+
+
+@pytest.mark.slow
+@needs_transformers
+def test_the_preset_for_gpt2_runs(tmp_path):
+    text = tmp_path / "sums.txt"
+    lines = (f"{a} plus {b} is {a + b}.\n" for a in range(40) for b in range(40))
+    text.write_text("".join(lines))
+    brief = fidelity("paper/gpt2").changed(name="few", context=32, seconds=None, steps=5, batch=4)
+    path = str(tmp_path / "runs.db")
+    summary = search(
+        "gpt2",
+        str(text),
+        model_options={"layers": 2, "width": 64, "heads": 2},
+        specification="paper/gpt2",
+        limits={"min_weight_params": 16},
+        fidelity=brief,
+        evaluations=2,
+        max_nodes=3000,
+        max_slowdown=1000.0,
+        repeats=20,
+        warmup=1,
+        isolate=True,
+        store=path,
+    )
+    assert summary.stop_reason == "evaluations"
+    evaluated = [e for e in summary.evaluations if e.is_evaluated]
+    assert len(evaluated) == 2
+    for evaluation in (summary.baseline, *evaluated):
+        assert evaluation.status == "ok", evaluation.reason
+        assert evaluation.details["perplexity"] < 400
+        assert evaluation.latency_ratio > 0
+    for evaluation in summary.evaluations:
+        if not evaluation.is_evaluated:
+            assert evaluation.reason.startswith("not causal along seq_len")
+    (binding,) = summary.study.specification["bindings"]
+    assert (binding["seq_len"], binding["H_in"]) == (32, 64)
+    assert resume(path, evaluations=3).evaluations[: len(summary.evaluations)] == (
+        summary.evaluations
+    )

@@ -15,7 +15,13 @@ def _evaluation(latency_ms: float | None, latency_ratio: float | None) -> Simple
 
 def test_the_originals_latency_is_the_median_of_all_runs_it_was_timed_in() -> None:
     alone = SimpleNamespace(
-        accuracy=0.9, latency_ms=9.0, latency_spread_ms=0.1, macs=10, params=5, kind="baseline"
+        accuracy=0.9,
+        latency_ms=9.0,
+        latency_spread_ms=0.1,
+        macs=10,
+        params=5,
+        details={},
+        kind="baseline",
     )
     timed = [_evaluation(2.0, 2.0), _evaluation(1.0, 0.5), _evaluation(6.0, 2.0)]
     summary = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""`syno experiment`: the paper's experiments on synthesis."""
+"""`syno experiment`: the paper's experiments on synthesis, and experiments with trainings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno.cli import framework, options, output
+from syno.cli.experiment_projection import command as projection_command
 from syno.cli.experiment_ranking import command as ranking_command
 from syno.report import format as fmt
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     ],
 )
 def command() -> None:
-    """Repeat the paper's experiments on synthesis, its figures beside ours.
+    """Repeat experiments of the paper, its figures beside ours, and others with trainings.
 
     Each prints a table and writes a picture.
     """
@@ -382,4 +383,5 @@ def _guided_as_json(run: Guided) -> dict[str, Any]:
 
 command.add_command(canonical_rate_command)
 command.add_command(distance_ablation_command)
+command.add_command(projection_command)
 command.add_command(ranking_command)

@@ -88,4 +88,4 @@ def _trained(
         raise UserError(f"the training failed: {outcome.reason}")
     if outcome.accuracy is not None:
         output.say(f"accuracy on the hold-out: {outcome.accuracy:.1%}")
-    return net, torch.zeros(1, *retraining.network.input_shape)
+    return net, torch.zeros_like(retraining.network.inputs(1))

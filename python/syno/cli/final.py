@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from syno._errors import UserError
 from syno.cli import output
 from syno.report import format as fmt
 from syno.report import gather
@@ -20,16 +22,16 @@ if TYPE_CHECKING:
 def evaluate_finalists(store: Store, study: str | None, data_dir: str | None) -> StudySummary:
     """Evaluate the operators on a front, and the original network, on the test split.
 
-    Finalists are chosen by their hold-out accuracy. Each is trained again, with the seed and the
-    fidelity of the study, so that the same network is tested; what was tested before is not tested
-    again. UserError as in `Retraining`.
+    Finalists are chosen by their hold-out accuracy, or loss. Each is trained again, with the seed
+    and the fidelity of the study, so that the same network is tested; what was tested before is not
+    tested again. UserError as in `Retraining`.
     """
     from syno.cli.retrain import Retraining
 
     summary = store.summary(study)
-    trained = gather(summary).trained
+    trained, objective = gather(summary).trained, summary.objective
     finalists: dict[int, str | None] = {
-        c.number: c.text for c in (*front(trained, latency), *front(trained, macs))
+        c.number: c.text for cost in (latency, macs) for c in front(trained, cost, objective)
     }
     if summary.baseline is not None:
         finalists[summary.baseline.ask] = None
@@ -41,7 +43,8 @@ def evaluate_finalists(store: Store, study: str | None, data_dir: str | None) ->
         for index, ask in enumerate(wanted, start=1):
             outcome = _test(retraining, finalists[ask])
             store.add_evaluation(summary.study, ask, outcome, _environment(summary))
-            move(index, f"{fmt.percent(outcome.accuracy)} on the test split")
+            value = objective.of(outcome.accuracy, outcome.details)
+            move(index, f"{fmt.quality(value, objective.name)} on the test split")
     return store.summary(summary.study)
 
 
@@ -52,30 +55,50 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     began = time.perf_counter()
     net, training = retraining.train(text)
     settings = retraining.settings
+    accuracy, details = _tested(net, retraining) if training.ok else (None, {})
+    details["holdout_accuracy"] = training.accuracy
+    if training.loss is not None:
+        details["holdout_loss"] = training.loss
     return Outcome(
         training.status,
         reason=training.reason,
-        accuracy=_tested(net, retraining) if training.ok else None,
+        accuracy=accuracy,
         split=TEST,
         rung=settings.fidelity["name"],
         recipe={"fidelity": settings.fidelity, "data": retraining.dataset.fingerprint},
         seed=settings.seed,
         seconds=time.perf_counter() - began,
-        details={"holdout_accuracy": training.accuracy},
+        details=details,
     )
 
 
-def _tested(net: nn.Module, retraining: Retraining) -> float:
-    """The accuracy, measured as the one on the hold-out split was."""
-    from syno.train import test_accuracy
+def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, dict[str, Any]]:
+    """The accuracy, measured as the one on the hold-out split was, and what else text has."""
+    from syno.data import Records, TextData
+    from syno.train import test_accuracy, test_quality
 
-    fidelity = retraining.fidelity
-    return test_accuracy(
+    fidelity, dataset = retraining.fidelity, retraining.dataset
+    if isinstance(dataset, TextData):
+        assert fidelity.context is not None
+        found = test_quality(net, dataset, context=fidelity.context, batch=fidelity.batch)
+        assert found.loss is not None
+        return found.accuracy, {
+            "loss": found.loss,
+            "perplexity": math.exp(min(found.loss, 700.0)),
+            "bits_a_byte": found.bits_a_byte,
+        }
+    if isinstance(dataset, Records):
+        raise UserError(
+            f"the test split of the records in '{dataset.folder}' cannot be read by --final\n"
+            "  expected: an image folder, an archive of one, or a text"
+        )
+    accuracy = test_accuracy(
         net,
-        retraining.dataset,
+        dataset,
         resolution=fidelity.resolution,
         flip_average=fidelity.recipe.flip_average,
     )
+    return accuracy, {}
 
 
 def _environment(summary: StudySummary) -> Environment:

@@ -14,6 +14,7 @@ from syno.cli.framework import SectionOption
 
 if TYPE_CHECKING:
     from syno import Specification
+    from syno.train import Fidelity
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -422,7 +423,8 @@ deadline_option = click.option(
 )
 
 # Fields of a fidelity that the command line can change.
-_FIDELITY_FIELDS = ("images", "resolution", "epochs", "batch")
+_FIDELITY_FIELDS = ("images", "resolution", "epochs", "steps", "context", "batch")
+_OF_TEXT = ("steps", "context")
 
 
 def fidelity_options(function: Function) -> Function:
@@ -438,11 +440,15 @@ def fidelity_options(function: Function) -> Function:
         click.option(
             "--fidelity",
             metavar="NAME",
-            help="How networks are trained: digits, tiny, small, medium. Default: tiny, or digits "
-            "for that data set.",
+            help="How networks are trained: digits, tiny, small, medium. Default: tiny, digits "
+            "for that data set, or fast/text for a text.",
         ),
         *(
-            click.option(f"--{name}", type=click.IntRange(min=1), help=f"Changes its {name}.")
+            click.option(
+                f"--{name}",
+                type=click.IntRange(min=1),
+                help=f"Changes its {name}{' (text)' if name in _OF_TEXT else ''}.",
+            )
             for name in _FIDELITY_FIELDS
         ),
     )
@@ -462,6 +468,44 @@ ladder_options = _stacked(
         metavar="N",
         help="The best 1/N of a rung go on. [that of the ladder]",
     ),
+)
+
+
+def named_fidelity(
+    name: str | None,
+    changes: dict[str, Any],
+    data: str,
+    data_dir: str | None,
+    recipe: str | None = None,
+) -> Fidelity:
+    """A fidelity's name, else the recipe's own, else what the data is usually trained with; with
+    what `changes` put in its place, which its name then says.
+
+    UserError for an unknown name, and for a change that it does not have.
+    """
+    from syno.study.loading import usual_fidelity
+    from syno.train import fidelity
+
+    if name is None and recipe is None:
+        name = usual_fidelity(data, data_dir)
+    found = fidelity(name or recipe or "", recipe if name is not None else None)
+    if not changes:
+        return found
+    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    # A training lasts so many steps or so many seconds, not both.
+    if "steps" in changes and "seconds" not in changes:
+        changes = {**changes, "seconds": None}
+    elif "seconds" in changes and "steps" not in changes:
+        changes = {**changes, "steps": None}
+    return found.changed(name=own, **changes)
+
+
+tokenizer_option = click.option(
+    "--tokenizer",
+    type=click.Choice(["bytes", "byte-pair"]),
+    default="bytes",
+    show_default=True,
+    help="Of text.",
 )
 
 

@@ -11,9 +11,9 @@ from syno.torch_threads import torch_threads
 if TYPE_CHECKING:
     from torch import nn
 
-    from syno.data import DataSet
     from syno.store import StudySummary
     from syno.study import StudySettings
+    from syno.study.loading import Data
     from syno.study.network import Network
     from syno.train import Outcome
 
@@ -26,7 +26,7 @@ class Retraining:
     """
 
     def __init__(self, summary: StudySummary, data_dir: str | None = None) -> None:
-        from syno.data import load
+        from syno.study.loading import load_for
         from syno.study.network import Network
         from syno.study.study import settings_of
         from syno.train import Fidelity
@@ -38,20 +38,23 @@ class Retraining:
                 "  expected: a study of a named model, such as resnet-small"
             )
         self.fidelity = Fidelity.from_json(settings.fidelity)
-        dataset = load(settings.data, data_dir or settings.data_dir, size=self.fidelity.loaded_at)
+        dataset = load_for(
+            settings.data, data_dir or settings.data_dir, self.fidelity, settings.tokenizer
+        )
         if dataset.fingerprint != settings.fingerprint:
             raise UserError(
                 f"the data set '{settings.data}' is not what the study was started with\n"
                 f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}"
             )
         self.settings: StudySettings = settings
-        self.dataset: DataSet = dataset
+        self.dataset: Data = dataset
         self.network: Network = Network.named(
             settings.model,
             settings.model_options,
             dataset,
             settings.seed,
             size=self.fidelity.resolution,
+            context=self.fidelity.context,
         )
         self._specification = read_specification(summary.study.specification)
 

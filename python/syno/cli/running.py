@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from syno.cli import output
 from syno.report import format as fmt
-from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from syno.layers import LayerReport
     from syno.store import StudySummary
     from syno.train import Fidelity
-
-# The probe of a dry run: enough images for a few dozen steps.
-_PROBE_IMAGES = 640
 
 
 def search(arguments: dict[str, Any]) -> StudySummary:
@@ -39,28 +35,36 @@ def resume(arguments: dict[str, Any]) -> StudySummary:
 def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
     """Print what a search would do, its layers and its cost, from a short probe of training."""
     import syno
-    from syno.data import load
+    from syno.cli.probe import seconds_each
+    from syno.data import TextData
+    from syno.study.loading import load_for
     from syno.study.network import Network
 
     if arguments.get("ladder") is not None:
         _describe_ladder(arguments, as_json=as_json)
         return
     fidelity = arguments["fidelity"]
-    dataset = load(arguments["data"], arguments["data_dir"], size=fidelity.loaded_at)
+    dataset = load_for(arguments["data"], arguments["data_dir"], fidelity, arguments["tokenizer"])
     network = Network.named(
         arguments["net"],
         arguments["model_options"],
         dataset,
         arguments["seed"],
         size=fidelity.resolution,
+        context=fidelity.context,
     )
     layers = syno.layer_report(network.template)
     count = arguments["evaluations"] + 1
-    seconds = _seconds_each(network, dataset, fidelity, arguments["threads"])
+    seconds = seconds_each(network, dataset, fidelity, threads=arguments["threads"])
     if as_json:
+        amount = (
+            {"train_tokens": len(dataset.train_tokens)}
+            if isinstance(dataset, TextData)
+            else {"train_images": len(dataset.train.labels)}
+        )
         output.print_json(
             {
-                "data": {"name": dataset.name, "train_images": len(dataset.train.labels)},
+                "data": {"name": arguments["data"], **amount},
                 "fidelity": fidelity.to_json(),
                 "layers": [dataclasses.asdict(row) for row in layers.rows],
                 "trainings": count,
@@ -75,6 +79,7 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
 def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
     """The same for a ladder: what each rung has, for how many operators, and what it costs."""
     import syno
+    from syno.cli.probe import seconds_each
     from syno.study.ladder import chosen
     from syno.study.rungs import datasets, networks
 
@@ -85,7 +90,7 @@ def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
     rows = []
     count = arguments["evaluations"]
     for index, rung in enumerate(ladder.rungs):
-        each = _seconds_each(nets[index], data[index], rung.fidelity, arguments["threads"])
+        each = seconds_each(nets[index], data[index], rung.fidelity, threads=arguments["threads"])
         if each is not None and ladder.continues(index):
             below = ladder.rungs[index - 1].fidelity.epochs or 0
             each *= 1 - below / (rung.fidelity.epochs or 1)
@@ -93,9 +98,9 @@ def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
         count //= ladder.eta
     known = [each for *_, each in rows if each is not None]
     whole = len(known) == len(rows)
-    total = (
-        sum((n + 1) * each for (*_, n, _), each in zip(rows, known, strict=True)) if whole else None
-    )
+    # The original network comes to a rung with the first operator.
+    costs = [(n + 1) * each for (*_, n, _), each in zip(rows, known, strict=False) if n]
+    total = sum(costs) if whole else None
     layers = syno.layer_report(nets[-1].template)
     if as_json:
         output.print_json(
@@ -150,18 +155,3 @@ def amounts(fidelity: Fidelity) -> str:
     parts = [f"{name} {value}" for name, value in own.items() if value is not None]
     recipe = fidelity.recipe
     return ", ".join([*parts, f"batch {recipe.batch}", f"recipe {recipe.name} {recipe.version}"])
-
-
-def _seconds_each(network: Any, dataset: Any, fidelity: Any, threads: int) -> float | None:
-    """Seconds of one training, from the second of two short epochs: the first warms up."""
-    from syno.train import train
-
-    images = fidelity.images or len(dataset.train.labels)
-    few = min(_PROBE_IMAGES, images)
-    probe = dataclasses.replace(fidelity, name="probe", images=few, epochs=2)
-    with torch_threads(threads):
-        outcome = train(network.original(), dataset, probe, 0)
-    if len(outcome.curve) < 2:
-        return None
-    first, second = outcome.curve
-    return float((second.seconds - first.seconds) / few * images * fidelity.epochs)

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
             "syno search --data cifar10 --data-dir ~/data --ladder fast/cifar --evaluations 64",
         ),
         (
+            "projections of a small language model, by the held-out loss",
+            "syno search --data ~/text --steps 200 --store text.db",
+        ),
+        (
             "longer training, and see first what it costs",
             "syno search --data cifar10 --data-dir ~/data --fidelity small --epochs 10 --dry-run",
         ),
@@ -40,11 +44,15 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     metavar="NAME",
-    help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small]",
+    help="`syno models` lists them. [that of --preset paper/..., otherwise resnet-small, or "
+    "gpt2-small for a text]",
 )
 @options.model_option_option
-@click.option("--data", required=True, metavar="NAME", help="digits, cifar10, or an image folder.")
+@click.option(
+    "--data", required=True, metavar="NAME", help="digits, cifar10, an image folder, or a text."
+)
 @options.data_dir_option
+@options.tokenizer_option
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
@@ -112,11 +120,11 @@ def command(
 
     named = {name: given.pop(name) for name in options.SPECIFICATION_NAMES}
     arguments: dict[str, Any] = given | {
-        "net": model or _model_of(named["preset"]),
+        "net": model or _model_of(named["preset"], data, data_dir),
         "data": data,
         "data_dir": data_dir,
         "model_options": numbers(model_options),
-        "fidelity": _fidelity(fidelity, fidelity_changes, data, ladder),
+        "fidelity": _fidelity(fidelity, fidelity_changes, data, data_dir, ladder),
         "ladder": ladder,
         "eta": eta,
         "evaluations": evaluations,
@@ -176,31 +184,31 @@ def numbers(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _model_of(preset: str | None) -> str:
+def _model_of(preset: str | None, data: str, data_dir: str | None) -> str:
     """The model whose layers a preset of the paper is about; a small one for any other."""
+    from syno.data import is_text_data
     from syno.models.catalogue import MODELS
 
     found = [model.name for model in MODELS if preset is not None and model.preset == preset]
-    return found[0] if found else "resnet-small"
+    if found:
+        return found[0]
+    return "gpt2-small" if is_text_data(data, data_dir) else "resnet-small"
 
 
 def _fidelity(
-    name: str | None, changes: dict[str, int], data: str, ladder: str | None
+    name: str | None,
+    changes: dict[str, Any],
+    data: str,
+    data_dir: str | None,
+    ladder: str | None,
 ) -> Fidelity | None:
     """The fidelity; None where a ladder says how networks are trained."""
-    from syno.train import fidelity
-
-    if ladder is not None:
-        given = [f"--{key}" for key in changes] + (["--fidelity"] if name else [])
-        if given:
-            raise UserError(
-                f"{given[0]} cannot change a ladder: its rungs have fidelities of their own\n"
-                "  what to do: a ladder of your own is a .toml file: --ladder mine.toml"
-            )
-        return None
-    found = fidelity(name or ("digits" if data == "digits" else "tiny"))
-    if not changes:
-        return found
-    own = "-".join([found.name, *(f"{key}{value}" for key, value in changes.items())])
-    fields: dict[str, Any] = {**changes, "name": own}
-    return found.changed(**fields)
+    if ladder is None:
+        return options.named_fidelity(name, changes, data, data_dir)
+    given = [f"--{key}" for key in changes] + (["--fidelity"] if name else [])
+    if given:
+        raise UserError(
+            f"{given[0]} cannot change a ladder: its rungs have fidelities of their own\n"
+            "  what to do: a ladder of your own is a .toml file: --ladder mine.toml"
+        )
+    return None

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     "--within",
     type=click.FloatRange(min=0),
     metavar="POINTS",
-    help="Only operators at most so many points (percent) below the reference.",
+    help="Only operators at most so many points (percent) below the reference, or of a perplexity "
+    "at most so many percent above it.",
 )
 @click.option(
     "--reference",
@@ -46,10 +47,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--by",
-    type=click.Choice(["latency", "macs", "params", "accuracy"]),
+    type=click.Choice(["latency", "macs", "params", "accuracy", "loss"]),
     default="latency",
     show_default=True,
-    help="Their order: the fastest, cheapest, smallest or most accurate first.",
+    help="Their order: the fastest, cheapest, smallest, most accurate or of least loss first.",
 )
 @click.option(
     "--diverse", is_flag=True, help="Of near twins take the first: same steps at a like cost."
@@ -103,26 +104,30 @@ def command(
     elif chosen:
         _print(chosen)
     if not chosen:
-        output.say(f"no operator of '{summary.study.name}' is {_asked(within, reference)}")
+        asked = _asked(within, reference, summary.objective.name)
+        output.say(f"no operator of '{summary.study.name}' is {asked}")
     elif out:
         output.say(f"wrote {len(folders)} operators to {out}; next: syno show {folders[0]}")
     return framework.OK if chosen else framework.NEGATIVE
 
 
-def _asked(within: float | None, reference: str) -> str:
+def _asked(within: float | None, reference: str, objective: str) -> str:
     if within is None:
         return "trained"
     name = "the original network" if reference == "baseline" else "the best"
+    if objective == "loss":
+        return f"at most {within:g} % above the perplexity of {name}"
     return f"at most {within:g} points below {name}"
 
 
 def _print(chosen: list[Choice]) -> None:
     from syno.report import format as fmt
 
+    objective = "accuracy" if chosen[0].loss is None else "loss"
     rows: list[list[Any]] = [
         [
             choice.key[:8],
-            fmt.percent(choice.accuracy),
+            fmt.quality(choice.quality, objective),
             fmt.ratio(choice.latency_ratio),
             fmt.count(choice.macs),
             fmt.count(choice.params),
@@ -130,6 +135,6 @@ def _print(chosen: list[Choice]) -> None:
         ]
         for choice in chosen
     ]
-    columns = [("key", "left"), ("accuracy", "right"), ("ratio", "right"), ("MACs", "right")]
+    columns = [("key", "left"), (objective, "right"), ("ratio", "right"), ("MACs", "right")]
     columns += [("params", "right"), ("primitives", "fold")]
     output.console().print(output.table(columns, rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.argument("store")
 @options.study_option
-@click.option("--operators", is_flag=True, help="List the operators, the most accurate first.")
+@click.option("--operators", is_flag=True, help="List the operators, the best first.")
 @output.json_option
 def command(store: str, study: str | None, operators: bool, as_json: bool) -> None:
     """Say what a store holds and how far its searches are. The store is only read."""
@@ -58,7 +59,13 @@ def _state(summary: StudySummary) -> str:
 
 
 def _best(summary: StudySummary) -> Evaluation | None:
-    return max(summary.compared, key=lambda e: (e.accuracy or 0.0, -e.ask), default=None)
+    return max(summary.compared, key=lambda e: (_score(summary, e), -e.ask), default=None)
+
+
+def _score(summary: StudySummary, evaluation: Evaluation) -> float:
+    """Greater is better; without a result, below all."""
+    value = summary.quality(evaluation)
+    return -math.inf if value is None else summary.objective.score(value)
 
 
 def _trained(summary: StudySummary) -> int:
@@ -73,6 +80,7 @@ def _failed(summary: StudySummary) -> int:
 def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
     """A study as plain values, the same for every command."""
     best = _best(summary)
+    objective = summary.objective.name
     entry: dict[str, Any] = {
         "name": summary.study.name,
         "created": summary.study.created,
@@ -81,12 +89,15 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
         "failed": _failed(summary),
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
+        "objective": objective,
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],
     }
     if summary.rungs:
         entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
+    if objective != "accuracy":
+        entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
     return entry
@@ -95,7 +106,9 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
 def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
     more = ("macs", "params", "seconds", "rung", "rung_index")
-    return {name: getattr(evaluation, name) for name in (*names, *more)}
+    found = {name: getattr(evaluation, name) for name in (*names, *more)}
+    text = ("loss", "perplexity", "bits_a_byte")
+    return found | {name: evaluation.details[name] for name in text if name in evaluation.details}
 
 
 def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
@@ -126,13 +139,15 @@ def print_studies(summaries: list[StudySummary]) -> None:
     for summary in summaries:
         best = _best(summary)
         asked_for = summary.settings.get("evaluations", "?")
+        objective = summary.objective.name
+        mark = "" if objective == "accuracy" else f"{objective} "
         rows.append(
             [
                 summary.study.name,
                 f"{_trained(summary)} of {asked_for}",
                 str(_failed(summary)),
-                fmt.percent(summary.baseline.accuracy if summary.baseline else None),
-                fmt.percent(best.accuracy) if best else fmt.MISSING,
+                mark + fmt.quality(summary.quality(summary.baseline), objective),
+                mark + fmt.quality(summary.quality(best), objective) if best else fmt.MISSING,
                 best.key[:8] if best and best.key else "",
                 _state(summary),
             ]
@@ -173,20 +188,23 @@ def print_rungs(summary: StudySummary) -> None:
 
 
 def print_operators(summary: StudySummary, limit: int | None = None) -> None:
-    """One line an operator, the most accurate first, at most `limit` of them; with a ladder those
-    of a higher rung first, each at the highest that it reached."""
+    """One line an operator, the best first, at most `limit` of them; with a ladder those of a
+    higher rung first, each at the highest that it reached."""
     from syno.report import format as fmt
 
+    objective = summary.objective.name
     listed = list(summary.evaluations)
     if summary.rungs:  # a failure at a higher rung does not take back what it gave below
         by_rung = sorted(listed, key=lambda e: (e.accuracy is not None, e.rung_index))
         listed = list({e.ask: e for e in by_rung}.values())
-    ordered = sorted(listed, key=lambda e: (-e.rung_index, -(e.accuracy or -1.0), e.ask))
+    ordered = sorted(listed, key=lambda e: (-e.rung_index, -_score(summary, e), e.ask))
+    text = objective == "loss"
     rows = [
         [
             (e.key or "")[:8],
             *([e.rung] if summary.rungs else []),
-            fmt.percent(e.accuracy),
+            fmt.quality(summary.quality(e), objective),
+            *([fmt.perplexity(summary.quality(e))] if text else []),
             fmt.milliseconds(e.latency_ms),
             fmt.ratio(e.latency_ratio),
             fmt.count(e.macs),
@@ -197,8 +215,10 @@ def print_operators(summary: StudySummary, limit: int | None = None) -> None:
         for e in ordered[:limit]
     ]
     columns = [("key", "left"), *([("rung", "left")] if summary.rungs else [])]
-    columns += [("accuracy", "right"), ("latency", "right"), ("ratio", "right")]
-    columns += [("MACs", "right"), ("params", "right"), ("primitives", "fold"), ("status", "fold")]
+    columns += [(objective, "right")]
+    columns += [("perplexity", "right")] if text else []
+    columns += [("latency", "right"), ("ratio", "right"), ("MACs", "right"), ("params", "right")]
+    columns += [("primitives", "fold"), ("status", "fold")]
     screen = output.console()
     screen.print(f"[bold]{summary.study.name}[/bold]")
     screen.print(output.table(columns, rows))

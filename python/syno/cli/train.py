@@ -62,16 +62,8 @@ PAUSED = 128 + signal.SIGTERM
     "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many trainings."
 )
 @options.fidelity_options
-@click.option("--steps", type=click.IntRange(min=1), help="Changes its steps (text).")
 @click.option("--seconds", type=float, help="Changes its seconds (text): equal time.")
-@click.option("--context", type=click.IntRange(min=1), help="Changes its context (text).")
-@click.option(
-    "--tokenizer",
-    type=click.Choice(["bytes", "byte-pair"]),
-    default="bytes",
-    show_default=True,
-    help="Of text.",
-)
+@options.tokenizer_option
 @click.option("--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".')
 @click.option("--preset", metavar="NAME", help="The specification that operators are read under.")
 @options.store_option
@@ -220,29 +212,14 @@ def _exists(store: str) -> bool:
 def _fidelity(
     recipe: str | None, name: str | None, changes: dict[str, Any], given: dict[str, Any]
 ) -> Fidelity:
-    """A fidelity's name, else the recipe's own, else what the data is usually trained with."""
-    from syno.data import is_text_data
-    from syno.train import fidelity
     from syno.train import recipe as known_recipe
 
     if recipe is not None:
         known_recipe(recipe)
-    for key in ("steps", "seconds", "context"):
-        value = given.pop(key)
-        if value is not None:
-            changes[key] = value
-    if name is None and recipe is None:
-        text = is_text_data(given["data"], given["data_dir"])
-        name = "digits" if given["data"] == "digits" else "fast/text" if text else "tiny"
-    found = fidelity(name or recipe or "", recipe if name is not None else None)
-    if not changes:
-        return found
-    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
-    if "steps" in changes and "seconds" not in changes:
-        changes["seconds"] = None
-    elif "seconds" in changes and "steps" not in changes:
-        changes["steps"] = None
-    return found.changed(name=own, **changes)
+    seconds = given.pop("seconds")
+    if seconds is not None:
+        changes["seconds"] = seconds
+    return options.named_fidelity(name, changes, given["data"], given["data_dir"], recipe)
 
 
 def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]) -> Trainings:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
-from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from syno.study.isolated import Isolated
     from syno.study.network import Network
     from syno.study.observer import Observer
-    from syno.train import Fidelity, Group, State
-
-_PROBE_STEPS = 12
+    from syno.train import Fidelity, Group
 
 
 @dataclass
@@ -84,6 +81,14 @@ class Trainings:
             )
         images = training_images(self.dataset, self.fidelity, 2, how.seed)
         quantize(network.original(), images, engine=how.engine)
+
+    def text(self) -> TextData:
+        """The data set. UserError where it is images."""
+        from syno.data import TextData
+
+        if not isinstance(self.dataset, TextData):
+            raise UserError(f"data set '{self.data}' is images\n  expected: a text")
+        return self.dataset
 
     def adopt(self, chosen: Sequence[Chosen]) -> None:
         """Takes operators in. UserError for one that fits no layer of the network."""
@@ -151,6 +156,7 @@ class Trainings:
             model_options=self.model_options,
             data=self.data,
             data_dir=self.data_dir,
+            tokenizer=self.tokenizer,
             fingerprint=self.dataset.fingerprint,
             fidelity=self.fidelity.to_json(),
             training={
@@ -190,29 +196,17 @@ class Trainings:
     def seconds_each(self) -> float | None:
         """About how long one training takes, from a few steps of the original network; None where
         these failed."""
-        from syno.train import Stop, train
+        from syno.cli.probe import seconds_each
 
-        if self.fidelity.seconds is not None:
-            return self.fidelity.seconds
-        total = 0
-
-        class Enough:
-            def check(self, state: State) -> Stop | None:
-                nonlocal total
-                total = state.epochs * state.steps
-                enough = state.step >= _PROBE_STEPS or state.step == state.steps
-                return Stop("timeout", "probe", "enough was seen") if enough else None
-
-        with torch_threads(self.threads):
-            outcome = train(
-                self.network(self.seeds[0]).original(),
-                self.dataset,
-                self.fidelity,
-                self.seeds[0],
-                stoppers=[Enough()],
-                device=self.device,
-            )
-        return None if outcome.step_s is None else outcome.step_s * total
+        seed = self.seeds[0]
+        return seconds_each(
+            self.network(seed),
+            self.dataset,
+            self.fidelity,
+            seed=seed,
+            threads=self.threads,
+            device=self.device,
+        )
 
 
 class Evaluators:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from syno.cli import output
+from syno.objective import ACCURACY, objective_of
 from syno.report import format as fmt
 from syno.study import Observer, Proposal, StopReason, StudySettings, Tally
 
@@ -22,6 +23,7 @@ class Watch(Observer):
         self._settings: StudySettings | None = None
         self._total = 0
         self._best: float | None = None
+        self._objective = ACCURACY
         self._now = ""
         self._width = 16
         self._rung = 0
@@ -54,6 +56,7 @@ class Watch(Observer):
         """Set the bar to what earlier runs did."""
         self._total = settings.evaluations
         self._width = 16 if settings.ladder is None else 24
+        self._objective = objective_of(study.settings)
         place = f"study {study.name}: {self._total} operators to train"
         done = f", {tally.evaluated} already done" if tally.evaluated else ""
         self._line(place + done)
@@ -84,14 +87,18 @@ class Watch(Observer):
         if not proposal.is_baseline and not proposal.rung:
             name = f"{tally.evaluated}/{self._total} {name}"
         name += self._where(proposal)
-        if outcome.accuracy is None:
+        value = self._objective.of(outcome.accuracy, outcome.details)
+        if value is None:
             self._line(f"{name:<{self._width}} {outcome.status}: {outcome.reason}")
         else:
             timed = outcome.measurement or outcome.latency
             latency = fmt.milliseconds(timed.median_ms if timed else None)
-            mark = self._mark(proposal, outcome.accuracy)
+            mark = self._mark(proposal, value)
+            shown = f"{fmt.quality(value, self._objective.name):>7}"
+            if self._objective.name == "loss":
+                shown = f"loss {shown.strip()}, perplexity {fmt.perplexity(value)}"
             self._line(
-                f"{name:<{self._width}} {fmt.percent(outcome.accuracy):>7}  {latency:>8}  "
+                f"{name:<{self._width}} {shown}  {latency:>8}  "
                 f"{fmt.count(outcome.macs):>7} MACs  {fmt.duration(outcome.seconds):>7}{mark}"
             )
         self._move(tally, "")
@@ -104,11 +111,12 @@ class Watch(Observer):
         """The rung, counted from 1, where there are several."""
         return "" if proposal.rung is None else f" rung {proposal.rung + 1}"
 
-    def _mark(self, proposal: Proposal, accuracy: float) -> str:
+    def _mark(self, proposal: Proposal, value: float) -> str:
         if proposal.is_baseline:
             return ""
-        better = self._best is not None and accuracy > self._best
-        self._best = max(accuracy, self._best or 0.0)
+        score = self._objective.score(value)
+        better = self._best is not None and score > self._best
+        self._best = score if self._best is None else max(score, self._best)
         self._bests[self._rung] = self._best
         return "  best so far" if better else ""
 

@@ -31,6 +31,7 @@ from syno.data.tokens import BYTE_VOCABULARY, BytePairTokenizer, ByteTokenizer, 
 
 TOKENIZERS = (ByteTokenizer.name, BytePairTokenizer.name)
 _PARTS = ("train", "held", "test")
+_TRAIN, _HELD, _TEST = range(3)
 _ARRAYS = tuple(f"{part}_tokens" for part in _PARTS)
 _SUFFIXES = (*SUFFIXES, *ARCHIVES)
 _LARGEST_VOCABULARY = 1 << 20
@@ -44,9 +45,9 @@ class TextData:
     memory-mapped.
 
     Quality is chosen on `held_tokens`, documents that training and tokenizer never saw;
-    `test_tokens` is an official test part, empty where there is none. `documents` and `text_bytes`
-    count what the parts "train", "held" and "test" were made of: UTF-8 without the ends.
-    `fingerprint` (32 hex) names content, split and tokenizer.
+    `test_tokens` is an official test part, or one that was set apart, else empty. `documents` and
+    `text_bytes` count what the parts "train", "held" and "test" were made of: UTF-8 without the
+    ends. `fingerprint` (32 hex) names content, split and tokenizer.
     """
 
     name: str
@@ -79,7 +80,7 @@ class TextData:
         return self._in_order("held", self.held_tokens, context, batch)
 
     def test_batches(self, context: int, batch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The official test part as `held_batches`; read it once, for the report."""
+        """The test part as `held_batches`; read it once, for the report."""
         return self._in_order("test", self.test_tokens, context, batch)
 
     def bits_a_byte(self, loss: float, part: str = "held") -> float:
@@ -158,6 +159,7 @@ def load_text(
     vocabulary: int = 4096,
     documents: str | None = None,
     holdout: float | None = None,
+    test: float | None = None,
     held: str = "drawn",
     seed: int = 0,
     cache: bool = True,
@@ -173,20 +175,22 @@ def load_text(
     documents: `line`, `paragraph` (a blank line ends one) or `file`; None looks at the text.
     holdout: the share of training documents to hold out; None holds out 0.1, or an official
         hold-out part where there is one.
+    test: the share of training documents to set apart as a test part, where there is no official
+        one; None sets none apart.
     held: `drawn` by the seed and the document's content (equal documents stay together), or
         `last`, the end of the text.
-    seed: of the hold-out.
+    seed: of the hold-out and the test part.
     cache: keep the tokens in the user's cache folder, memory-mapped; False: in memory.
     progress: draw a progress bar while reading, if standard error is a terminal.
 
     Raises UserError for a missing or damaged file, text that is not UTF-8, options out of range,
     too few documents to divide, and a cache that cannot be written.
     """
-    _check_options(name, tokenizer, vocabulary, documents, holdout, held)
+    _check_options(name, tokenizer, vocabulary, documents, holdout, test, held)
     path = find_path(name, data_dir, _SUFFIXES)
     with closing(text_source(path, name)) as source:
         request = _Request(
-            name, source, tokenizer, vocabulary, documents, holdout, held, seed, progress
+            name, source, tokenizer, vocabulary, documents, holdout, test, held, seed, progress
         )
         return _cached(request) if cache else _in_memory(request)
 
@@ -215,6 +219,7 @@ class _Request:
     vocabulary: int
     documents: str | None
     holdout: float | None
+    test: float | None
     held: str
     seed: int
     progress: bool
@@ -222,7 +227,9 @@ class _Request:
     def key(self) -> str:
         """32 hex: names the content and how it is divided and encoded."""
         tokens = (self.tokenizer, self.tokenizer == BytePairTokenizer.name and self.vocabulary)
-        split = (self.documents, self.holdout, self.held, self.seed)
+        split: tuple[object, ...] = (self.documents, self.holdout, self.held, self.seed)
+        if self.test is not None:
+            split = (*split, "test", self.test)
         parts = ("text", store.FORMAT, self.source.content(), tokens, split)
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
@@ -279,8 +286,8 @@ def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[
     with bar(f"reading {request.name}", None, request.progress) as advance:
         request.source.scan(lambda _: None)
         text = Documents(request.source, request.documents)
-        chosen = _held_out(request, text, advance)
-    training = (d for d, out in zip(text.read("train"), chosen, strict=True) if not out)
+        chosen = _set_apart(request, text, advance)
+    training = (d for d, part in zip(text.read("train"), chosen, strict=True) if part == _TRAIN)
     if request.tokenizer == ByteTokenizer.name:
         tokenizer: Tokenizer = ByteTokenizer()
     else:
@@ -305,10 +312,10 @@ def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[
                 if flags is None:
                     add(part, documents)
                 else:
-                    outs = list(islice(flags, len(documents)))
-                    pairs = list(zip(documents, outs, strict=True))
-                    add("train", [document for document, out in pairs if not out])
-                    add("held", [document for document, out in pairs if out])
+                    parts = list(islice(flags, len(documents)))
+                    pairs = list(zip(documents, parts, strict=True))
+                    for number, own in enumerate(_PARTS):
+                        add(own, [document for document, where in pairs if where == number])
                 advance(len(documents))
     return {"tokenizer": tokenizer.to_json(), "documents": counts, "text_bytes": sizes}
 
@@ -327,8 +334,8 @@ def _groups(documents: Iterator[bytes]) -> Iterator[list[bytes]]:
         yield group
 
 
-def _held_out(request: _Request, text: Documents, advance: Callable[[int], None]) -> np.ndarray:
-    """Which training documents are held out: bool [documents].
+def _set_apart(request: _Request, text: Documents, advance: Callable[[int], None]) -> np.ndarray:
+    """The part of each training document, a place in `_PARTS`: uint8 [documents].
 
     A document is drawn by a hash of its content under the seed, so equal documents never stand on
     both sides, whatever the order of documents and files.
@@ -341,20 +348,33 @@ def _held_out(request: _Request, text: Documents, advance: Callable[[int], None]
         hashes.append(int.from_bytes(digest, "little"))
         if len(hashes) % _DOCUMENTS_AT_ONCE == 0:
             advance(_DOCUMENTS_AT_ONCE)
-    if text.parts["held"] and request.holdout is None:
-        return np.zeros(len(hashes), dtype=bool)
+    parts = np.full(len(hashes), _TRAIN, dtype=np.uint8)
+    wants_held = not (text.parts["held"] and request.holdout is None)
+    wants_test = request.test is not None and not text.parts["test"]
+    if not wants_held and not wants_test:
+        return parts
     values = np.array(hashes) if drawn else np.arange(len(hashes))[::-1]
     distinct = np.unique(values)
-    if len(distinct) < 2:
+    least = 1 + wants_held + wants_test
+    if len(distinct) < least:
         raise UserError(
             f"cannot hold out documents of text '{request.name}': {request.source.where} holds "
             f"{len(distinct)} {'different ' if len(hashes) > len(distinct) else ''}"
-            f"as {text.kind}s\n  expected: at least 2; documents= (line, paragraph or file) says "
-            "where one ends"
+            f"as {text.kind}s\n  expected: at least {least}; documents= (line, paragraph or file) "
+            "says where one ends"
         )
-    share = 0.1 if request.holdout is None else request.holdout
-    count = min(max(round(share * len(distinct)), 1), len(distinct) - 1)
-    return np.asarray(values <= distinct[count - 1])
+    left, first = len(distinct) - 1, 0
+    for wanted, share, part in (
+        (wants_held, 0.1 if request.holdout is None else request.holdout, _HELD),
+        (wants_test, request.test or 0.0, _TEST),
+    ):
+        if wanted:
+            rest = wants_test and part == _HELD  # one document is kept for the test part
+            count = min(max(round(share * len(distinct)), 1), left - rest)
+            inside = (values >= distinct[first]) & (values <= distinct[first + count - 1])
+            parts[inside] = part
+            first, left = first + count, left - count
+    return parts
 
 
 def _cut(tokens: np.ndarray, starts: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
@@ -375,6 +395,7 @@ def _check_options(
     vocabulary: int,
     documents: str | None,
     holdout: float | None,
+    test: float | None,
     held: str,
 ) -> None:
     for option, value, known in (
@@ -392,8 +413,14 @@ def _check_options(
             f"cannot train a tokenizer with a vocabulary of {vocabulary} for text '{name}'\n"
             f"  expected: {BYTE_VOCABULARY} (all bytes and the end) to {_LARGEST_VOCABULARY:,}"
         )
-    if holdout is not None and not 0.0 < holdout < 1.0:
+    for words, share in (("hold out", holdout), ("set apart for the test", test)):
+        if share is not None and not 0.0 < share < 1.0:
+            raise UserError(
+                f"cannot {words} a fraction of {share} of text '{name}'\n"
+                "  expected: a fraction between 0 and 1, such as 0.1"
+            )
+    if holdout is not None and test is not None and holdout + test >= 1.0:
         raise UserError(
-            f"cannot hold out a fraction of {holdout} of text '{name}'\n"
-            "  expected: a fraction between 0 and 1, such as 0.1"
+            f"cannot hold out {holdout} and set apart {test} of text '{name}' for the test\n"
+            "  expected: together below 1: the rest is trained on"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
+from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,6 +132,46 @@ def _threshold(values: list[float]) -> float:
     """The least power of ten below all values but 0: the axis is linear below it."""
     least = min((value for value in values if value > 0), default=1.0)
     return 10.0 ** math.floor(math.log10(least))
+
+
+def save_projection(found: Comparison, path: Path) -> None:
+    """Write the training losses against steps and against time to `path` (PNG)."""
+    from matplotlib.figure import Figure
+
+    assert found.timing is not None
+    figure = Figure(figsize=(10.4, 4.4), layout="constrained")
+    by_steps, by_time = figure.subplots(1, 2, sharey=True)
+    pace = {ORIGINAL: found.timing.original.step_ms / 1e3}
+    pace[OPERATOR] = pace[ORIGINAL] * found.timing.ratio
+    for axes, way, unit in ((by_steps, STEPS, None), (by_time, TIME, pace)):
+        for what, color in ((ORIGINAL, _PAPER), (OPERATOR, _OURS)):
+            runs = [run for seed in found.seeds() if (run := found.run(what, way, seed))]
+            _curves(axes, runs, color, _LABELS[what], 1.0 if unit is None else unit[what])
+        axes.set_xlabel("steps" if unit is None else "seconds of training, by the median step")
+        axes.set_title(f"equal {way}", fontsize=10)
+        _finish(axes)
+    by_steps.set_ylabel("loss (nats a token)")
+    figure.suptitle(
+        f"Training loss of {found.settings['model']} on {found.settings['data']['name']}; "
+        "squares: held-out loss in the end",
+        fontsize=11,
+    )
+    figure.savefig(path, dpi=_DPI)
+
+
+_LABELS = {ORIGINAL: "original projection", OPERATOR: "the paper's projection"}
+
+
+def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
+    """Each seed as a line of its own; the first points, near a guess, would hide the rest."""
+    for number, run in enumerate(runs):
+        width = run.steps / max(len(run.losses), 1)
+        places = [(i + 0.5) * width * unit for i in range(len(run.losses))]
+        axes.plot(places[1:], run.losses[1:], color=color, lw=1.4, alpha=0.8)
+        if run.loss is not None:
+            axes.plot(run.steps * unit, run.loss, "s", color=color, ms=5, clip_on=False)
+        if number == 0:
+            axes.plot([], [], color=color, label=f"{label}, {len(runs)} seeds")
 
 
 def _finish(axes: Axes) -> None:

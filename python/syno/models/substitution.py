@@ -17,16 +17,23 @@ if TYPE_CHECKING:
 ENOUGH = 0.25  # of the multiply-adds: a stem alone says little about the operators in it
 
 
-def slots(net: nn.Module, where: LayerFilter | Sequence[LayerFilter] | None = None) -> nn.Module:
+def slots(
+    net: nn.Module,
+    where: LayerFilter | Sequence[LayerFilter] | None = None,
+    *,
+    example: torch.Tensor | None = None,
+) -> nn.Module:
     """A copy of a network made by `build` in which the layers of its rule are slots.
 
-    where: other layers than those. Every slot knows its sizes and keeps its original, so the copy
-    computes what `net` does. Raises UserError for another network: `syno.substitute` takes any.
+    where: other layers than those. example: an input that slots learn their sizes from, in place of
+    one of the size that the network was built for. Every slot knows its sizes and keeps its
+    original, so the copy computes what `net` does. Raises UserError for another network:
+    `syno.substitute` takes any.
     """
     from syno.substitute import substitute
 
     made = built(net)
-    example = made.example()
+    example = made.example() if example is None else example
     if (first := next(net.parameters(), None)) is not None:
         example = example.to(first.device, first.dtype if example.is_floating_point() else None)
     if where is not None:

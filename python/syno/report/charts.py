@@ -12,41 +12,57 @@ from html import escape
 from typing import Any
 
 from syno.report import format as fmt
-from syno.report.model import Baseline, Candidate, Report
+from syno.report.model import Candidate, Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
 Figure = dict[str, Any]
 
 
 def front_by_latency(report: Report) -> Figure | None:
-    """Accuracy against whole-network latency; None when nothing was measured."""
+    """Quality against whole-network latency; None when nothing was measured."""
     return _front(
         report, latency, 1.0, "network latency, batch 1, to the original in the same run", _times
     )
 
 
 def front_by_macs(report: Report) -> Figure | None:
-    """Accuracy against MACs of the replaced layers; None when nothing was trained."""
+    """Quality against MACs of the replaced layers; None when nothing was trained."""
     return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", fmt.short)
 
 
 def best_so_far(report: Report) -> Figure | None:
-    """Accuracy of each evaluation in the order asked, under the best so far."""
+    """Quality of each evaluation in the order asked, beside the best so far."""
     trained = sorted(report.trained, key=lambda c: c.number)
     if not trained:
         return None
-    best: list[float] = []
-    for candidate in trained:
-        best.append(max([candidate.accuracy or 0.0, *best[-1:]]))
+    best = bests(report, trained)
     numbers = [c.number for c in trained]
     data = [
-        _trace("evaluation", "other", numbers, [c.accuracy for c in trained], trained),
+        _trace("evaluation", "other", numbers, _qualities(report, trained), trained, report),
         _line("best so far", "front", numbers, best),
     ]
-    if report.baseline.accuracy is not None:
+    base = report.quality(report.baseline)
+    if base is not None:
         edges = [numbers[0], numbers[-1]]
-        data.append(_line("baseline", "baseline", edges, [report.baseline.accuracy] * 2, dash=True))
-    return {"data": data, "layout": _layout("proposal", "hold-out accuracy", percent_y=True)}
+        data.append(_line("baseline", "baseline", edges, [base] * 2, dash=True))
+    return {"data": data, "layout": _layout("proposal", quality_axis(report), of=report)}
+
+
+def bests(report: Report, trained: list[Candidate]) -> list[float]:
+    """The best quality up to each candidate."""
+    found: list[float] = []
+    for candidate in trained:
+        value = report.quality(candidate)
+        assert value is not None
+        found.append(max([value, *found[-1:]], key=report.objective.score))
+    return found
+
+
+def quality_axis(report: Report) -> str:
+    """What an axis of qualities is called."""
+    if report.objective.name == "accuracy":
+        return "hold-out accuracy"
+    return "hold-out loss, nats a token"
 
 
 def finished_over_time(report: Report) -> Figure | None:
@@ -55,7 +71,7 @@ def finished_over_time(report: Report) -> Figure | None:
     if not done:
         return None
     minutes = [round(_finished(c) / 60, 4) for c in done]
-    ok = [sum(d.accuracy is not None for d in done[: i + 1]) for i in range(len(done))]
+    ok = [sum(report.quality(d) is not None for d in done[: i + 1]) for i in range(len(done))]
     data = [_line("finished", "front", minutes, list(range(1, len(done) + 1)))]
     if ok[-1] != len(done):
         data.append(_line("of these, trained", "baseline", minutes, ok))
@@ -80,12 +96,12 @@ def scores_by_rung(report: Report) -> Figure | None:
     ):
         ends = list(group)
         at = [names[c.rung_index] for c in ends]
-        data.append(_trace(label, role, at, _accuracies(ends), ends))
+        data.append(_trace(label, role, at, _qualities(report, ends), ends, report))
     original = [(r.name, r.baseline) for r in report.rungs if r.baseline is not None]
     if original:
         edges = [list(part) for part in zip(*original, strict=True)]
         data.append(_line("baseline", "baseline", edges[0], edges[1], dash=True))
-    layout = _layout("rung", "hold-out accuracy", percent_y=True)
+    layout = _layout("rung", quality_axis(report), of=report)
     layout["xaxis"] |= {"type": "category", "categoryorder": "array", "categoryarray": names}
     return {"data": data, "layout": layout}
 
@@ -104,20 +120,23 @@ def _front(
     shown = [c for c in report.trained if cost(c) is not None]
     if not shown:
         return None
-    best = front(shown, cost)
+    best = front(shown, cost, report.objective)
     chosen = {c.number for c in best}
     others = [c for c in shown if c.number not in chosen]
     costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
-    steps = staircase([(cost(c) or 0.0, c.accuracy or 0.0) for c in best], max(costs))
+    steps = staircase([(cost(c) or 0.0, report.quality(c) or 0.0) for c in best], max(costs))
     data = [
         _line("Pareto front", "front", *steps, legend=False, hover=False),
-        _trace("others", "other", [cost(c) for c in others], _accuracies(others), others),
-        _trace("Pareto front", "front", [cost(c) for c in best], _accuracies(best), best),
+        _trace(
+            "others", "other", [cost(c) for c in others], _qualities(report, others), others, report
+        ),
+        _trace(
+            "Pareto front", "front", [cost(c) for c in best], _qualities(report, best), best, report
+        ),
     ]
-    base = report.baseline
-    if base.accuracy is not None and base_cost is not None:
-        data.append(_baseline_mark(base, base_cost))
-    layout = _layout(axis, "hold-out accuracy", percent_y=True)
+    if report.quality(report.baseline) is not None and base_cost is not None:
+        data.append(_baseline_mark(report, base_cost))
+    layout = _layout(axis, quality_axis(report), of=report)
     ticks = axis_ticks(costs)
     if ticks is not None:
         labels = [tick_text(tick) for tick in ticks]
@@ -131,13 +150,14 @@ def _times(value: float) -> str:
     return f"{value:g}×"
 
 
-def _accuracies(candidates: list[Candidate]) -> list[float | None]:
-    return [c.accuracy for c in candidates]
+def _qualities(report: Report, candidates: list[Candidate]) -> list[float | None]:
+    return [report.quality(c) for c in candidates]
 
 
-def _baseline_mark(base: Baseline, cost: float) -> Figure:
+def _baseline_mark(report: Report, cost: float) -> Figure:
+    base, name = report.baseline, report.objective.name
     text = (
-        f"<b>original network</b><br>accuracy {fmt.percent(base.accuracy)}"
+        f"<b>original network</b><br>{name} {fmt.quality(report.quality(base), name)}"
         f"<br>latency {fmt.milliseconds(base.latency_ms)} · MACs {fmt.count(base.macs)}"
     )
     return {
@@ -146,14 +166,21 @@ def _baseline_mark(base: Baseline, cost: float) -> Figure:
         "name": "baseline",
         "meta": "baseline",
         "x": [cost],
-        "y": [base.accuracy],
+        "y": [report.quality(base)],
         "text": [text],
         "hoverinfo": "text",
         "marker": {"symbol": "diamond", "size": 13},
     }
 
 
-def _trace(name: str, role: str, x: list[Any], y: list[Any], candidates: list[Candidate]) -> Figure:
+def _trace(
+    name: str,
+    role: str,
+    x: list[Any],
+    y: list[Any],
+    candidates: list[Candidate],
+    report: Report,
+) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -161,7 +188,7 @@ def _trace(name: str, role: str, x: list[Any], y: list[Any], candidates: list[Ca
         "meta": role,
         "x": x,
         "y": y,
-        "text": [hover(c) for c in candidates],
+        "text": [hover(c, report.objective.name) for c in candidates],
         "customdata": [c.anchor for c in candidates],
         "hoverinfo": "text",
         "marker": {"size": 10 if role == "front" else 7},
@@ -188,11 +215,11 @@ def _line(
     return trace
 
 
-def hover(candidate: Candidate) -> str:
+def hover(candidate: Candidate, objective: str = "accuracy") -> str:
     """The text of a point: key, what it costs and gives, and its formula in short lines."""
     lines = [
         f"<b>{candidate.short}</b> · proposal {candidate.number}",
-        f"accuracy {fmt.percent(candidate.accuracy)}"
+        f"{objective} {fmt.quality(getattr(candidate, objective), objective)}"
         f" · {fmt.milliseconds(candidate.latency_ms)}"
         f" · {fmt.count(candidate.macs)} MACs",
     ]
@@ -201,9 +228,10 @@ def hover(candidate: Candidate) -> str:
     return "<br>".join(lines)
 
 
-def _layout(x_title: str, y_title: str, *, percent_y: bool = False) -> Figure:
+def _layout(x_title: str, y_title: str, *, of: Report | None = None) -> Figure:
+    """of: the report whose qualities the y axis has; None for another axis."""
     y_axis: Figure = {"title": {"text": y_title}, "automargin": True}
-    if percent_y:
+    if of is not None and of.objective.name == "accuracy":
         y_axis["tickformat"] = ".1~%"
     return {
         "xaxis": {"title": {"text": x_title}, "automargin": True},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 MISSING = "–"
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -28,6 +30,27 @@ def short(value: float) -> str:
 def percent(fraction: float | None, digits: int = 1) -> str:
     """A fraction as percent: 0.9312 gives `93.1 %`."""
     return MISSING if fraction is None else f"{100 * fraction:.{digits}f} %"
+
+
+def quality(value: float | None, objective: str) -> str:
+    """A value of an objective: `93.1 %`, or a loss in nats a token, `1.823`."""
+    if objective == "accuracy" or value is None:
+        return percent(value)
+    return f"{value:.3f}"
+
+
+def perplexity(loss: float | None) -> str:
+    """The perplexity of a loss in nats a token: its exponential, with three significant digits."""
+    if loss is None:
+        return MISSING
+    return _three_digits(math.exp(loss)) if loss < 14 else f"{math.exp(min(loss, 700.0)):.1e}"
+
+
+def gap(value: float, reference: float, objective: str) -> str:
+    """A difference with its sign: in points of accuracy, or in nats."""
+    if objective == "accuracy":
+        return points(value - reference)
+    return f"{value - reference:+.3f} nats".replace("-", "\N{MINUS SIGN}")
 
 
 def points(fraction: float) -> str:

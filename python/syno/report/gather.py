@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
+from syno.objective import ACCURACY, LOSS, Objective
 from syno.report.asked import asked, read_specification
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.tree import tree
@@ -54,6 +55,7 @@ def gather(summary: StudySummary) -> Report:
         rejections=dict(summary.rejections),
         final=any(c.test_accuracy is not None for c in candidates),
         stop_reason=STOP_TEXTS.get(summary.stop_reason, summary.stop_reason),
+        objective=summary.objective,
         rungs=_rungs(summary),
     )
 
@@ -83,7 +85,7 @@ def _baseline(summary: StudySummary) -> Baseline:
     found = summary.baseline
     if found is None:
         return Baseline()
-    tested = [e.accuracy for e in summary.final if e.kind == BASELINE and e.accuracy is not None]
+    tested = [e for e in summary.final if e.kind == BASELINE]
     # The original was timed beside every operator; one run alone may have met a busy machine.
     timed = [
         e.latency_ms / e.latency_ratio
@@ -92,7 +94,9 @@ def _baseline(summary: StudySummary) -> Baseline:
     ]
     return Baseline(
         accuracy=found.accuracy,
-        test_accuracy=statistics.fmean(tested) if tested else None,
+        test_accuracy=_mean(ACCURACY, tested),
+        loss=LOSS.of(found.accuracy, found.details),
+        test_loss=_mean(LOSS, tested),
         latency_ms=statistics.median(timed) if timed else found.latency_ms,
         latency_spread_ms=found.latency_spread_ms,
         macs=found.macs,
@@ -110,9 +114,9 @@ def _candidate(
     holdout = [e for e in found if e.split != TEST]
     good = [e for e in holdout if e.accuracy is not None]
     shown = (good or holdout)[-1]
-    scores = [e.accuracy for e in good if e.rung == shown.rung and e.accuracy is not None]
+    same = [e for e in good if e.rung == shown.rung]
     timed = next((e for e in reversed(holdout) if e.latency_ms is not None), shown)
-    tested = [e.accuracy for e in found if e.split == TEST and e.accuracy is not None]
+    tested = [e for e in found if e.split == TEST]
     described = _describe(shown, specification)
     return Candidate(
         number=shown.ask,
@@ -120,9 +124,12 @@ def _candidate(
         quarantined=shown.key in quarantined,
         status=Status(shown.status),
         reason=shown.reason,
-        accuracy=statistics.fmean(scores) if scores else None,
-        accuracy_spread=statistics.stdev(scores) if len(scores) > 1 else None,
-        test_accuracy=statistics.fmean(tested) if tested else None,
+        accuracy=_mean(ACCURACY, same),
+        accuracy_spread=_deviation(ACCURACY, same),
+        test_accuracy=_mean(ACCURACY, tested),
+        loss=_mean(LOSS, same),
+        loss_spread=_deviation(LOSS, same),
+        test_loss=_mean(LOSS, tested),
         latency_ms=timed.latency_ms,
         latency_spread_ms=timed.latency_spread_ms,
         latency_ratio=timed.latency_ratio,
@@ -137,6 +144,21 @@ def _candidate(
         scores=tuple(e.accuracy for e in good if e.accuracy is not None),
         **described,
     )
+
+
+def _values(objective: Objective, evaluations: Iterable[Evaluation]) -> list[float]:
+    found = (objective.of(e.accuracy, e.details) for e in evaluations)
+    return [value for value in found if value is not None]
+
+
+def _mean(objective: Objective, evaluations: Iterable[Evaluation]) -> float | None:
+    values = _values(objective, evaluations)
+    return statistics.fmean(values) if values else None
+
+
+def _deviation(objective: Objective, evaluations: Iterable[Evaluation]) -> float | None:
+    values = _values(objective, evaluations)
+    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def _describe(evaluation: Evaluation, specification: Specification) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno.report import format as fmt
-from syno.report.model import Baseline, Candidate, Report
+from syno.report.charts import bests, quality_axis
+from syno.report.model import Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
 if TYPE_CHECKING:
@@ -20,60 +21,57 @@ _DPI = 160
 
 
 def save_front(report: Report, path: Path) -> None:
-    """Write accuracy against latency and against MACs, side by side, to `path` (PNG)."""
+    """Write accuracy or loss against latency and against MACs, side by side, to `path` (PNG)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
-    base = report.baseline
-    _draw_front(by_latency, report.trained, latency, base, 1.0)
+    _draw_front(by_latency, report, latency, 1.0)
     by_latency.set_xlabel("network latency, batch 1 (× the original in the same run)")
-    _draw_front(by_macs, report.trained, macs, base, base.macs)
+    _draw_front(by_macs, report, macs, report.baseline.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     figure.suptitle(report.title, fontsize=11)
     figure.savefig(path, dpi=_DPI)
 
 
 def save_progress(report: Report, path: Path) -> None:
-    """Write the best accuracy so far by proposal to `path` (PNG)."""
+    """Write the best accuracy or loss so far by proposal to `path` (PNG)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     trained = sorted(report.trained, key=lambda c: c.number)
     numbers = [c.number for c in trained]
-    best: list[float] = []
-    for candidate in trained:
-        best.append(max([candidate.accuracy or 0.0, *best[-1:]]))
+    best = bests(report, trained)
     if trained:
-        values = [c.accuracy or 0.0 for c in trained]
+        values = [report.quality(c) or 0.0 for c in trained]
         axes.plot(numbers, values, "o", color=_OTHER, markersize=4, label="evaluation")
         axes.step(numbers, best, where="post", color=_FRONT, linewidth=2, label="best so far")
-    if report.baseline.accuracy is not None:
-        axes.axhline(report.baseline.accuracy, color=_BASELINE, linestyle="--", label="baseline")
+    base = report.quality(report.baseline)
+    if base is not None:
+        axes.axhline(base, color=_BASELINE, linestyle="--", label="baseline")
     axes.set_xlabel("proposal")
-    _finish(axes)
+    _finish(axes, report)
     figure.suptitle(report.title, fontsize=11)
     figure.savefig(path, dpi=_DPI)
 
 
 def _draw_front(
     axes: Axes,
-    trained: tuple[Candidate, ...],
+    report: Report,
     cost: Cost,
-    base: Baseline,
     base_cost: float | None,
 ) -> None:
-    shown = [c for c in trained if cost(c) is not None]
-    best = front(shown, cost)
-    points = [(cost(c) or 0.0, c.accuracy or 0.0) for c in best]
+    shown = [c for c in report.trained if cost(c) is not None]
+    best = front(shown, cost, report.objective)
+    points = [(cost(c) or 0.0, report.quality(c) or 0.0) for c in best]
     costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
     if shown:
         axes.plot(*staircase(points, max(costs)), color=_FRONT, linewidth=1.5)
         others = [c for c in shown if c not in best]
         axes.plot(
             [cost(c) or 0.0 for c in others],
-            [c.accuracy or 0.0 for c in others],
+            [report.quality(c) or 0.0 for c in others],
             "o",
             color=_OTHER,
             markersize=4,
@@ -85,18 +83,18 @@ def _draw_front(
         axes.set_xscale("log")
         axes.set_xticks(ticks, [fmt.short(tick) for tick in ticks])
         axes.minorticks_off()
-    if base.accuracy is not None and base_cost is not None:
-        axes.plot(
-            [base_cost], [base.accuracy], "D", color=_BASELINE, markersize=8, label="baseline"
-        )
-    _finish(axes)
+    base = report.quality(report.baseline)
+    if base is not None and base_cost is not None:
+        axes.plot([base_cost], [base], "D", color=_BASELINE, markersize=8, label="baseline")
+    _finish(axes, report)
 
 
-def _finish(axes: Axes) -> None:
+def _finish(axes: Axes, report: Report) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    axes.set_ylabel("hold-out accuracy")
-    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    axes.set_ylabel(quality_axis(report))
+    if report.objective.name == "accuracy":
+        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
     axes.grid(color="#e3e7ec", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

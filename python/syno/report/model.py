@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from syno.objective import ACCURACY, Objective
+
 
 class Status(StrEnum):
     """How an evaluation ended; the same four words as in the store."""
@@ -52,11 +54,11 @@ class Source:
 class Candidate:
     """One proposed operator and what became of it.
 
-    Accuracies are fractions on the hold-out split, latencies are milliseconds of the whole network,
-    `quarantined` says that the study proposes it no more,
-    `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds since the
-    first proposal. With a ladder, the figures are those of the highest rung that gave an accuracy,
-    `rung_index` from 0, and `scores` are the accuracies from the lowest rung up to it.
+    Accuracies are fractions on the hold-out split, losses nats a token there (text alone),
+    latencies are milliseconds of the whole network, `quarantined` says that the study proposes it
+    no more, `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds
+    since the first proposal. With a ladder, the figures are those of the highest rung that gave an
+    accuracy, `rung_index` from 0, and `scores` are the accuracies from the lowest rung up to it.
     """
 
     number: int
@@ -66,6 +68,9 @@ class Candidate:
     accuracy: float | None = None
     accuracy_spread: float | None = None
     test_accuracy: float | None = None
+    loss: float | None = None
+    loss_spread: float | None = None
+    test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
     latency_ratio: float | None = None
@@ -108,6 +113,8 @@ class Baseline:
 
     accuracy: float | None = None
     test_accuracy: float | None = None
+    loss: float | None = None
+    test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
     macs: int | None = None
@@ -130,8 +137,8 @@ class RungRow:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on one page. `asked` groups label-value pairs under a heading each; `rungs` are
-    those of a ladder, the lowest first."""
+    """Everything on one page. `asked` groups label-value pairs under a heading each; by `objective`
+    candidates are judged; `rungs` are those of a ladder, the lowest first."""
 
     title: str
     asked: dict[str, tuple[tuple[str, str], ...]]
@@ -140,12 +147,13 @@ class Report:
     rejections: dict[str, int] = field(default_factory=dict)
     final: bool = False
     stop_reason: str = ""
+    objective: Objective = ACCURACY
     rungs: tuple[RungRow, ...] = ()
 
     @property
     def trained(self) -> tuple[Candidate, ...]:
-        """Candidates with an accuracy, best first; ties go to fewer MACs, then to the number. With
-        a ladder those of the highest rung that any reached: only these compare."""
+        """Candidates with a result, best first; ties go to fewer MACs, then to the number. With a
+        ladder those of the highest rung that any reached: only these compare."""
         done = self._done()
         return tuple(c for c in done if c.rung_index == done[0].rung_index)
 
@@ -156,12 +164,27 @@ class Report:
         return tuple(c for c in done if c.rung_index < done[0].rung_index)
 
     def _done(self) -> list[Candidate]:
-        done = [c for c in self.candidates if c.status is Status.OK and c.accuracy is not None]
-        return sorted(
-            done, key=lambda c: (-c.rung_index, -(c.accuracy or 0.0), c.macs or 0, c.number)
-        )
+        scores = {c.number: self.score(c) for c in self.candidates if c.status is Status.OK}
+        known = {number: score for number, score in scores.items() if score is not None}
+        done = [c for c in self.candidates if c.number in known]
+        return sorted(done, key=lambda c: (-c.rung_index, -known[c.number], c.macs or 0, c.number))
+
+    def quality(self, found: Candidate | Baseline) -> float | None:
+        """The objective's value on the hold-out split."""
+        value: float | None = getattr(found, self.objective.name)
+        return value
+
+    def tested(self, found: Candidate | Baseline) -> float | None:
+        """The objective's value on the test split."""
+        value: float | None = getattr(found, f"test_{self.objective.name}")
+        return value
+
+    def score(self, found: Candidate | Baseline) -> float | None:
+        """The quality so that greater is better."""
+        value = self.quality(found)
+        return None if value is None else self.objective.score(value)
 
     @property
     def failed(self) -> tuple[Candidate, ...]:
-        """Candidates that gave no accuracy, in the order they were asked."""
+        """Candidates that gave no result, in the order they were asked."""
         return tuple(c for c in self.candidates if c.status is not Status.OK)

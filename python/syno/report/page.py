@@ -32,11 +32,11 @@ def render(report: Report) -> str:
         f"<header><p class='brand'>Syno report</p><h1>{escape(report.title)}</h1></header>",
         sections.lead(report),
         sections.headline(report),
-        _section("front", "Pareto front", _charts(drawn, "front-"), _FRONT_NOTE),
-        _section("operators", "Operators", table, _TABLE_NOTE),
+        _section("front", "Pareto front", _charts(report, drawn, "front-"), _FRONT_NOTE),
+        _section("operators", "Operators", table, _table_note(report)),
         _section("details", "Each operator", _details(report, detailed)),
         *_rungs(report, drawn),
-        _section("progress", "Progress", _charts(drawn, "progress-"), _stop_note(report)),
+        _section("progress", "Progress", _charts(report, drawn, "progress-"), _stop_note(report)),
         _section("rejections", "Rejected while composing", sections.rejections(report)),
         _section("failures", "Evaluations that failed", sections.failures(report)),
         _section("asked", "What was asked", sections.asked(report)),
@@ -56,15 +56,21 @@ _FRONT_NOTE = (
     "Each point is the network with one operator in place of its layers; a point is on the front "
     "when none is at least as accurate for less. Select a point to see its operator."
 )
-_TABLE_NOTE = (
-    "Accuracy is on the hold-out split. MACs and parameters count the replaced layers, batch 1. "
-    "A dot marks the operators on a front; select a heading to sort."
-)
 _RUNGS_NOTE = (
     "Every operator is trained at the lowest rung, the best of a rung go on to the next. "
     "Accuracies of two rungs do not compare: the fronts hold operators of the highest rung that "
     "any reached."
 )
+
+
+def _table_note(report: Report) -> str:
+    what = "Accuracy is" if report.objective.name == "accuracy" else "Loss (nats a token) is"
+    return (
+        f"{what} on the hold-out split. MACs and parameters count the replaced layers, batch 1. "
+        "A dot marks the operators on a front; select a heading to sort."
+    )
+
+
 _NAVIGATION = (
     ("front", "Front"),
     ("operators", "Operators"),
@@ -88,7 +94,7 @@ def _rungs(report: Report, drawn: dict[str, charts.Figure]) -> list[str]:
     """The section about a ladder, where there is one."""
     if not report.rungs:
         return []
-    content = sections.rungs(report) + _charts(drawn, "rungs-")
+    content = sections.rungs(report) + _charts(report, drawn, "rungs-")
     return [_section("rungs", "Rungs", content, _RUNGS_NOTE)]
 
 
@@ -97,17 +103,18 @@ def _stop_note(report: Report) -> str:
 
 
 _TITLES = {
-    "front-latency": "Accuracy against latency",
-    "front-macs": "Accuracy against MACs",
-    "rungs-scores": "Accuracy by rung",
-    "progress-best": "Best accuracy so far",
+    "front-latency": "{} against latency",
+    "front-macs": "{} against MACs",
+    "rungs-scores": "{} by rung",
+    "progress-best": "Best {} so far",
     "progress-finished": "Evaluations over time",
 }
 
 
-def _charts(figures: dict[str, charts.Figure], prefix: str) -> str:
+def _charts(report: Report, figures: dict[str, charts.Figure], prefix: str) -> str:
+    titles = {name: title.format(report.objective.name) for name, title in _TITLES.items()}
     boxes = "".join(
-        f'<figure class="card"><figcaption>{_TITLES[name]}</figcaption>'
+        f'<figure class="card"><figcaption>{_sentence(titles[name])}</figcaption>'
         f'<div class="chart" id="{name}"></div></figure>'
         for name in figures
         if name.startswith(prefix)
@@ -119,10 +126,14 @@ def _charts(figures: dict[str, charts.Figure], prefix: str) -> str:
     )
 
 
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _details(report: Report, ordered: list[Candidate]) -> str:
     drawings = draw([c.dot for c in ordered])
     parts = [
-        sections.operator(c, drawing, opened=index == 0)
+        sections.operator(c, drawing, opened=index == 0, objective=report.objective)
         for index, (c, drawing) in enumerate(zip(ordered, drawings, strict=True))
     ]
     left_out = len(report.candidates) - len(ordered)
@@ -137,7 +148,7 @@ def _details(report: Report, ordered: list[Candidate]) -> str:
 def _worth_a_section(report: Report) -> list[Candidate]:
     """Candidates with a section, in the order of the table."""
     trained = report.trained
-    chosen = {c.number for c in [*front(trained, latency), *front(trained, macs)]}
+    chosen = {c.number for cost in (latency, macs) for c in front(trained, cost, report.objective)}
     rest = [*report.stopped, *report.failed]
     ranked = [*(c for c in trained if c.number in chosen), *trained, *rest]
     picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]

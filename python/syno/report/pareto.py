@@ -1,10 +1,11 @@
-"""Pareto fronts of accuracy against a cost."""
+"""Pareto fronts of accuracy, or loss, against a cost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 
+from syno.objective import ACCURACY, Objective
 from syno.report.model import Candidate
 
 _LINEAR_SPREAD = 5.0
@@ -26,30 +27,34 @@ def macs(candidate: Candidate) -> float | None:
     return candidate.macs
 
 
-def front(candidates: Iterable[Candidate], cost: Cost) -> list[Candidate]:
-    """The candidates that no other beats: cheapest first, accuracy strictly rising.
+def front(
+    candidates: Iterable[Candidate], cost: Cost, objective: Objective = ACCURACY
+) -> list[Candidate]:
+    """The candidates that no other beats: cheapest first, each strictly better than the one before.
 
-    One candidate beats another when it costs no more and is at least as accurate, and is better in
-    one of the two. Of equals the one proposed first stays. Candidates without accuracy or cost are
-    left out.
+    One candidate beats another when it costs no more and is at least as good, and is better in one
+    of the two. Of equals the one proposed first stays. Candidates without a result or cost are left
+    out.
     """
-    known = [c for c in candidates if c.accuracy is not None and cost(c) is not None]
-    known.sort(key=lambda c: (cost(c), -(c.accuracy or 0.0), c.number))
-    best = -1.0
+    known = [
+        (spent, -objective.score(value), c.number, c)
+        for c in candidates
+        if (value := getattr(c, objective.name)) is not None and (spent := cost(c)) is not None
+    ]
+    best = math.inf
     kept: list[Candidate] = []
-    for candidate in known:
-        accuracy = candidate.accuracy or 0.0
-        if accuracy > best:
+    for _, worse, _, candidate in sorted(known, key=lambda entry: entry[:3]):
+        if worse < best:
             kept.append(candidate)
-            best = accuracy
+            best = worse
     return kept
 
 
 def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:
-    """Corners of the step line through `points` (cost, accuracy), drawn on to cost `right`.
+    """Corners of the step line through `points` (cost, quality), drawn on to cost `right`.
 
-    Between two points of a front the lower accuracy is what can be had, so the line goes right
-    first and up after.
+    Between two points of a front the worse quality is what can be had, so the line goes right
+    first and to the better one after.
     """
     xs: list[float] = []
     ys: list[float] = []

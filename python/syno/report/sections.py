@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
+from syno.objective import ACCURACY, Objective
 from syno.report import format as fmt
 from syno.report import highlight
 from syno.report.drawing import Drawing
@@ -16,26 +18,57 @@ def lead(report: Report) -> str:
     base = report.baseline
     if not report.trained:
         return '<p class="lead">No operator has been trained yet.</p>'
-    if base.accuracy is None:
+    original, name = report.quality(base), report.objective.name
+    if original is None:
         return '<p class="lead">The original network has not been evaluated in this study.</p>'
+    words = _WORDS[name]
     close = fastest_within_a_point(report)
     best = close or report.trained[0]
     link = f'<a href="#{best.anchor}"><code>{best.short}</code></a>'
     cost = _relative_cost(best, base)
+    reached = report.quality(best)
+    assert reached is not None
     if close is None:
-        gap = fmt.points((best.accuracy or 0.0) - base.accuracy)
+        gap = fmt.gap(reached, original, name)
         text = (
-            f"No measured operator comes within a point of the original network's "
-            f"{fmt.percent(base.accuracy)}. The most accurate, {link}, reaches "
-            f"{fmt.percent(best.accuracy)} ({gap}){cost}."
+            f"No measured operator comes within {words.near} of the original network's "
+            f"{_shown(report, original)}. {words.best}, {link}, reaches "
+            f"{_shown(report, reached)} ({gap}){cost}."
         )
     else:
         text = (
-            f"Operator {link} reaches {fmt.percent(best.accuracy)}, against "
-            f"{fmt.percent(base.accuracy)} of the original network{cost}: the fastest of those "
-            f"at most one point below it."
+            f"Operator {link} reaches {_shown(report, reached)}, against "
+            f"{_shown(report, original)} of the original network{cost}: the fastest of those "
+            f"{words.within} it."
         )
     return f'<p class="lead">{text}</p>'
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How an objective is spoken of."""
+
+    near: str
+    within: str
+    best: str
+
+
+_WORDS = {
+    "accuracy": _Words("a point", "at most one point below", "The most accurate"),
+    "loss": _Words(
+        "one percent of the perplexity",
+        "with a perplexity at most one percent above",
+        "The one of least loss",
+    ),
+}
+
+
+def _shown(report: Report, value: float | None) -> str:
+    """A quality in words: `93.1 %`, or `a loss of 1.823 (perplexity 6.19)`."""
+    shown = fmt.quality(value, report.objective.name)
+    if report.objective.name == "accuracy" or value is None:
+        return shown
+    return f"a loss of {shown} (perplexity {fmt.perplexity(value)})"
 
 
 def _relative_cost(candidate: Candidate, base: Baseline) -> str:
@@ -51,6 +84,7 @@ def headline(report: Report) -> str:
     """The numbers that matter most, as tiles."""
     trained = report.trained
     base = report.baseline
+    name = report.objective.name
     tiles = [
         _tile(
             "Operators trained",
@@ -58,29 +92,31 @@ def headline(report: Report) -> str:
             f"of {len(report.candidates)} proposed{_reached(report)}",
         ),
         _tile(
-            "Baseline accuracy",
-            fmt.percent(base.accuracy),
-            f"{fmt.milliseconds(base.latency_ms)} · {fmt.count(base.macs)} MACs{_tested(base)}",
+            f"Baseline {name}",
+            fmt.quality(report.quality(base), name),
+            f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
+            f"{fmt.count(base.macs)} MACs{_tested(report, base)}",
         ),
     ]
     if trained:
         best = trained[0]
         tiles.append(
             _tile(
-                "Best accuracy",
-                fmt.percent(best.accuracy),
-                f'<a href="#{best.anchor}">{best.short}</a> · {fmt.count(best.macs)} MACs'
-                f"{_tested(best)}",
+                f"Best {name}",
+                fmt.quality(report.quality(best), name),
+                f'<a href="#{best.anchor}">{best.short}</a> · {_perplexity(report, best)}'
+                f"{fmt.count(best.macs)} MACs{_tested(report, best)}",
             )
         )
     close = fastest_within_a_point(report)
-    if close is not None and base.accuracy is not None:
-        detail = f'<a href="#{close.anchor}">{close.short}</a> · {fmt.percent(close.accuracy)}'
-        detail += _tested(close)
+    if close is not None:
+        shown = fmt.quality(report.quality(close), name)
+        detail = f'<a href="#{close.anchor}">{close.short}</a> · {shown}'
+        detail += _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
             detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
-        tiles.append(_tile("Fastest within a point", speed, detail))
+        tiles.append(_tile(f"Fastest within {_WORDS[name].near}", speed, detail))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
@@ -117,24 +153,34 @@ def _rung_cells(rung: RungRow) -> list[str]:
     ]
 
 
-def _tested(found: Baseline | Candidate) -> str:
-    if found.test_accuracy is None:
+def _tested(report: Report, found: Baseline | Candidate) -> str:
+    value = report.tested(found)
+    if value is None:
         return ""
-    return f" · {fmt.percent(found.test_accuracy)} on the test split"
+    return f" · {fmt.quality(value, report.objective.name)} on the test split"
+
+
+def _perplexity(report: Report, found: Baseline | Candidate) -> str:
+    value = report.quality(found)
+    if report.objective.name != "loss" or value is None:
+        return ""
+    return f"perplexity {fmt.perplexity(value)} · "
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
-    """The lowest latency among operators at most one point less accurate than the baseline.
+    """The lowest latency among operators at most one point less accurate than the baseline, or
+    with a perplexity at most one percent above its.
 
     Latencies are compared as ratios to the original timed in the same run.
     """
-    limit = report.baseline.accuracy
-    if limit is None:
+    original = report.quality(report.baseline)
+    if original is None:
         return None
+    limit = report.objective.score(report.objective.least(original, 1.0))
     near = [
         c
         for c in report.trained
-        if c.latency_ratio is not None and (c.accuracy or 0.0) >= limit - 0.01
+        if c.latency_ratio is not None and (score := report.score(c)) is not None and score >= limit
     ]
     return min(near, key=lambda c: (c.latency_ratio or 0.0, c.number), default=None)
 
@@ -216,6 +262,8 @@ _COLUMNS = (
     ("formula", "text"),
     ("rung", "number"),
     ("accuracy", "number"),
+    ("loss", "number"),
+    ("perplexity", "number"),
     ("test", "number"),
     ("latency", "number"),
     ("to baseline", "number"),
@@ -231,16 +279,20 @@ def operators(report: Report, with_section: set[int]) -> str:
 
     Keys of the proposals `with_section` link to their sections.
     """
-    chosen = {c.number for c in [*front(report.trained, latency), *front(report.trained, macs)]}
+    chosen = {
+        c.number for cost in (latency, macs) for c in front(report.trained, cost, report.objective)
+    }
+    hidden = {"accuracy"} if report.objective.name == "loss" else {"loss", "perplexity"}
+    hidden |= set() if report.final else {"test"}
     head = "".join(
         f'<th class="{kind}" aria-sort="{"ascending" if name == "rank" else "none"}">'
         f'<button type="button">{name}</button></th>'
         for name, kind in _COLUMNS
-        if (name != "test" or report.final) and (name != "rung" or report.rungs)
+        if name not in hidden and (name != "rung" or report.rungs)
     )
     ordered = [*report.trained, *report.stopped, *report.failed]
     body = "".join(
-        _row(rank, c, report, on_front=c.number in chosen, linked=c.number in with_section)
+        _row(report, rank, c, c.number in chosen, linked=c.number in with_section)
         for rank, c in enumerate(ordered, start=1)
     )
     return (
@@ -249,7 +301,9 @@ def operators(report: Report, with_section: set[int]) -> str:
     )
 
 
-def _row(rank: int, c: Candidate, report: Report, *, on_front: bool, linked: bool) -> str:
+def _row(report: Report, rank: int, c: Candidate, on_front: bool, *, linked: bool) -> str:
+    name = report.objective.name
+    value, tested = report.quality(c), report.tested(c)
     key = f"<code>{c.short}</code>"
     mark = '<span class="on-front" title="on a Pareto front">●</span>' if on_front else ""
     cells = [
@@ -257,8 +311,10 @@ def _row(rank: int, c: Candidate, report: Report, *, on_front: bool, linked: boo
         f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
         f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
         *([_number(c.rung_index + 1, str(c.rung_index + 1))] if report.rungs else []),
-        _number(c.accuracy, fmt.percent(c.accuracy)),
-        *([_number(c.test_accuracy, fmt.percent(c.test_accuracy))] if report.final else []),
+        *([_number(c.rung_index + 1, str(c.rung_index + 1))] if report.rungs else []),
+        _number(value, fmt.quality(value, name)),
+        *([_number(value, fmt.perplexity(value))] if name == "loss" else []),
+        *([_number(tested, fmt.quality(tested, name))] if report.final else []),
         _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
         _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
         _number(c.macs, fmt.count(c.macs)),
@@ -279,9 +335,14 @@ def _number(value: float | None, text: str) -> str:
     return f'<td class="number" data-value="{"" if value is None else value}">{text}</td>'
 
 
-def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
+def operator(
+    c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
+) -> str:
     """One operator's section: figures, drawing, formula, layers, code and canonical text."""
+    name = objective.name
+    value = getattr(c, name)
     facts = [
+        *_text_facts(c),
         ("rung", c.rung if len(c.scores) > 1 else ""),
         ("accuracy", _with_spread(fmt.percent(c.accuracy), _points_spread(c.accuracy_spread))),
         ("test accuracy", fmt.percent(c.test_accuracy) if c.test_accuracy is not None else ""),
@@ -294,7 +355,7 @@ def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
     listed = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts if value
     )
-    figures = f"{fmt.percent(c.accuracy)} · {fmt.milliseconds(c.latency_ms)}"
+    figures = f"{fmt.quality(value, name)} · {fmt.milliseconds(c.latency_ms)}"
     if c.status is not Status.OK:
         figures = _status(c.status)
     summary = (
@@ -314,6 +375,17 @@ def operator(c: Candidate, drawing: Drawing, *, opened: bool) -> str:
     ]
     state = " open" if opened else ""
     return f'<details class="operator" id="{c.anchor}"{state}>{summary}{"".join(parts)}</details>'
+
+
+def _text_facts(c: Candidate) -> list[tuple[str, str]]:
+    """Loss and perplexity, where there are any."""
+    spread = "" if c.loss_spread is None else f"{c.loss_spread:.3f} nats"
+    facts = []
+    for words, loss, around in (("", c.loss, spread), ("test ", c.test_loss, "")):
+        if loss is not None:
+            facts.append((f"{words}loss", _with_spread(fmt.quality(loss, "loss"), around)))
+            facts.append((f"{words}perplexity", fmt.perplexity(loss)))
+    return facts
 
 
 def _with_spread(value: str, spread: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from syno.objective import Objective, objective_of
 from syno.store import log, quarantine, schema
 from syno.store.records import (
     BASELINE,
@@ -105,9 +106,20 @@ class StudySummary:
         return current_settings(self.study, self.events)
 
     @property
+    def objective(self) -> Objective:
+        """What its operators are judged by."""
+        return objective_of(self.study.settings)
+
+    def quality(self, evaluation: Evaluation | None) -> float | None:
+        """The objective's value of one of its evaluations."""
+        if evaluation is None:
+            return None
+        return self.objective.of(evaluation.accuracy, evaluation.details)
+
+    @property
     def trained(self) -> tuple[Evaluation, ...]:
-        """Evaluations of operators that gave an accuracy, in the order of asking."""
-        return tuple(e for e in self.evaluations if e.status == OK and e.accuracy is not None)
+        """Evaluations of operators that gave an accuracy, or a loss, in the order of asking."""
+        return tuple(e for e in self.evaluations if e.status == OK and self.quality(e) is not None)
 
     @property
     def compared(self) -> tuple[Evaluation, ...]:

@@ -17,14 +17,14 @@ import torch
 from torch import nn
 
 from syno._errors import UserError
-from syno.data import DataSet, Records, TextData
+from syno.data import TextData
 from syno.kernel import KernelPack
 from syno.layers import LayerReport
 from syno.measure import Measurement, latency
 from syno.quantize import checked_engine, quantize
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
-from syno.study.loading import load_for
+from syno.study.loading import Data, load_for
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.torch_threads import torch_threads
@@ -86,10 +86,11 @@ class Part:
 class NetworkEvaluator:
     """Evaluates operators inside one network.
 
-    1. The operator goes into the slots; a slot that it does not fit keeps its layer.
+    1. The operator goes into the slots; a slot that it does not fit keeps its layer. Where the next
+       token is predicted, one that reads a later position is refused.
     2. The emitted source is compared with the reference interpreter under each binding.
     3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
-    4. The network is trained; its accuracy is that on the hold-out split.
+    4. The network is trained; its accuracy, or its loss on text, is that on the hold-out split.
     5. Its latency is measured, the original network's in the same run.
     6. Where that is asked for, accuracy and latency of the trained network in INT8 stand `beside`.
 
@@ -101,7 +102,7 @@ class NetworkEvaluator:
     """
 
     network: Network
-    dataset: DataSet | Records | TextData
+    dataset: Data
     fidelity: Fidelity
     seed: int
     timing: Timing = field(default_factory=Timing)
@@ -161,6 +162,9 @@ class NetworkEvaluator:
             return self._rejected(operator, str(error), began)
         macs, params = self._cost(operator, report)
         kept = {row.name: row.reason for row in self.network.kept(report)}
+        leak = self.network.future_read(net, operator)
+        if leak is not None:
+            return self._rejected(operator, leak, began)
 
         checks = self._verify(operator, net)
         failed = next((check for check in checks if not check.passed), None)
@@ -208,9 +212,9 @@ class NetworkEvaluator:
         if math.isinf(self.max_slowdown):
             return 1.0
         nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
-        shape = (self.fidelity.batch, *self.network.input_shape)
+        inputs = self.network.inputs(self.fidelity.batch)
         with torch_threads(self.timing.threads):
-            seconds = [_step_seconds(each, shape) for each in nets]
+            seconds = [_step_seconds(each, inputs) for each in nets]
         return seconds[1] / seconds[0]
 
     def _train(self, net: nn.Module, operator: Any, state: Path | None) -> Training:
@@ -264,7 +268,6 @@ class NetworkEvaluator:
         if not self.measured:
             return None
         self.observer.on_step("measure")
-        data = self.dataset
         return latency(
             net,
             self.network.input_shape,
@@ -273,7 +276,7 @@ class NetworkEvaluator:
             repeats=self.timing.repeats,
             warmup=self.timing.warmup,
             threads=self.timing.threads,
-            tokens=data.vocabulary if isinstance(data, TextData) else None,
+            tokens=self.network.vocabulary,
         )
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
@@ -400,14 +403,13 @@ def make_evaluator(
     return NetworkEvaluator(network, dataset, **settings)
 
 
-def _step_seconds(net: nn.Module, shape: tuple[int, ...]) -> float:
+def _step_seconds(net: nn.Module, inputs: torch.Tensor) -> float:
     """Seconds of a forward and backward pass, the quickest of three."""
     net.train()
-    x = torch.zeros(shape)
     found = []
     for _ in range(3):
         began = time.perf_counter()
-        net(x).sum().backward()
+        net(inputs).sum().backward()
         found.append(time.perf_counter() - began)
     return min(found)
 

@@ -1,12 +1,22 @@
-"""The data of a study, as its fidelity trains on it."""
+"""The data of a study: images or text, as its fidelity trains on."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from syno._errors import UserError
 from syno.data import KNOWN, DataSet, Records, TextData, is_text_data, load, load_text
 from syno.data.records import is_records
 from syno.data.source import ARCHIVES, find_path
-from syno.train import Fidelity
+
+if TYPE_CHECKING:
+    from syno.train import Fidelity
+
+Data = DataSet | Records | TextData
+
+
+# Of a text without an official test part, for `syno report --final` alone.
+_TEST_SHARE = 0.1
 
 
 def load_for(
@@ -16,8 +26,11 @@ def load_for(
     tokenizer: str = "bytes",
     *,
     progress: bool = True,
-) -> DataSet | Records | TextData:
-    """Images or text, as the fidelity trains on. UserError where the data is the other."""
+) -> Data:
+    """Images or text, as the fidelity trains on. UserError where the data is the other.
+
+    tokenizer: of text, as in `syno.data.load_text`.
+    """
     is_text = is_text_data(name, data_dir)
     if is_text != (fidelity.task == "text"):
         kind = "text" if is_text else "images"
@@ -27,9 +40,16 @@ def load_for(
             f"{'fast/text' if is_text else 'fast/short'}"
         )
     if is_text:
-        return load_text(name, data_dir, tokenizer=tokenizer, progress=progress)
+        return load_text(name, data_dir, tokenizer=tokenizer, test=_TEST_SHARE, progress=progress)
     if name not in KNOWN:
         path = find_path(name, data_dir, ARCHIVES, KNOWN)
         if is_records(path):
             return Records(path)
     return load(name, data_dir, size=fidelity.loaded_at, progress=progress)
+
+
+def usual_fidelity(data: str, data_dir: str | None) -> str:
+    """The name of the fidelity that data is usually trained with in a search."""
+    if data == "digits":
+        return "digits"
+    return "fast/text" if is_text_data(data, data_dir) else "tiny"

@@ -17,6 +17,7 @@ from syno.store.records import BASELINE
 from syno.study.checkpoints import Checkpoints
 from syno.study.evaluator import NetworkEvaluator, Part
 from syno.study.ladder import Ladder, Rung
+from syno.study.loading import Data
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.train import check
@@ -135,7 +136,7 @@ def _network(
 
 
 def evaluators(
-    ladder: Ladder, nets: Sequence[Network], data: Sequence[DataSet], **settings: Any
+    ladder: Ladder, nets: Sequence[Network], data: Sequence[Data], **settings: Any
 ) -> list[NetworkEvaluator]:
     """One a rung. settings: further arguments of NetworkEvaluator.
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
-from syno.data import DataSet, load
 from syno.sampler import Sampler
 from syno.spec import Specification
 from syno.store import Store, StudySummary
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.study.isolated import Isolated
+    from syno.study.loading import Data
     from syno.study.network import Network
     from syno.train import Fidelity
 
@@ -41,6 +41,7 @@ def search(
     data: str,
     *,
     data_dir: str | None = None,
+    tokenizer: str = "bytes",
     model_options: dict[str, Any] | None = None,
     specification: Specification | str | None = None,
     limits: dict[str, Any] | None = None,
@@ -69,12 +70,16 @@ def search(
 
     net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module whose
         3x3 convolutions or placeholders are to be replaced.
-    data, data_dir: a data set as in `syno.data.load`.
+    data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`; for a text
+        operators are judged by the held-out loss instead of accuracy, and one that reads later
+        positions is rejected before training.
+    tokenizer: of a text, `bytes` or `byte-pair`.
     specification: what operators are asked for, or the name of a preset; its bindings are taken
-        from the network. Default: `small_vision`, for no more multiply-adds than the layers cost.
+        from the network. Default: `small_vision`, or `small_text` for text, for no more
+        multiply-adds than the layers cost.
     limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
     fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
-        set, otherwise `tiny`.
+        set, `fast/text` for a text, otherwise `tiny`.
     ladder: rungs that operators climb in place of one fidelity, or the name or file of a ladder:
         each is trained at the lowest, and the best 1/`eta` of a rung go on to the next (ladder.py).
     evaluations: operators to train; those rejected before training come on top, and so do higher
@@ -100,12 +105,13 @@ def search(
     is wrong with the arguments, the data or the store.
     """
     climbed = _ladder(ladder, eta, fidelity)
-    rung = _fidelity(fidelity, data) if climbed is None else climbed.top.fidelity
+    rung = _fidelity(fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
         data=data,
         data_dir=None if data_dir is None else str(data_dir),
+        tokenizer=tokenizer,
         fidelity=rung.to_json(),
         ladder=None if climbed is None else climbed.to_json(),
         training={
@@ -123,9 +129,10 @@ def search(
         seed=seed,
     )
     observer = observer or Observer()
+    # What does not go together is refused before there is a store.
+    rungs = _rungs(net, settings, settings.data_dir)
+    settings = rungs.marked(settings)
     with _opened(store, create=True) as opened:
-        rungs = _rungs(net, settings, settings.data_dir)
-        settings = rungs.marked(settings)
         wanted = _specification(specification, limits or {}, rungs.network)
         space = _compose(wanted, rungs, rungs.network.template, settings, observer)
         study = Study.create(opened, name or _name(settings), settings, space)
@@ -212,6 +219,28 @@ def small_vision(**changes: Any) -> Specification:
     return Specification(**settings | changes)
 
 
+def small_text(**changes: Any) -> Specification:
+    """Projections of small language models; bindings from the network.
+
+    Positions are marked causal: windows end at their position, and an operator that reads a later
+    one is no part of the space. An output is not unordered: heads are cut out of it.
+    changes: arguments of Specification or limits that replace these.
+    """
+    settings: dict[str, Any] = {
+        "input": "[N, seq_len: causal, H_in: unordered]",
+        "output": "[N, seq_len: causal, H_out]",
+        "primary": ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
+        "coefficient": ["k=3: 2", "g=8: 2"],
+        "passed_through": [(0, 0)],
+        "max_depth": 7,
+        "max_merges": 2,
+        "max_splits": 2,
+        "min_weight_params": 16,
+        "max_repeat": 3,
+    }
+    return Specification(**settings | changes)
+
+
 @contextlib.contextmanager
 def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
     """An open store is left open; one that is opened here is closed."""
@@ -235,12 +264,13 @@ def _memory(limit: int | None) -> int | None:
     return limit
 
 
-def _fidelity(given: Fidelity | str | None, data: str) -> Fidelity:
+def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
+    from syno.study.loading import usual_fidelity
     from syno.train import Fidelity, fidelity
 
     if isinstance(given, Fidelity):
         return given
-    return fidelity(given or ("digits" if data == "digits" else "tiny"))
+    return fidelity(given or usual_fidelity(data, data_dir))
 
 
 def _ladder(
@@ -267,7 +297,7 @@ class _Rungs:
 
     ladder: Ladder | None
     networks: list[Network]
-    datasets: list[DataSet]
+    datasets: list[Data]
 
     @property
     def network(self) -> Network:
@@ -300,6 +330,7 @@ class _Rungs:
 
 def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
     from syno.study import rungs
+    from syno.study.loading import load_for
     from syno.study.network import Network
     from syno.train import Fidelity, check
 
@@ -309,16 +340,17 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
     options, seed = settings.model_options, settings.seed
     if settings.ladder is not None:
         ladder = Ladder.from_json(settings.ladder)
-        data = rungs.datasets(ladder, settings.data, data_dir)
-        return _Rungs(ladder, rungs.networks(ladder, net, options, data[-1], seed), data)
+        images = rungs.datasets(ladder, settings.data, data_dir)
+        nets = rungs.networks(ladder, net, options, images[-1], seed)
+        return _Rungs(ladder, nets, list(images))
     fidelity = Fidelity.from_json(settings.fidelity)
-    dataset = load(settings.data, data_dir, size=fidelity.loaded_at)
+    dataset = load_for(settings.data, data_dir, fidelity, settings.tokenizer)
     check(dataset, fidelity)  # before minutes of composing
-    size = fidelity.resolution
+    amount = {"size": fidelity.resolution, "context": fidelity.context}
     if isinstance(net, str):
-        network = Network.named(net, options, dataset, seed, size=size)
+        network = Network.named(net, options, dataset, seed, **amount)
     else:
-        network = Network.given(net, dataset, seed, size=size)
+        network = Network.given(net, dataset, seed, **amount)
     return _Rungs(None, [network], [dataset])
 
 
@@ -327,7 +359,8 @@ def _specification(
 ) -> Specification:
     """The default asks for operators that cost no more than the layers they replace."""
     if given is None:
-        return small_vision(**{"max_macs": network.macs or 0} | limits)
+        usual = small_vision if network.vocabulary is None else small_text
+        return usual(**{"max_macs": network.macs or 0} | limits)
     found = Specification.preset(given) if isinstance(given, str) else given
     if not limits:
         return found
@@ -432,7 +465,8 @@ def _isolated(
     }
     data = (settings.data, data_dir)
     if settings.ladder is None:
-        return isolated(make_evaluator, rungs.network, *data, settings.fingerprint, **limits)
+        own = (settings.fingerprint, settings.tokenizer)
+        return isolated(make_evaluator, rungs.network, *data, *own, **limits)
     marks = settings.ladder["fingerprints"]
     lower = rungs.networks[:-1]
     return isolated(

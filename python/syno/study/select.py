@@ -17,7 +17,7 @@ OPERATOR_FILE = "operator.txt"
 SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
-ORDERS = ("latency", "macs", "params", "accuracy")
+ORDERS = ("latency", "macs", "params", "accuracy", "loss")
 REFERENCES = ("baseline", "best")
 # A step more or less, or twice the cost, is another operator.
 LEAST_DISTANCE = 1.0
@@ -27,8 +27,9 @@ LEAST_DISTANCE = 1.0
 class Choice:
     """One operator of a study with its figures.
 
-    accuracy: on the hold-out split, the mean over seeds, `seeds` of them; latency_ratio: to the
-    original network in the same run, lower is faster.
+    accuracy: on the hold-out split, the mean over seeds, `seeds` of them; loss: the same for text,
+    in nats a token, None for images; latency_ratio: to the original network in the same run, lower
+    is faster.
     """
 
     key: str
@@ -40,11 +41,22 @@ class Choice:
     macs: int | None
     params: int | None
     primitives: dict[str, int]
+    loss: float | None = None
+
+    @property
+    def quality(self) -> float:
+        """What the study judges by: the loss of text, else the accuracy."""
+        return self.accuracy if self.loss is None else self.loss
+
+    @property
+    def score(self) -> float:
+        """The quality so that greater is better."""
+        return self.accuracy if self.loss is None else -self.loss
 
     @property
     def folder(self) -> str:
-        """`<score>_<key>`: the accuracy as a fraction, then eight digits of the key."""
-        return f"{self.accuracy:.4f}_{self.key[:8]}"
+        """`<score>_<key>`: the accuracy (a fraction) or loss, then eight digits of the key."""
+        return f"{self.quality:.4f}_{self.key[:8]}"
 
 
 def choose(
@@ -60,18 +72,26 @@ def choose(
     """Up to `top` operators of the study, in the order of `by`.
 
     within: how many points of accuracy (percent) an operator may lie below the reference, which is
-        the `baseline` or the `best` operator; None: any number.
-    by: `latency` (ratio to the original), `macs`, `params`: the lowest first; `accuracy`: the
-        highest first. Ties go to the more accurate. What was not measured comes last.
+        the `baseline` or the `best` operator, or how many percent its perplexity on text above
+        that; None: any number.
+    by: `latency` (ratio to the original), `macs`, `params`, `loss` (text): the lowest first;
+        `accuracy`: the highest first. Ties go to the better one. What was not measured comes last.
     diverse: of operators nearer than `least_distance` to each other, only the first is taken.
 
-    UserError for a reference that the study does not have.
+    UserError for a reference that the study does not have, and for the order of a loss that it has
+    not.
     """
     found = _choices(summary)
+    objective = summary.objective
+    if by == "loss" and objective.name != "loss":
+        raise UserError(
+            f"study '{summary.study.name}' is about images: its operators have no loss to be "
+            "ordered by\n  expected: --by accuracy, latency, macs or params"
+        )
     if within is not None and found:
-        least = _reference(summary, found, reference) - within / 100
+        least = objective.score(objective.least(_reference(summary, found, reference), within))
         # Accuracies are shares of some images: 1e-9 is no image.
-        found = [choice for choice in found if choice.accuracy >= least - 1e-9]
+        found = [choice for choice in found if choice.score >= least - 1e-9]
     found.sort(key=lambda choice: _order(choice, by))
     if not diverse:
         return found[:top]
@@ -117,6 +137,7 @@ def _choices(summary: StudySummary) -> list[Choice]:
                 key=key,
                 text=same[-1].text or "",
                 accuracy=statistics.fmean(e.accuracy for e in same if e.accuracy is not None),
+                loss=_mean_loss(summary, same),
                 seeds=len(same),
                 latency_ms=timed.latency_ms,
                 latency_ratio=timed.latency_ratio,
@@ -128,13 +149,21 @@ def _choices(summary: StudySummary) -> list[Choice]:
     return found
 
 
+def _mean_loss(summary: StudySummary, evaluations: Sequence[Evaluation]) -> float | None:
+    if summary.objective.name != "loss":
+        return None
+    found = [summary.quality(evaluation) for evaluation in evaluations]
+    return statistics.fmean(value for value in found if value is not None)
+
+
 def _reference(summary: StudySummary, found: Sequence[Choice], reference: str) -> float:
     if reference == "best":
-        return max(choice.accuracy for choice in found)
-    baseline = summary.baseline.accuracy if summary.baseline is not None else None
+        return max(found, key=lambda choice: choice.score).quality
+    baseline = summary.quality(summary.baseline)
     if baseline is None:
         raise UserError(
-            f"study '{summary.study.name}' has no accuracy of the original network\n"
+            f"study '{summary.study.name}' has no {summary.objective.name} of the original "
+            "network\n"
             "  what to do: compare with the best operator: --reference best"
         )
     return baseline
@@ -148,8 +177,9 @@ def _order(choice: Choice, by: str) -> tuple[float, float, str]:
         "macs": choice.macs,
         "params": choice.params,
         "accuracy": -choice.accuracy,
+        "loss": choice.loss,
     }[by]
-    return (math.inf if value is None else value, -choice.accuracy, choice.key)
+    return (math.inf if value is None else value, -choice.score, choice.key)
 
 
 def write(summary: StudySummary, choices: Sequence[Choice], folder: Path) -> list[Path]:
@@ -184,4 +214,7 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
 def described(choice: Choice) -> dict[str, Any]:
     """The choice as plain values, without its text."""
     names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
-    return {name: getattr(choice, name) for name in names} | {"primitives": choice.primitives}
+    found = {name: getattr(choice, name) for name in names}
+    if choice.loss is not None:
+        found |= {"loss": choice.loss, "perplexity": math.exp(min(choice.loss, 700.0))}
+    return found | {"primitives": choice.primitives}

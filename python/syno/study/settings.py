@@ -17,9 +17,9 @@ class StudySettings:
     """All options of a search.
 
     model: name of a model, or None for a module of the user's, which `resume` must be given again;
-    data: name of a data set or path of an image folder, `fingerprint` names its content; fidelity:
-    as `Fidelity.to_json`, with a ladder that of its top; ladder: as `Ladder.to_json`, with
-    `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
+    data: name of a data set or path of one, `fingerprint` names its content; tokenizer: of text;
+    fidelity: as `Fidelity.to_json`, with a ladder that of its top; ladder: as `Ladder.to_json`,
+    with `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
     `isolate`, `memory_limit`; space: `max_nodes` and `rules_off` of the enumeration; method: how
     operators are chosen, with `method_options`; latency: `repeats`, `warmup`, `threads`;
     evaluations: operators to train; seconds: time limit over all runs together, None for none;
@@ -30,6 +30,7 @@ class StudySettings:
     model_options: dict[str, Any] = field(default_factory=dict)
     data: str | None = None
     data_dir: str | None = None
+    tokenizer: str = "bytes"
     fingerprint: str = ""
     fidelity: dict[str, Any] = field(default_factory=dict)
     ladder: dict[str, Any] | None = None

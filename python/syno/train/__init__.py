@@ -4,7 +4,7 @@ Needs torch.
 """
 
 from syno.train.checkpoint import ForeignCheckpointError
-from syno.train.evaluate import accuracy, test_accuracy
+from syno.train.evaluate import accuracy, test_accuracy, test_quality
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
 from syno.train.parallel import Group, joined
@@ -53,6 +53,7 @@ __all__ = [
     "recipe_names",
     "rungs",
     "test_accuracy",
+    "test_quality",
     "train",
     "training_images",
 ]

@@ -1,4 +1,4 @@
-"""Accuracy of a network on images."""
+"""Accuracy of a network on images, and its test quality on text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from syno.data import DataSet, Split
+from syno.data import DataSet, Split, TextData
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import Reader
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
-from syno.train.task import NonFiniteScoresError
+from syno.train.task import NonFiniteScoresError, Quality
+from syno.train.text import text_quality
 
 _BATCH = 256
 
@@ -57,6 +58,16 @@ def test_accuracy(
     return accuracy(net, dataset.test, dataset, resolution=resolution, flip_average=flip_average)
 
 
+def test_quality(net: nn.Module, data: TextData, *, context: int, batch: int) -> Quality:
+    """Loss, accuracy and bits a byte on the test part of a text: for the report, never to choose
+    by. UserError for a text without one, or with one that is shorter than a context."""
+    first = next(net.parameters(), None)
+    device = torch.device("cpu") if first is None else first.device
+    numerics = Numerics(Recipe("evaluation"), device)
+    return text_quality(net, data, "test", context=context, batch=batch, numerics=numerics)
+
+
+test_quality.__test__ = False  # type: ignore[attr-defined]
 test_accuracy.__test__ = False  # type: ignore[attr-defined]  # not a case for pytest
 
 

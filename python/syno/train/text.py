@@ -81,31 +81,58 @@ class TextTask:
 
     def quality(self, net: nn.Module) -> Quality:
         """See Task: mean loss a token, in nats."""
-        training = net.training
-        net.eval()
-        lost, right, count = 0.0, 0, 0
-        try:
-            with torch.inference_mode():
-                for inputs, targets in self._data.held_batches(self._context, self._batch):
-                    with self._numerics.autocast():
-                        scores = net(self._tensor(inputs)).flatten(0, 1)
-                    if not torch.isfinite(scores).all():
-                        raise NonFiniteScoresError("the network gives scores that are not finite")
-                    wanted = self._tensor(targets).flatten()
-                    loss = functional.cross_entropy(scores.float(), wanted, reduction="sum")
-                    lost += float(loss)
-                    right += int((scores.argmax(dim=1) == wanted).sum())
-                    count += len(wanted)
-                    if self._held_tokens is not None and count >= self._held_tokens:
-                        break
-        finally:
-            net.train(training)
-        mean = lost / count
-        bits = self._data.bits_a_byte(mean) if self._data.text_bytes else None
-        return Quality(right / count, mean, bits)
+        return text_quality(
+            net,
+            self._data,
+            "held",
+            context=self._context,
+            batch=self._batch,
+            numerics=self._numerics,
+            tokens=self._held_tokens,
+        )
 
     def probe(self, net: nn.Module) -> None:
         """See Task."""
 
     def _tensor(self, ids: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(ids).to(self._numerics.device)
+
+
+def text_quality(
+    net: nn.Module,
+    data: TextData,
+    part: str,
+    *,
+    context: int,
+    batch: int,
+    numerics: Numerics,
+    tokens: int | None = None,
+) -> Quality:
+    """Mean loss a token (nats), and bits a byte, on a part of a text, `held` or `test`.
+
+    tokens: as many at least, in whole batches; None for all. Raises NonFiniteScoresError, and
+    UserError for a part that is shorter than a context.
+    """
+    batches = data.held_batches if part == "held" else data.test_batches
+    training = net.training
+    net.eval()
+    lost, right, count = 0.0, 0, 0
+    try:
+        with torch.inference_mode():
+            for inputs, targets in batches(context, batch):
+                with numerics.autocast():
+                    scores = net(torch.from_numpy(inputs).to(numerics.device)).flatten(0, 1)
+                if not torch.isfinite(scores).all():
+                    raise NonFiniteScoresError("the network gives scores that are not finite")
+                wanted = torch.from_numpy(targets).to(numerics.device).flatten()
+                loss = functional.cross_entropy(scores.float(), wanted, reduction="sum")
+                lost += float(loss)
+                right += int((scores.argmax(dim=1) == wanted).sum())
+                count += len(wanted)
+                if tokens is not None and count >= tokens:
+                    break
+    finally:
+        net.train(training)
+    mean = lost / count
+    bits = data.bits_a_byte(mean, part) if data.text_bytes else None
+    return Quality(right / count, mean, bits)

@@ -1,0 +1,43 @@
+"""How long a training would take, from a few of its steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from syno.torch_threads import torch_threads
+
+if TYPE_CHECKING:
+    from syno.study.loading import Data
+    from syno.study.network import Network
+    from syno.train import Fidelity, State, Stop
+
+_STEPS = 12
+
+
+def seconds_each(
+    network: Network,
+    dataset: Data,
+    fidelity: Fidelity,
+    *,
+    seed: int = 0,
+    threads: int = 1,
+    device: str = "cpu",
+) -> float | None:
+    """About how long one training of the original network takes; None where its steps failed."""
+    from syno.train import Stop, train
+
+    if fidelity.seconds is not None:
+        return fidelity.seconds
+    total = 0
+
+    class Enough:
+        def check(self, state: State) -> Stop | None:
+            nonlocal total
+            total = fidelity.steps or state.epochs * state.steps
+            enough = state.step >= _STEPS or state.step == state.steps
+            return Stop("timeout", "probe", "enough was seen") if enough else None
+
+    net = network.original()
+    with torch_threads(threads):
+        outcome = train(net, dataset, fidelity, seed, stoppers=[Enough()], device=device)
+    return None if outcome.step_s is None else outcome.step_s * total
