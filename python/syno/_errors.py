@@ -1,5 +1,15 @@
-"""The two exceptions of Syno: a user's mistake and a bug."""
+"""The two exceptions of Syno, a user's mistake and a bug, and what a message suggests."""
+
+import difflib
+from collections.abc import Iterable
 
 from syno._core import InternalError, UserError
 
-__all__ = ["InternalError", "UserError"]
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A line that names what is like `name`, or nothing."""
+    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    return f"\n  did you mean: {', '.join(found)}?" if found else ""
+
+
+__all__ = ["InternalError", "UserError", "nearest"]

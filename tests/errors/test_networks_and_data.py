@@ -133,7 +133,7 @@ def test_images_of_mixed_sizes_need_a_size(photos: Make, here: Path) -> None:
         "12 x 12",
         "what to do: give a size (size=32",
     )
-    assert run([*command, "--size", "8"]).code == 0
+    assert run([*command, "--resolution", "8"]).code == 0
 
 
 def test_files_that_are_no_images(photos: Make, here: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._errors import UserError
+from syno._errors import UserError, nearest
 from syno.cli import operand
 
 if TYPE_CHECKING:
@@ -85,8 +85,6 @@ def _of(
     except UserError as error:
         if not str(error).startswith("there is no"):
             raise
-        from syno.train.recipe import nearest
-
         raise UserError(f"{error}\n  or a name of the zoo{nearest(op, zoo.names())}") from error
     return [Chosen(operator.key[:8], operator, {})]
 

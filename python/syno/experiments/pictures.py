@@ -146,7 +146,8 @@ def save_projection(found: Comparison, path: Path) -> None:
     for axes, way, unit in ((by_steps, STEPS, None), (by_time, TIME, pace)):
         for what, color in ((ORIGINAL, _PAPER), (OPERATOR, _OURS)):
             runs = [run for seed in found.seeds() if (run := found.run(what, way, seed))]
-            _curves(axes, runs, color, _LABELS[what], 1.0 if unit is None else unit[what])
+            label = "original projection" if what == ORIGINAL else found.settings["name"]
+            _curves(axes, runs, color, label, 1.0 if unit is None else unit[what])
         axes.set_xlabel("steps" if unit is None else "seconds of training, by the median step")
         axes.set_title(f"equal {way}", fontsize=10)
         _finish(axes)
@@ -159,9 +160,6 @@ def save_projection(found: Comparison, path: Path) -> None:
     figure.savefig(path, dpi=_DPI)
 
 
-_LABELS = {ORIGINAL: "original projection", OPERATOR: "the paper's projection"}
-
-
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
     """Each seed as a line of its own; the first points, near a guess, would hide the rest."""
     for number, run in enumerate(runs):
@@ -171,7 +169,11 @@ def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) ->
         if run.loss is not None:
             axes.plot(run.steps * unit, run.loss, "s", color=color, ms=5, clip_on=False)
         if number == 0:
-            axes.plot([], [], color=color, label=f"{label}, {len(runs)} seeds")
+            axes.plot([], [], color=color, label=f"{label}, {_seeds(len(runs))}")
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"
 
 
 def _finish(axes: Axes) -> None:

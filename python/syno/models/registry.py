@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
+from syno._errors import UserError, nearest
 from syno.models.catalogue import MODELS, TIMM, timm_info
 from syno.models.info import Built, Images, ModelInfo, Option
 
@@ -36,12 +35,6 @@ def describe(name: str) -> ModelInfo:
         f"  expected: one of {', '.join(list_models())}, or {TIMM}NAME"
         + nearest(str(name), list_models())
     )
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A line that names what is like `name`, or nothing."""
-    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
-    return f"\n  did you mean: {', '.join(found)}?" if found else ""
 
 
 def build(

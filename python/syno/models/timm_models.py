@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from syno._errors import UserError
+from syno._errors import UserError, nearest
 from syno.extras import load_extra
 from syno.models.info import Images
 
@@ -37,8 +37,6 @@ def build(name: str, classes: int, channels: int, size: int) -> nn.Module:
 def _config(name: str) -> Any:
     timm = _timm(name)
     if name not in timm.list_models():
-        from syno.models.registry import nearest
-
         raise UserError(
             f"timm {timm.__version__} has no model '{name}'\n"
             "  expected: one of timm.list_models()" + nearest(name, timm.list_models())

@@ -6,10 +6,9 @@ rungs that the recipe was made for, too: the first of them is the one that is me
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -17,7 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from syno._errors import UserError
+from syno._errors import UserError, nearest
 
 TASKS = ("images", "text")
 OPTIMIZERS = ("sgd", "adamw")
@@ -185,12 +184,6 @@ class Recipe:
         raise UserError(
             f"recipe '{self.name}' cannot have {name} = {value!r}\n  expected: {expected}"
         )
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A line that names what is like `name`, or nothing."""
-    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
-    return f"\n  did you mean: {', '.join(found)}?" if found else ""
 
 
 def recipe(name: str) -> Recipe:
