@@ -27,7 +27,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
+from syno._errors import UserError, nearest
 
 if TYPE_CHECKING:
     from syno.train import Fidelity
@@ -193,8 +193,6 @@ class Ladder:
 
 def ladder(name: str) -> Ladder:
     """The ladder of that name, or of a .toml file. UserError that names what is like it."""
-    from syno.train.recipe import nearest
-
     if name.endswith(_ENDING):
         path = Path(name)
         if not path.is_file():
@@ -231,8 +229,6 @@ def _known() -> dict[str, Traversable]:
 
 
 def _content(name: str, file: Traversable) -> dict[str, Any]:
-    from syno.train.recipe import nearest
-
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
