@@ -165,6 +165,9 @@ def test_list_of_a_folder_that_is_missing() -> None:
 def test_text_is_no_image_data(folder: Path) -> None:
     store = str(folder / "runs.db")
     book = str(folder / "book.txt")
-    result = run("search", "--data", book, "--evaluations", "1", "--store", store)
+    result = run("search", "--model", "resnet-small", "--data", book, "--store", store)
+    assert result.exit_code == 2
+    assert "model 'resnet-small' is for images" in result.stderr
+    result = run("experiment", "ranking", "--data", book, "--out", str(folder / "ranking.jsonl"))
     assert result.exit_code == 2
     assert "is text, not images" in result.stderr

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from syno import Specification
 from syno.cli.main import cli
 from syno.store import Store
-from syno.study.search import resume, search, small_text
+from syno.study.search import resume, search
+from syno.study.specifications import small_text
 from syno.train import fidelity
 
 pytestmark = pytest.mark.skipif(

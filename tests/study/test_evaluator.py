@@ -14,8 +14,8 @@ from syno.sampler import Sampler
 from syno.study.evaluator import NetworkEvaluator, Timing
 from syno.study.network import Network
 from syno.study.observer import Observer
-from syno.study.search import small_vision
 from syno.study.space import SamplerSpace
+from syno.study.specifications import small_vision
 from syno.train import fidelity
 from syno.verify import Verification
 

@@ -15,7 +15,7 @@ import syno
 from syno import UserError
 from syno.cli.main import cli
 from syno.store import Store
-from syno.study.search import small_vision
+from syno.study.specifications import small_vision
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)

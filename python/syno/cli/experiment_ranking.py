@@ -196,7 +196,7 @@ def _settings(data: str, seed: int, **named: Any) -> Settings:
 
 
 def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
-    from syno.study.search import small_vision
+    from syno.study.specifications import small_vision
     from syno.surgery import slot_bindings
     from syno.walks import walk
 
