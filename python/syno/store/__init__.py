@@ -5,6 +5,7 @@ Only this folder uses SQLAlchemy.
 
 from syno.store.environment import capture_environment
 from syno.store.errors import AlreadyAnsweredError, AskTakenError
+from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
 from syno.store.records import (
     BaselineLatency,
@@ -20,7 +21,7 @@ from syno.store.records import (
 )
 from syno.store.rungs import RungSummary
 from syno.store.store import Store
-from syno.store.summary import Evaluation, StudySummary, current_settings
+from syno.store.summary import StudySummary, current_settings
 
 __all__ = [
     "HEARTBEAT_S",

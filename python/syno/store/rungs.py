@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from syno.store.evaluation import Evaluation
 from syno.store.records import OK, OPERATOR, EventRecord
-
-if TYPE_CHECKING:
-    from syno.store.summary import Evaluation
 
 
 @dataclass(frozen=True)
