@@ -1,0 +1,53 @@
+"""One answered proposal of a study, as what reads a store sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from syno.store.records import FLOAT32, REJECTED, Environment
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One answered proposal. Units as in `Outcome`; `ask` counts the operators from 1.
+
+    key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
+    rung_index: of a ladder, from 0 at the bottom; `rung` is the fidelity's name.
+    precision: `float32`, or `int8` for a trained network that was quantised.
+    """
+
+    ask: int
+    kind: str
+    key: str | None
+    text: str | None
+    status: str
+    reason: str
+    accuracy: float | None
+    split: str
+    rung: str
+    recipe: dict[str, Any]
+    seed: int
+    macs: int | None
+    params: int | None
+    primitives: dict[str, int]
+    latency_ms: float | None
+    latency_spread_ms: float | None
+    latency_ratio: float | None
+    baseline_latency_ms: float | None
+    source_hash: str | None
+    seconds: float
+    finished: str
+    environment: Environment
+    details: dict[str, Any] = field(default_factory=dict)
+    rung_index: int = 0
+
+    @property
+    def precision(self) -> str:
+        """What the network computes in."""
+        return str(self.recipe.get("precision", FLOAT32))
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether it counts against the study's limit: all but what was refused before training."""
+        return self.status != REJECTED or bool(self.rung)
