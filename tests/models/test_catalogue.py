@@ -14,6 +14,7 @@ from torch import nn
 import syno
 from syno import Specification, UserError, layer_report
 from syno.models import build, built, describe, list_models, slots, summarise
+from syno.study.specifications import PAPER_MACS_SHARES
 from syno.surgery import slot_bindings
 
 # Slots and different sizes of the paper's models, as its experiments count them.
@@ -104,7 +105,10 @@ def test_a_preset_has_the_sizes_of_its_model(name: str) -> None:
     if preset.limits["min_macs"]:
         report = layer_report(net)
         kept = report.macs - sum(row.macs for row in report.slots)
-        low, high = ((round(share * report.macs - kept)) for share in (0.15, 0.9))
+        low, high = (
+            (round(share * report.macs - kept))
+            for share in PAPER_MACS_SHARES[str(describe(name).preset)]
+        )
         assert (max(low, 0), high) == (preset.limits["min_macs"], preset.limits["max_macs"])
         core = preset.with_changes()._core.source["layer_macs"]
         assert list(core) == found["layer_macs"]

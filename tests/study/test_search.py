@@ -12,10 +12,12 @@ from click.testing import CliRunner
 from torch import nn
 
 import syno
-from syno import UserError
+from syno import Specification, UserError
 from syno.cli.main import cli
+from syno.data import load
 from syno.store import Store
-from syno.study.specifications import small_vision
+from syno.study.network import Network
+from syno.study.specifications import small_vision, specification_for
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
@@ -144,3 +146,21 @@ def test_limits_replace_those_of_the_specification(path, layers):
 def test_there_is_nothing_to_resume_in_a_store_that_does_not_exist(path):
     with pytest.raises(UserError, match="there is no store"):
         syno.resume(path)
+
+
+def test_a_preset_of_the_paper_has_its_window_of_macs_for_the_network():
+    """Shares of the whole network, the layers that stay counted in; what is asked for here wins."""
+    network = Network.named("resnet-small", {"width": 4}, load("digits", size=8), 0)
+    assert network.macs is not None and network.all_macs is not None
+    kept = network.all_macs - network.macs
+    assert kept > 0
+    found = specification_for("paper/resnet18", {}, network).limits
+    window = [0.15 * network.all_macs - kept, 0.9 * network.all_macs - kept]
+    assert [found["min_macs"], found["max_macs"]] == pytest.approx(window, abs=1)
+    found = specification_for("paper/resnet18", {"max_macs": 5000, "max_depth": 3}, network).limits
+    assert (found["max_macs"], found["max_depth"]) == (5000, 3)
+    assert found["min_macs"] == pytest.approx(window[0], abs=1)
+    # One that the paper gives no window for, and layers of one's own.
+    assert specification_for("paper/vit", {}, network).limits["max_macs"] == 0
+    own = Specification.preset("paper/resnet18")
+    assert specification_for(own, {}, network) is own

@@ -131,7 +131,8 @@ def command(
         "store": store,
     }
     arguments["limits"] = named.pop("limits")
-    arguments["specification"] = options.named_specification(bindings=(), limits={}, **named)
+    specification = options.named_specification(bindings=(), limits={}, **named)
+    arguments["specification"] = named["preset"] or specification
     if ladder is not None:
         _check_evaluations(ladder, eta, evaluations)
     if dry_run:

@@ -36,7 +36,8 @@ class Network:
     All copies start from the same weights, so that operators differ by what they are and not by
     the luck of the stem; an operator's own weights are drawn from `seed`.
     `vocabulary` is how many tokens there are where it reads token ids, None where it reads images.
-    `macs` and `params` count the layers that operators replace, all together, for one sample.
+    `macs` and `params` count the layers that operators replace, all together, for one sample;
+    `all_macs` counts every layer. None where it was not seen at work.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class Network:
             for name, slot in found.items()
             if slot.original is not None
         }
-        self.macs = _macs([row for row in layer_report(template).rows if row.name in found])
+        report = layer_report(template)
+        self.macs = _macs([row for row in report.rows if row.name in found])
+        self.all_macs = report.macs
         self.params = sum(self._weights.values())
 
     @classmethod

@@ -9,6 +9,17 @@ from syno.spec import Specification
 if TYPE_CHECKING:
     from syno.study.network import Network
 
+# Windows of multiply-adds of the paper's experiments: shares of those of the whole network, the
+# layers that no operator replaces counted in.
+PAPER_MACS_SHARES = {
+    "paper/resnet18": (0.15, 0.9),
+    "paper/resnet34": (0.15, 0.9),
+    "paper/resnext29_2x64d": (0.15, 0.95),
+    "paper/efficientnet_v2_s": (0.5, 0.9),
+    "paper/densenet121": (0.15, 1.0),
+    "paper/gpt2": (0.1, 1.2),
+}
+
 
 def small_vision(**changes: Any) -> Specification:
     """Square convolutions of networks for images of 8 to 64 pixels; bindings from the network.
@@ -59,14 +70,33 @@ def small_text(**changes: Any) -> Specification:
 def specification_for(
     given: Specification | str | None, limits: dict[str, Any], network: Network
 ) -> Specification:
-    """The default asks for operators that cost no more than the layers they replace."""
+    """What is asked for, with layers and costs of the network.
+
+    The default asks for operators that cost no more than the layers they replace; a preset of the
+    paper has its window of multiply-adds for this network, not for its own layers.
+    """
     if given is None:
         usual = small_vision if network.vocabulary is None else small_text
         return usual(**{"max_macs": network.macs or 0} | limits)
-    found = Specification.preset(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        found = Specification.preset(given)
+        limits = macs_window(given, network) | limits
+    else:
+        found = given
     if not limits:
         return found
     # Limits that are given here are about the network, not about the layers of a preset.
     totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
     dropped = {"bindings": [], **totals} if found.full_bindings else {}
     return found.with_changes(**dropped | limits)
+
+
+def macs_window(preset: str, network: Network) -> dict[str, int]:
+    """`min_macs` and `max_macs` of the operators in a network for one sample, by the paper's shares
+    of the preset; none where it names none, or the network was not seen at work."""
+    if preset not in PAPER_MACS_SHARES or network.macs is None or network.all_macs is None:
+        return {}
+    kept = network.all_macs - network.macs
+    low, high = (round(share * network.all_macs - kept) for share in PAPER_MACS_SHARES[preset])
+    # At least 1: a limit of 0 is none.
+    return {"min_macs": max(low, 0), "max_macs": max(high, 1)}
