@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from syno._errors import UserError
+from syno.objective import ACCURACY, LOSS
 from syno.report import charts, page, sections, write
-from syno.report.model import Baseline, Report
+from syno.report.model import Baseline, Report, RungRow
 
 from . import sample
 
@@ -161,3 +162,29 @@ def test_accuracies_on_the_test_split_get_a_column_once_they_are_there() -> None
     text = page.render(tested)
     assert ">test</button>" in text
     assert 'data-value="0.877">87.7 %' in text
+
+
+RUNG = RungRow("a", 3, 0, 1, 2, best=0.5, baseline=0.5, seconds=1.0)
+
+
+@pytest.mark.parametrize("objective", [ACCURACY, LOSS])
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("rungs", [(), (RUNG, replace(RUNG, name="b"))], ids=["one", "rungs"])
+def test_every_value_stands_below_its_heading(objective, final, rungs) -> None:
+    sampled = sample.report(count=3)
+    candidates = tuple(replace(c, loss=2.5, latency_ms=0.75) for c in sampled.candidates)
+    changes = {"objective": objective, "final": final, "rungs": rungs}
+    table = sections.operators(replace(sampled, candidates=candidates, **changes), set())
+    heads = re.findall(r'<button type="button">([^<]*)<', table)
+    rows = [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr data-key.*?</tr>", table)]
+    assert len(rows) == 4
+    for row in rows:
+        assert len(row) == len(heads)
+        cells = dict(zip(heads, row, strict=True))
+        assert ">0.75 ms<" in cells["latency"]
+        assert 'class="primitives"' in cells["primitives"]
+        assert ('data-value="1">1<' in cells.get("rung", "")) == bool(rungs)
+        if objective is not ACCURACY:
+            assert 'data-value="2.5"' in cells["loss"]
+        elif "error" not in cells["status"]:
+            assert re.search(r">[\d.]+ %<", cells["accuracy"])

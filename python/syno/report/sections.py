@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -282,17 +283,15 @@ def operators(report: Report, with_section: set[int]) -> str:
     chosen = {
         c.number for cost in (latency, macs) for c in front(report.trained, cost, report.objective)
     }
-    hidden = {"accuracy"} if report.objective.name == "loss" else {"loss", "perplexity"}
-    hidden |= set() if report.final else {"test"}
+    columns = _columns(report)
     head = "".join(
         f'<th class="{kind}" aria-sort="{"ascending" if name == "rank" else "none"}">'
         f'<button type="button">{name}</button></th>'
-        for name, kind in _COLUMNS
-        if name not in hidden and (name != "rung" or report.rungs)
+        for name, kind in columns.items()
     )
     ordered = [*report.trained, *report.stopped, *report.failed]
     body = "".join(
-        _row(report, rank, c, c.number in chosen, linked=c.number in with_section)
+        _row(report, rank, c, columns, c.number in chosen, linked=c.number in with_section)
         for rank, c in enumerate(ordered, start=1)
     )
     return (
@@ -301,28 +300,39 @@ def operators(report: Report, with_section: set[int]) -> str:
     )
 
 
-def _row(report: Report, rank: int, c: Candidate, on_front: bool, *, linked: bool) -> str:
+def _columns(report: Report) -> dict[str, str]:
+    """What kind of column each is that the report has something for, by name."""
+    hidden = {"accuracy"} if report.objective.name == "loss" else {"loss", "perplexity"}
+    hidden |= set() if report.final else {"test"}
+    hidden |= set() if report.rungs else {"rung"}
+    return {name: kind for name, kind in _COLUMNS if name not in hidden}
+
+
+def _row(
+    report: Report, rank: int, c: Candidate, columns: Iterable[str], on_front: bool, *, linked: bool
+) -> str:
     name = report.objective.name
     value, tested = report.quality(c), report.tested(c)
     key = f"<code>{c.short}</code>"
     mark = '<span class="on-front" title="on a Pareto front">●</span>' if on_front else ""
-    cells = [
-        _number(rank, f"{mark}{rank}"),
-        f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
-        f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
-        *([_number(c.rung_index + 1, str(c.rung_index + 1))] if report.rungs else []),
-        *([_number(c.rung_index + 1, str(c.rung_index + 1))] if report.rungs else []),
-        _number(value, fmt.quality(value, name)),
-        *([_number(value, fmt.perplexity(value))] if name == "loss" else []),
-        *([_number(tested, fmt.quality(tested, name))] if report.final else []),
-        _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
-        _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
-        _number(c.macs, fmt.count(c.macs)),
-        _number(c.params, fmt.count(c.params)),
-        f'<td class="primitives">{escape(fmt.primitives(c.primitives))}</td>',
-        f"<td>{_status(c.status)}</td>",
-    ]
-    return f'<tr data-key="{c.key}">{"".join(cells)}</tr>'
+    quality = _number(value, fmt.quality(value, name))
+    cells = {
+        "rank": _number(rank, f"{mark}{rank}"),
+        "key": f'<td><a href="#{c.anchor}">{key}</a></td>' if linked else f"<td>{key}</td>",
+        "formula": f'<td class="formula"><code>{escape(_right_side(c))}</code></td>',
+        "rung": _number(c.rung_index + 1, str(c.rung_index + 1)),
+        "accuracy": quality,
+        "loss": quality,
+        "perplexity": _number(value, fmt.perplexity(value)),
+        "test": _number(tested, fmt.quality(tested, name)),
+        "latency": _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
+        "to baseline": _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
+        "MACs": _number(c.macs, fmt.count(c.macs)),
+        "params": _number(c.params, fmt.count(c.params)),
+        "primitives": f'<td class="primitives">{escape(fmt.primitives(c.primitives))}</td>',
+        "status": f"<td>{_status(c.status)}</td>",
+    }
+    return f'<tr data-key="{c.key}">{"".join(cells[column] for column in columns)}</tr>'
 
 
 def _right_side(c: Candidate) -> str:
