@@ -224,6 +224,19 @@ def test_a_checkpoint_of_another_training_is_refused(
     assert path.read_bytes() == kept
 
 
+def test_other_rates_of_weights_are_another_training(
+    dataset: DataSet, quick: Fidelity, tmp_path: Path
+) -> None:
+    """As when a later version gives an operator's weights other scales of the rate."""
+    path = tmp_path / "run.ckpt"
+    first, second = convolutional(), convolutional()
+    second[0].step_scales = {"weight": 0.5}  # type: ignore[assignment, union-attr]
+    fidelity = quick.changed(step_scales=True)
+    train(first, dataset, fidelity, 0, checkpoint=path, stop_after=1)
+    with pytest.raises(UserError, match="it has other rates or decays of parameters"):
+        train(second, dataset, fidelity, 0, checkpoint=path)
+
+
 def test_an_operator_of_other_code_is_another_network(
     dataset: DataSet, quick: Fidelity, tmp_path: Path
 ) -> None:

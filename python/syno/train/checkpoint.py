@@ -81,10 +81,18 @@ def read_checkpoint(path: Path) -> dict[str, Any] | None:
 
 
 def signature(
-    net: nn.Module, fidelity: dict[str, Any], seed: int, fingerprint: str, world: int
+    net: nn.Module,
+    fidelity: dict[str, Any],
+    groups: list[list[float]],
+    seed: int,
+    fingerprint: str,
+    world: int,
 ) -> dict[str, Any]:
     """What a training is of: one checkpoint goes on only with the same. The network is known by
-    its structure, the code of its operators and its initial weights."""
+    its structure, the code of its operators and its initial weights.
+
+    groups: of parameters that are updated alike: how many, their decay and scale of the rate.
+    """
     digest = hashlib.blake2b(repr(net).encode(), digest_size=16)
     for module in net.modules():
         digest.update(str(getattr(module, "source_hash", "")).encode())
@@ -96,6 +104,7 @@ def signature(
     return {
         "network": digest.hexdigest(),
         "fidelity": fidelity,
+        "groups": groups,
         "seed": seed,
         "data": fingerprint,
         "processes": world,
@@ -107,7 +116,10 @@ def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -
     differing = [key for key in wanted if found.get(key) != wanted[key]]
     if not differing:
         return
-    said = {"network": "another network, or one with other initial weights"}
+    said = {
+        "network": "another network, or one with other initial weights",
+        "groups": "other rates or decays of parameters",
+    }
     parts = []
     for key in differing:
         text = said.get(key, f"another {key}")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -47,7 +48,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["lr_scale"]
 
 
-def parameter_groups(net: nn.Module, recipe: Recipe) -> list[dict[str, object]]:
+def parameter_groups(net: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
     """Parameters by weight decay and `lr_scale`, in the order in which they are met."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     seen: set[nn.Parameter] = set()

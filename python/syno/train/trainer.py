@@ -34,7 +34,7 @@ from syno.train.checkpoint import (
 from syno.train.fidelities import Fidelity
 from syno.train.images import ImageTask
 from syno.train.numerics import Average, Numerics, checked_device
-from syno.train.optimizers import make_optimizer, set_rate
+from syno.train.optimizers import make_optimizer, parameter_groups, set_rate
 from syno.train.outcome import EpochPoint, Outcome, Status
 from syno.train.parallel import Group
 from syno.train.schedules import rate
@@ -170,8 +170,13 @@ class _Run:
         self.task = _task(data, fidelity, seed, self.numerics, self.group, workers)
         self.path = checkpoint
         if checkpoint is not None:
+            groups = [
+                [len(group["params"]), group["weight_decay"], group["lr_scale"]]
+                for group in parameter_groups(net, self._recipe)
+            ]
+            world = self.group.world
             self._signature = signature(
-                net, fidelity.to_json(), seed, self.task.fingerprint, self.group.world
+                net, fidelity.to_json(), groups, seed, self.task.fingerprint, world
             )
         self.numerics.prepared(net)
         self.task.probe(net)
