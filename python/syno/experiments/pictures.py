@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -203,11 +204,18 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
                 color=colour,
                 label=f"{what} ({len(chosen)})",
             )
+        middle = statistics.mean(axes.get_xlim())
         for i in shared:
             if values is high and table.entries[i].name:
                 place = (100 * low[i], 100 * values[i])
+                left = place[0] > middle  # of the point, so that it stays inside
                 axes.annotate(
-                    table.entries[i].name, place, xytext=(4, -3), textcoords="offset points", size=7
+                    table.entries[i].name,
+                    place,
+                    xytext=(-4 if left else 4, 3),
+                    textcoords="offset points",
+                    horizontalalignment="right" if left else "left",
+                    size=7,
                 )
         each = found.correlation(name)
         value = "" if each.value is None else f": Spearman {each.value:.2f}"
@@ -216,6 +224,7 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
         axes.set_xlabel("accuracy at the low rung, %")
         axes.set_ylabel(f"accuracy {label}, %")
         axes.grid(alpha=0.3)
+        axes.set_axisbelow(True)
         if shared:
             axes.legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=_DPI)
