@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -86,7 +87,13 @@ def test_ctrl_c_ends_it_and_its_processes():
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(8)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 120
+    while len(children.read_text().split()) < 2:  # both jobs, however slow the machine is
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     # Pipes end when the last process that has them has ended.
     out, err = process.communicate(timeout=30)
