@@ -214,9 +214,20 @@ def test_it_starts_within_milliseconds(evaluator):
     assert min(times) < 0.1
 
 
-def test_an_interruption_ends_the_evaluation_at_once(evaluator, monkeypatch):
+def interrupt_main():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupt_elsewhere():
+    """The system gave the signal to this thread: what the main one waits for is not cut short."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupt", [interrupt_main, interrupt_elsewhere])
+def test_an_interruption_ends_the_evaluation_at_once(evaluator, interrupt):
+    evaluator.start()
     server = evaluator._server.pid
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.3, interrupt).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         evaluator.evaluate("hang")

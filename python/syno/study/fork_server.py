@@ -60,6 +60,7 @@ MOST_ANSWER = 64 << 20
 _HEADER = struct.Struct("=cQ")
 _CHUNK = 1 << 16
 _WATCH_S = 0.05  # how often memory is looked at
+_WAKE_MS = 500.0  # how long a wait for a message may keep a signal from being seen
 _LEAVE_S = 2.0  # for a child to end after its answer
 # Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
 _NVIDIA = "/dev/nvidiactl"
@@ -138,8 +139,14 @@ def read(end: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _exactly(end: socket.socket, count: int) -> bytes:
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
     parts = bytearray()
     while len(parts) < count:
+        # A wait does not end by a signal that came right before it, or to another thread: only
+        # between waits does Python see Ctrl-C.
+        while not poll.poll(_WAKE_MS):
+            pass
         part = end.recv(min(count - len(parts), 1 << 20))
         if not part:
             raise EOFError
