@@ -10,7 +10,7 @@ from syno._errors import UserError
 from syno.operator import Operator
 from syno.rules import Rule, added_rules, rule_set
 from syno.space import Space
-from syno.spec import Binding, Specification
+from syno.spec import NO_TOTALS, Binding, Specification
 from syno.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class Sampler:
         if net is not None:
             from syno.surgery import slot_bindings
 
-            totals = ("min_macs", "max_macs", "min_params", "max_params")
-            dropped = dict.fromkeys(totals, 0) if specification.full_bindings else {}
+            dropped = NO_TOTALS if specification.full_bindings else {}
             specification = specification.with_changes(
                 **slot_bindings(net, specification), **dropped
             )
@@ -247,14 +246,13 @@ class Sampler:
             ]
         }
         deeper = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
-        unbounded = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
         in_words = {
             f"max_depth={deeper['max_depth']}": deeper,
             f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,
-            "other limits on macs and params": unbounded,
+            "other limits on macs and params": NO_TOTALS,
             "larger budgets of the primary variables and a larger max_depth": larger | deeper,
             "larger budgets, a larger max_depth, no limits on macs and params": (
-                larger | deeper | unbounded
+                larger | deeper | NO_TOTALS
             ),
         }
         nodes = min(self._max_nodes, _TRIAL_NODES)

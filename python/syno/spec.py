@@ -23,6 +23,9 @@ _FIELDS = (
     "limits",
 )
 Binding = Mapping[str, int]
+# Changes that lift the limits on what all layers cost together: they hold for the layers that they
+# were set for, and for no others.
+NO_TOTALS = {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
 
 
 class Specification:
@@ -78,8 +81,7 @@ class Specification:
         """
         fields = _core.preset_source(_text("preset", name))
         if "bindings" in changes:
-            totals = ("min_macs", "max_macs", "min_params", "max_params")
-            fields["limits"] |= dict.fromkeys(totals, 0)
+            fields["limits"] |= NO_TOTALS
         return cls._from_fields(fields, changes)
 
     @staticmethod

@@ -355,10 +355,10 @@ class TestMistakes:
     def test_one_document_cannot_be_divided(self, tmp_path: Path) -> None:
         path = tmp_path / "one.txt"
         path.write_text("all in one\n")
-        with pytest.raises(UserError, match=r"(?s)holds 1 as lines.*at least 2.*documents="):
+        with pytest.raises(UserError, match=r"(?s)holds 1 line\n.*at least 2.*documents="):
             load_text(str(path))
         path.write_text("again\nagain\n")
-        with pytest.raises(UserError, match=r"holds 1 different as lines"):
+        with pytest.raises(UserError, match=r"holds 1 different line\n"):
             load_text(str(path))
 
     def test_byte_pairs_without_the_package(

@@ -11,7 +11,16 @@ from syno.cli.main import cli
 from syno.store import Store
 
 # Two rungs of one training, over one that has half of the images.
-LADDER = """
+STEADY = """
+recipe = "fast/steady"
+batch = 32
+crop = 1
+flip = false
+ema = 0.97
+resolution = 8
+holdout = 0.25
+"""
+LADDER = f"""
 eta = 3
 
 [[rung]]
@@ -24,25 +33,12 @@ holdout = 0.25
 
 [[rung]]
 name = "all"
-recipe = "fast/steady"
-batch = 32
-crop = 1
-flip = false
-ema = 0.97
-resolution = 8
 epochs = 3
-holdout = 0.25
-
+{STEADY}
 [[rung]]
 name = "longer"
-recipe = "fast/steady"
-batch = 32
-crop = 1
-flip = false
-ema = 0.97
-resolution = 8
 epochs = 6
-holdout = 0.25
+{STEADY}
 """
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from syno.models import describe
 from syno.spec import Specification
-from syno.store import Store
+from syno.store import Evaluation, Store, StudySummary
 from syno.study.search import resume, search
 from syno.train import fidelity
 
@@ -42,31 +44,44 @@ def test_each_preset_of_the_paper_that_is_for_images_is_here():
     assert describe("gpt2").preset == "paper/gpt2"
 
 
-@pytest.mark.slow
-@needs_torchvision
-@pytest.mark.parametrize("preset", MODELS)
-def test_a_preset_of_the_paper_runs(preset, tmp_path):
-    model, options = MODELS[preset]
-    path = str(tmp_path / "runs.db")
+def found(
+    preset: str, data: str, store: Path, **arguments: Any
+) -> tuple[StudySummary, list[Evaluation]]:
+    """A search with two evaluations, and what it evaluated: the baseline first. It is resumed for
+    one evaluation more, and keeps the others.
+    """
     summary = search(
-        model,
-        "digits",
-        model_options=options,
+        data=data,
         specification=preset,
-        limits=SMALL_MAPS,
-        fidelity=FEW,
         evaluations=2,
         max_nodes=3000,
         max_slowdown=1000.0,
         repeats=20,
         warmup=1,
         isolate=True,
-        store=path,
+        store=str(store),
+        **arguments,
     )
     assert summary.stop_reason == "evaluations"
     evaluated = [e for e in summary.evaluations if e.is_evaluated]
     assert len(evaluated) == 2
-    for evaluation in (summary.baseline, *evaluated):
+    again = resume(str(store), evaluations=3).evaluations
+    assert sum(e.is_evaluated for e in again) == 3
+    assert again[: len(summary.evaluations)] == summary.evaluations
+    assert summary.baseline is not None
+    return summary, [summary.baseline, *evaluated]
+
+
+@pytest.mark.slow
+@needs_torchvision
+@pytest.mark.parametrize("preset", MODELS)
+def test_a_preset_of_the_paper_runs(preset, tmp_path):
+    model, options = MODELS[preset]
+    path = tmp_path / "runs.db"
+    summary, evaluated = found(
+        preset, "digits", path, net=model, model_options=options, limits=SMALL_MAPS, fidelity=FEW
+    )
+    for evaluation in evaluated:
         if preset in SLOW_TO_LEARN:
             assert evaluation.rung == "few"  # it was trained
             assert evaluation.reason.partition(":")[0] in ("", "loss_above_chance")
@@ -78,10 +93,7 @@ def test_a_preset_of_the_paper_runs(preset, tmp_path):
     bindings = summary.study.specification["bindings"]
     assert bindings
     assert bindings != Specification.preset(preset).bindings
-    again = resume(path, evaluations=3).evaluations
-    assert sum(e.is_evaluated for e in again) == 3
-    assert again[: len(summary.evaluations)] == summary.evaluations
-    with Store.open(path, read_only=True) as store:
+    with Store.open(str(path), read_only=True) as store:
         assert store.summary().quarantined == ()
 
 
@@ -92,26 +104,16 @@ def test_the_preset_for_gpt2_runs(tmp_path):
     lines = (f"{a} plus {b} is {a + b}.\n" for a in range(40) for b in range(40))
     text.write_text("".join(lines))
     brief = fidelity("paper/gpt2").changed(name="few", context=32, seconds=None, steps=5, batch=4)
-    path = str(tmp_path / "runs.db")
-    summary = search(
-        "gpt2",
+    summary, evaluated = found(
+        "paper/gpt2",
         str(text),
+        tmp_path / "runs.db",
+        net="gpt2",
         model_options={"layers": 2, "width": 64, "heads": 2},
-        specification="paper/gpt2",
         limits={"min_weight_params": 16},
         fidelity=brief,
-        evaluations=2,
-        max_nodes=3000,
-        max_slowdown=1000.0,
-        repeats=20,
-        warmup=1,
-        isolate=True,
-        store=path,
     )
-    assert summary.stop_reason == "evaluations"
-    evaluated = [e for e in summary.evaluations if e.is_evaluated]
-    assert len(evaluated) == 2
-    for evaluation in (summary.baseline, *evaluated):
+    for evaluation in evaluated:
         assert evaluation.status == "ok", evaluation.reason
         assert evaluation.details["perplexity"] < 400
         assert evaluation.latency_ratio > 0
@@ -120,6 +122,3 @@ def test_the_preset_for_gpt2_runs(tmp_path):
             assert evaluation.reason.startswith("not causal along seq_len")
     (binding,) = summary.study.specification["bindings"]
     assert (binding["seq_len"], binding["H_in"]) == (32, 64)
-    assert resume(path, evaluations=3).evaluations[: len(summary.evaluations)] == (
-        summary.evaluations
-    )

@@ -83,16 +83,6 @@ def test_the_higher_rung_comes_first_and_there_the_best():
     assert asha.due(results, reached, 3, 2) == [Promotion(8, 2), Promotion(6, 1)]
 
 
-def test_the_decisions_name_what_became_of_each_result():
-    results = [Result(1, 0, 0.9), Result(2, 0, 0.1), Result(3, 0, None), Result(1, 1, 0.8)]
-    assert asha.decisions(results, {1: 1, 2: 0, 3: 0}, 2) == {
-        (1, 0): "promoted",
-        (2, 0): "stopped",
-        (3, 0): "failed",
-        (1, 1): "finished",
-    }
-
-
 @pytest.mark.parametrize("seed", range(50))
 def test_values_rise_with_the_rung_and_within_it_with_the_accuracy(seed):
     draws = random.Random(seed)

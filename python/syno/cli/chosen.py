@@ -164,15 +164,15 @@ def adopted(chosen: Chosen, template: nn.Module, sizes: Mapping[str, int]) -> Op
 
     UserError for a coefficient without a value, and where no slot fits.
     """
+    from syno.spec import NO_TOTALS
     from syno.surgery import slot_bindings
 
     operator = chosen.operator
     specification = operator.specification
     if specification is None:
         operator, specification = _specified(chosen, template, sizes)
-    totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
     bound = specification.with_changes(
-        bindings=[], multiplicities=None, layer_macs=None, **totals
+        bindings=[], multiplicities=None, layer_macs=None, **NO_TOTALS
     ).with_changes(**slot_bindings(template, specification))
     return operator.with_specification(bound)
 

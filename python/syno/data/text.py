@@ -359,9 +359,9 @@ def _set_apart(request: _Request, text: Documents, advance: Callable[[int], None
     if len(distinct) < least:
         raise UserError(
             f"cannot hold out documents of text '{request.name}': {request.source.where} holds "
-            f"{len(distinct)} {'different ' if len(hashes) > len(distinct) else ''}"
-            f"as {text.kind}s\n  expected: at least {least}; documents= (line, paragraph or file) "
-            "says where one ends"
+            f"{len(distinct)} {'different ' if len(hashes) > len(distinct) else ''}{text.kind}"
+            f"{'' if len(distinct) == 1 else 's'}\n  expected: at least {least}; documents= (line, "
+            "paragraph or file) says where one ends"
         )
     left, first = len(distinct) - 1, 0
     for wanted, share, part in (

@@ -17,12 +17,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-# What became of an operator at a rung.
-PROMOTED = "promoted"
-STOPPED = "stopped"
-FAILED = "failed"
-FINISHED = "finished"
-
 
 @dataclass(frozen=True)
 class Result:
@@ -74,23 +68,6 @@ def keeps(results: Sequence[Result], rung: int, most: int, eta: int) -> set[int]
     falls as results come in."""
     order = ranked(results, rung)
     return {r.ask for r in order[: most // eta] if r.accuracy is not None}
-
-
-def decisions(
-    results: Iterable[Result], reached: Mapping[int, int], rungs: int
-) -> dict[tuple[int, int], str]:
-    """By (operator, rung): `promoted`, `stopped` (it may still go on while the search runs),
-    `failed`, or `finished` at the top."""
-    found = {}
-    for result in results:
-        if result.accuracy is None:
-            what = FAILED
-        elif result.rung == rungs - 1:
-            what = FINISHED
-        else:
-            what = PROMOTED if reached.get(result.ask, 0) > result.rung else STOPPED
-        found[result.ask, result.rung] = what
-    return found
 
 
 def values(results: Sequence[Result], rungs: int) -> dict[int, float]:

@@ -18,22 +18,18 @@ width: its score is then that of its fidelity alone, whatever ladder it stands i
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError, nearest
+from syno.named_files import NamedFiles
 
 if TYPE_CHECKING:
     from syno.train import Fidelity
 
 DEFAULT_ETA = 3
-_ENDING = ".toml"
+_FILES = NamedFiles("ladder", "syno.study", "ladders")
 # What no rung may have less of than the one below.
 _RISING = ("images", "resolution", "epochs", "width")
 
@@ -193,64 +189,35 @@ class Ladder:
 
 def ladder(name: str) -> Ladder:
     """The ladder of that name, or of a .toml file. UserError that names what is like it."""
-    if name.endswith(_ENDING):
-        path = Path(name)
-        if not path.is_file():
-            raise UserError(f"there is no ladder file '{name}'")
-        return _parsed(path.stem, path)
-    if name not in _known():
-        raise UserError(
-            f"unknown ladder '{name}'\n"
-            f"  expected one of: {', '.join(ladder_names())}, or a {_ENDING} file"
-            + nearest(name, ladder_names())
-        )
-    return _parsed(name, _known()[name])
+    title, content = _content(name)
+    tables = content.get("rung", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UserError(f"ladder '{title}' has a `rung` that is no list of tables, [[rung]]")
+    every = {"recipe": content["recipe"]} if "recipe" in content else {}
+    rungs = [_rung(title, number, every | table) for number, table in enumerate(tables, start=1)]
+    return Ladder(title, tuple(rungs), content.get("eta", DEFAULT_ETA))
 
 
 def ladder_names() -> tuple[str, ...]:
     """The names that `ladder` knows."""
-    return tuple(sorted(_known()))
+    return _FILES.names()
 
 
 def ladder_summary(name: str) -> str:
     """What a named ladder is for, in a line."""
-    return str(_content(name, _known()[name]).get("summary", ""))
+    return str(_content(name)[1].get("summary", ""))
 
 
-@cache
-def _known() -> dict[str, Traversable]:
-    return {
-        f"{group.name}/{file.name.removesuffix(_ENDING)}": file
-        for group in files("syno.study").joinpath("ladders").iterdir()
-        if group.is_dir()
-        for file in group.iterdir()
-        if file.name.endswith(_ENDING)
-    }
-
-
-def _content(name: str, file: Traversable) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"cannot read ladder '{name}': {error}\n  expected: TOML") from error
+def _content(name: str) -> tuple[str, dict[str, Any]]:
+    title, content = _FILES.read(name)
     known = ("summary", "eta", "recipe", "rung")
     for key in content:
         if key not in known:
             raise UserError(
-                f"ladder '{name}' has an unknown entry '{key}'\n"
+                f"ladder '{title}' has an unknown entry '{key}'\n"
                 f"  expected: {', '.join(known)}{nearest(key, known)}"
             )
-    return content
-
-
-def _parsed(name: str, file: Traversable) -> Ladder:
-    content = _content(name, file)
-    tables = content.get("rung", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UserError(f"ladder '{name}' has a `rung` that is no list of tables, [[rung]]")
-    every = {"recipe": content["recipe"]} if "recipe" in content else {}
-    rungs = [_rung(name, number, every | table) for number, table in enumerate(tables, start=1)]
-    return Ladder(name, tuple(rungs), content.get("eta", DEFAULT_ETA))
+    return title, content
 
 
 def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:

@@ -106,7 +106,7 @@ class Network:
             example = torch.zeros(1, *shape, dtype=torch.long)
             template = models.slots(net, example=example)
             return cls(template, shape, seed, vocabulary=given["vocabulary"])
-        shape, _ = _input_of(dataset, size, None)
+        shape = _image(dataset, size)
         classes = len(dataset.classes)
         with seeded(seed):
             net = models.build(name, classes=classes, channels=shape[0], size=shape[1], **options)
@@ -220,10 +220,14 @@ def _input_of(
         if context is None:
             raise UserError(f"sequences of '{dataset.name}' need a length: say context=")
         return (context,), dataset.vocabulary
+    return _image(dataset, size), None
+
+
+def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]:
     size = size or (dataset.size if isinstance(dataset, DataSet) else None)
     if size is None:
         raise UserError(f"'{_name_of(dataset)}' has images of several sizes: say size=")
-    return (dataset.channels, size, size), None
+    return dataset.channels, size, size
 
 
 def _name_of(dataset: DataSet | Records | TextData) -> str:

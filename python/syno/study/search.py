@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
 from syno.sampler import Sampler
-from syno.spec import Specification
+from syno.spec import NO_TOTALS, Specification
 from syno.store import Store, StudySummary
 from syno.study.checkpoints import Checkpoints
 from syno.study.ladder import Ladder, Rung, ladder_names
@@ -77,8 +77,7 @@ def search(
     tokenizer: of a text, `bytes` or `byte-pair`.
     specification: what operators are asked for, or the name of a preset; its bindings are taken
         from the network. Default: `small_vision`, or `small_text` for text (in
-        `syno.study.specifications`), for no more
-        multiply-adds than the layers cost.
+        `syno.study.specifications`), for no more multiply-adds than the layers cost.
     limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
     fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
         set, `fast/text` for a text, otherwise `tiny`.
@@ -275,11 +274,10 @@ class _Rungs:
         found = {}
         rungs = () if self.ladder is None else self.ladder.rungs
         seen = {id(self.network)}
-        totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
         for rung, network in zip(rungs, self.networks, strict=False):
             if id(network) not in seen:
                 layers = slot_bindings(network.template, specification)
-                found[rung.name] = specification.with_changes(**layers, **totals)
+                found[rung.name] = specification.with_changes(**layers, **NO_TOTALS)
                 seen.add(id(network))
         return found
 

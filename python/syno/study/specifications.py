@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from syno.spec import Specification
+from syno.spec import NO_TOTALS, Specification
 
 if TYPE_CHECKING:
     from syno.study.network import Network
@@ -86,8 +86,7 @@ def specification_for(
     if not limits:
         return found
     # Limits that are given here are about the network, not about the layers of a preset.
-    totals = dict.fromkeys(("min_macs", "max_macs", "min_params", "max_params"), 0)
-    dropped = {"bindings": [], **totals} if found.full_bindings else {}
+    dropped = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
     return found.with_changes(**dropped | limits)
 
 

@@ -7,23 +7,20 @@ rungs that the recipe was made for, too: the first of them is the one that is me
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any
 
 from syno._errors import UserError, nearest
+from syno.named_files import NamedFiles
 
 TASKS = ("images", "text")
 OPTIMIZERS = ("sgd", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "one-cycle", "cyclic")
 PRECISIONS = ("float32", "bfloat16", "float16")
 PADS = ("mean", "zero", "reflect")
-_ENDING = ".toml"
+_FILES = NamedFiles("recipe", "syno.train", "recipes")
 
 
 @dataclass(frozen=True)
@@ -193,61 +190,33 @@ def recipe(name: str) -> Recipe:
 
 def recipe_names() -> tuple[str, ...]:
     """The names that `recipe` knows."""
-    return tuple(sorted(_known()))
-
-
-def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
-    """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
-    if name.endswith(_ENDING):
-        path = Path(name)
-        if not path.is_file():
-            raise UserError(
-                f"there is no recipe file '{name}'\n"
-                f"  expected: a {_ENDING} file, or one of {', '.join(recipe_names())}"
-            )
-        return _parsed(path.stem, path)
-    if name not in _known():
-        raise UserError(
-            f"unknown recipe '{name}'\n"
-            f"  expected: one of {', '.join(recipe_names())}, or a {_ENDING} file"
-            + nearest(name, recipe_names())
-        )
-    return _shipped(name)
-
-
-@cache
-def _known() -> dict[str, Traversable]:
-    found = {}
-    for group in files(__package__).joinpath("recipes").iterdir():
-        if group.is_dir():
-            for file in group.iterdir():
-                if file.name.endswith(_ENDING):
-                    found[f"{group.name}/{file.name.removesuffix(_ENDING)}"] = file
-    return found
+    return _FILES.names()
 
 
 @cache
 def _shipped(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
-    return _parsed(name, _known()[name])
+    return _read(name)
 
 
-def _parsed(name: str, file: Traversable) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"cannot read recipe '{name}': {error}\n  expected: TOML") from error
+def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+    """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
+    return _shipped(name) if name in recipe_names() else _read(name)
+
+
+def _read(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+    title, content = _FILES.read(name)
     rungs = content.pop("rung", [])
     if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
-        raise UserError(f"recipe '{name}' has a `rung` that is no list of tables, [[rung]]")
+        raise UserError(f"recipe '{title}' has a `rung` that is no list of tables, [[rung]]")
     table = content.pop("least_accuracy", {})
     try:
         content["least_accuracy"] = sorted((int(epoch), float(a)) for epoch, a in table.items())
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(
-            f"recipe '{name}' has a bad table least_accuracy: {table!r}\n"
+            f"recipe '{title}' has a bad table least_accuracy: {table!r}\n"
             "  expected: [least_accuracy] with lines such as 10 = 0.3"
         ) from error
-    return Recipe.from_json({"name": name, **content}), tuple(rungs)
+    return Recipe.from_json({"name": title, **content}), tuple(rungs)
 
 
 def _frozen(value: Any) -> Any:

@@ -1,0 +1,55 @@
+"""A search with fake answers in a process of its own, killed with `kill -9` at chosen moments."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("fake_search.py")
+SECONDS = 0.03  # an evaluation
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search of `fake_search.py` with its store and its trace in `folder`."""
+
+    folder: Path
+    evaluations: int
+    ladder: bool = False
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store.db"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Begins it, or goes on with it."""
+        self.folder.mkdir(exist_ok=True)
+        arguments = [self.store, self.folder / "trace", self.evaluations, SECONDS]
+        given = [*map(str, arguments), *(["ladder"] if self.ladder else [])]
+        return subprocess.Popen([sys.executable, str(SCRIPT), *given])
+
+    def finish(self) -> None:
+        assert self.start().wait(timeout=60) == 0
+
+    def begun(self) -> list[str]:
+        """The evaluations that were begun, in all processes so far."""
+        trace = self.folder / "trace"
+        lines = trace.read_text().splitlines() if trace.exists() else []
+        return [line.split()[1] for line in lines if line.startswith("begin")]
+
+    def kill_after(self, more: int, delay: float) -> None:
+        """Starts it and kills it `delay` seconds after it began so many more evaluations."""
+        wanted = len(self.begun()) + more
+        process = self.start()
+        deadline = time.monotonic() + 60
+        while len(self.begun()) < wanted:
+            assert process.poll() is None, "the search ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(delay)
+        process.kill()
+        assert process.wait(timeout=10) == -signal.SIGKILL
