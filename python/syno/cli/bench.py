@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import bench_kernels, framework, options, output
+from syno.cli import bench_kernels, bench_slots, framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -304,3 +304,4 @@ def _shown(value: Any) -> str:
 
 command.add_command(synthesis)
 command.add_command(bench_kernels.command)
+command.add_command(bench_slots.command)

@@ -191,6 +191,7 @@ def bench_kernels(
     form_seconds: float | None = None,
     measured_plans: int = 0,
     convolutions: Mapping[str, tuple[int, int]] | None = None,
+    modules: Mapping[str, Mapping[str, tuple[torch.nn.Module, Sequence[int]]]] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> KernelRun:
     """Times operators layer by layer.
@@ -205,15 +206,18 @@ def bench_kernels(
         compiled code and for the form "eager", and timed beside the cheapest; 0 for none.
     convolutions: by layer, channels and size of the 3x3 convolution that ratios are to: PyTorch's
         own, and frozen where "frozen" is among the forms. None for none.
+    modules: by layer and name, what else is timed there in eager PyTorch, with the shape of its
+        input, batch first; its MACs and bytes are not counted.
     UserError for a kernel that differs from the interpreter, or is faster than the machine.
     """
     run = KernelRun(threads, rounds, measure_roofline(threads))
     with torch_threads(threads), torch.inference_mode():
         for layer, of_layer in bindings.items():
             candidates = _control()
-            batch = 1
+            beside = {} if modules is None else modules[layer]
+            batches = [binding.get("N", 1) for binding in of_layer.values()]
+            batch = next(iter([*batches, *(shape[0] for _, shape in beside.values())]), 1)
             for name, binding in of_layer.items():
-                batch = binding.get("N", 1)
                 operator, values = operators[name], dict(binding)
                 progress(f"{layer}: {name}")
                 candidates += _own(name, operator, values, threads)
@@ -236,6 +240,7 @@ def bench_kernels(
                     candidates += found
             if convolutions is not None:
                 candidates += _convolutions(*convolutions[layer], batch, torch_forms)
+            candidates += [_module(name, *each) for name, each in beside.items()]
             progress(f"{layer}: timing")
             _time(run, layer, batch, candidates)
     return run
@@ -343,6 +348,11 @@ def _within(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _module(name: str, module: torch.nn.Module, shape: Sequence[int]) -> _Candidate:
+    module, x = module.eval(), torch.randn(*shape)
+    return _Candidate(name, lambda: module(x), 0, 0, False, 0)
 
 
 def _convolutions(

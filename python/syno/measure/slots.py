@@ -1,0 +1,206 @@
+"""What the slots of a network take with an operator in them, as compiled code.
+
+An eager network of PyTorch spends much of its time between its layers, so its latency says little
+of an operator's. Here every slot is timed alone, what is alike once, and the times are summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._errors import UserError
+from syno.measure.kernels import KernelRun, bench_kernels
+from syno.measure.timing import CPP
+from syno.operator import Operator
+from syno.placeholder import Placeholder, checked_slots
+from syno.substitute import layer_report
+
+ORIGINAL = "original"
+_POOL = "pool"
+
+
+@dataclass(frozen=True)
+class SlotsTime:
+    """All slots of a network together, with one operator in those that it fits.
+
+    name: of the operator, `original` for the layers of the network in eager PyTorch.
+    best_ms, median_ms: of one sample's, or one batch's, way through all slots; a slot that keeps
+        its layer counts with that, and one of stride 2 with the pooling before it.
+    replaced, kept: how many slots hold the operator, and how many do not fit it.
+    macs, params: of all slots, those that keep their layer counted in; macs of the batch.
+    """
+
+    name: str
+    best_ms: float
+    median_ms: float
+    replaced: int
+    kept: int
+    macs: int
+    params: int
+
+
+@dataclass
+class SlotsRun:
+    """Sums, and what they are of: `kernels` has the times in each kind of slot, by the name of its
+    first slot, and `counts` how many slots are of that kind."""
+
+    kernels: KernelRun
+    times: list[SlotsTime] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class _Kind:
+    """Slots that are alike; macs, params: of the original in one of them."""
+
+    slot: Placeholder
+    input_shape: tuple[int, ...]
+    macs: int
+    params: int
+    count: int = 0
+
+
+def time_slots(
+    net: nn.Module,
+    operators: Mapping[str, Operator],
+    example: torch.Tensor,
+    *,
+    threads: int = 1,
+    rounds: int = 60,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
+) -> SlotsRun:
+    """Times the slots of a network with each operator, and with their original layers.
+
+    net: with slots that have originals, see `syno.models.slots`; example: an input, batch first;
+    progress: is told (done, of how many, what).
+    UserError for a slot without an original, for an operator that fits none, and as
+    `bench_kernels` does.
+    """
+    kinds = _kinds(net, example)
+    bindings = {
+        label: {
+            name: binding
+            for name, operator in operators.items()
+            if (binding := _binding(kind.slot, operator, len(example))) is not None
+        }
+        for label, kind in kinds.items()
+    }
+    for name in operators:
+        if not any(name in of_kind for of_kind in bindings.values()):
+            raise UserError(
+                f"operator '{name}' fits no slot of the network\n"
+                f"  slots: {', '.join(str(kind.slot.binding) for kind in kinds.values())}"
+            )
+    done, total = -1, sum(len(of_kind) + 1 for of_kind in bindings.values())
+
+    def told(what: str) -> None:
+        nonlocal done
+        done += 1
+        progress(done, total, what)
+
+    run = bench_kernels(
+        operators,
+        bindings=bindings,
+        threads=threads,
+        rounds=rounds,
+        modules={label: _modules(kind) for label, kind in kinds.items()},
+        progress=told,
+    )
+    counts = {label: kind.count for label, kind in kinds.items()}
+    times = [_sum(run, ORIGINAL, kinds, {}, None)]
+    for name, operator in operators.items():
+        own = {label: of_kind[name] for label, of_kind in bindings.items() if name in of_kind}
+        times.append(_sum(run, name, kinds, own, operator))
+    return SlotsRun(run, times, counts)
+
+
+def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
+    """Slots that are alike, under the name of the first, in order of appearance."""
+    slots = checked_slots(net)
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def hook(name: str) -> Any:
+        def note(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+            shapes.setdefault(name, tuple(inputs[0].shape))
+
+        return note
+
+    handles = [slot.register_forward_pre_hook(hook(name)) for name, slot in slots.items()]
+    try:
+        with torch.no_grad():
+            net.eval()(example)
+    finally:
+        for handle in handles:
+            handle.remove()
+    rows = {row.name: row for row in layer_report(net).rows}
+    found: dict[tuple[Any, ...], tuple[str, _Kind]] = {}
+    for name, slot in slots.items():
+        if slot.original is None:
+            raise UserError(f"slot '{name}' of the network has no original layer to time")
+        if name not in shapes:  # the network does not use it
+            continue
+        key = (repr(slot.original), slot.shapes, tuple(slot.binding.items()), shapes[name])
+        if key not in found:
+            macs, params = (rows[name].macs or 0) * len(example), rows[name].params
+            found[key] = name, _Kind(slot, shapes[name], macs, params)
+        found[key][1].count += 1
+    return dict(found.values())
+
+
+def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:
+    """The operator's binding in a slot; None where it does not fit."""
+    own = {} if operator.batch is None else {operator.batch: batch}
+    try:
+        pack = operator.kernel_pack(_values(slot, operator) | own)
+        slot.check_kernel(pack)
+    except UserError:
+        return None
+    return dict(pack.binding)
+
+
+def _values(slot: Placeholder, operator: Operator) -> dict[str, int]:
+    if operator.specification is None:
+        return slot.binding
+    return slot.binding_for(operator.specification)
+
+
+def _modules(kind: _Kind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
+    assert kind.slot.original is not None
+    found: dict[str, tuple[nn.Module, Sequence[int]]] = {
+        ORIGINAL: (kind.slot.original, kind.input_shape)
+    }
+    if kind.slot.pool is not None:
+        found[_POOL] = (kind.slot.pool, kind.input_shape)
+    return found
+
+
+def _sum(
+    run: KernelRun,
+    name: str,
+    kinds: Mapping[str, _Kind],
+    bindings: Mapping[str, dict[str, int]],
+    operator: Operator | None,
+) -> SlotsTime:
+    """The sum over all slots: the operator where it has a binding, the original elsewhere."""
+    times = {(time.layer, time.kernel): time for time in run.times}
+    best = median = 0.0
+    replaced = macs = params = 0
+    for label, kind in kinds.items():
+        parts = [times[label, ORIGINAL]]
+        own = (kind.macs, kind.params)
+        if operator is not None and label in bindings:
+            parts = [times[label, f"{name} {CPP}"]]
+            parts += [times[label, _POOL]] if kind.slot.pool is not None else []
+            own = (operator.macs(bindings[label]), operator.params(bindings[label]))
+            replaced += kind.count
+        macs += kind.count * own[0]
+        params += kind.count * own[1]
+        best += kind.count * sum(part.best_ms for part in parts)
+        median += kind.count * sum(part.median_ms for part in parts)
+    kept = sum(kind.count for kind in kinds.values()) - replaced
+    return SlotsTime(name, best, median, replaced, kept, macs, params)
