@@ -1,6 +1,5 @@
 """A table of rankings: what is trained, in which order, and what it says."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -45,6 +44,12 @@ def filled(noise=0.02, **changes):
     while job := next(table.waiting(), None):
         trained(table, job, 0.3 + 0.01 * job[0] + noise * float(random.standard_normal()))
     return table
+
+
+def test_a_rung_of_all_images_counts_those_that_the_data_has():
+    everything = fidelity("digits").changed(images=None, epochs=3).to_json()
+    table = filled(high=everything, train_images=300)
+    assert agreement(table).images == 3 * 300 / 60
 
 
 def test_every_operator_is_trained_low_and_one_of_three_high():
@@ -138,6 +143,7 @@ def test_a_table_is_made_trained_and_gone_on_with(tmp_path):
     table = Table.read(path)
     assert len(table.runs) == 1
     assert sum(not each.name for each in table.entries) == 2
+    assert table.settings.train_images == 1078
     assert {"conv2d", "operator-1"} <= {each.name for each in table.entries}
 
     again = syno_cli("experiment", "ranking", "--out", str(path), "--limit", "1")
@@ -160,4 +166,3 @@ def test_mistakes_are_told(tmp_path):
     assert (found.exit_code, "there is no table" in found.stderr) == (2, True)
     found = syno_cli("experiment", "ranking", "--out", missing)
     assert (found.exit_code, "expected: --data" in found.stderr) == (2, True)
-    assert dataclasses.is_dataclass(ranking.Settings)

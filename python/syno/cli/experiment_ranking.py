@@ -160,6 +160,8 @@ def _make(
     settings = _settings(data, seed, **named)
     size = settings.low["resolution"]
     images = load(data, data_dir=data_dir, size=size)
+    fit, _ = images.holdout(settings.low["holdout"], settings.low["split_seed"])
+    settings = dataclasses.replace(settings, train_images=len(fit.labels))
     network = Network.named(settings.model, settings.model_options, images, seed, size=size)
     with torch_threads(1), output.progress("drawing operators", operators) as move:
         entries = ranking.draw(

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,9 @@ def agreement(table: Table) -> Agreement:
         spearman("drawn operators alone", first, high, [i for i in high if not entries[i].name]),
     ]
     settings = table.settings
-    low_images, high_images = (_images(each) for each in (settings.low, settings.high))
+    low_images, high_images = (
+        _images(each, settings.train_images) for each in (settings.low, settings.high)
+    )
     return Agreement(
         operators=len(entries),
         trained_low=len(first),
@@ -102,9 +105,9 @@ def agreement(table: Table) -> Agreement:
     )
 
 
-def _images(fidelity: Mapping[str, object], all_of_them: int = 45_000) -> int:
-    """Images seen in a training; CIFAR-10 has 45,000 that are not held out."""
-    return int(fidelity["images"] or all_of_them) * int(fidelity["epochs"])  # type: ignore[call-overload]
+def _images(fidelity: Mapping[str, Any], there_are: int) -> int:
+    """Images seen in a training."""
+    return int(fidelity["images"] or there_are) * int(fidelity["epochs"])
 
 
 def spearman(

@@ -42,7 +42,8 @@ class Settings:
     of so many operators is trained at the high rung, by strata of the low rung's first seed; arms:
     so many operators are trained at the low rung with other scales, too; draw: the seed of all
     draws; max_slowdown: drawn operators whose training step takes longer than so many of the
-    original's are left out, as a search does.
+    original's are left out, as a search does; train_images: what the data has for training, the
+    hold-out split left out.
     """
 
     model: str
@@ -55,6 +56,7 @@ class Settings:
     arms: int = 30
     draw: int = 0
     max_slowdown: float = 2.0
+    train_images: int = 45_000
 
 
 @dataclass(frozen=True)
