@@ -220,8 +220,23 @@ def test_operators_come_in_many_forms(here: Path, form: str) -> None:
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]
     assert len(rows) == names
-    if form in ("artifact", "one"):
-        assert rows[0]["name"] == "0.91_3f2a"
+    first = {"artifact": "0.91_3f2a", "one": "0.91_3f2a", "list": "conv1x1"}
+    first |= {"file": "one", "folder": "one", "json": "one", "formula": "formula"}
+    assert rows[0]["name"] == first[form]
+
+
+def test_operators_of_one_name_are_told_apart(here: Path) -> None:
+    for folder, name in (("a", "conv1x1"), ("b", "shift-conv"), ("c", "conv1x1")):
+        (here / folder).mkdir()
+        (here / folder / "mine.txt").write_text(zoo.load(name).text)
+    operands = [f"{folder}/mine.txt" for folder in "abc"]
+    result = run(*operands, *QUICK, "--binding", "k=3", "--store", "r.db", "--name", "a", "--json")
+    rows = json.loads(result.stdout)["results"]
+    assert [row["name"] for row in rows] == ["mine", "mine-2"]  # a and c are the same operator
+    assert all(row["ok"] for row in rows)
+    again = run(rows[1]["key"][:6], *QUICK, "--store", "r.db", "--name", "a", "--json")
+    (row,) = json.loads(again.stdout)["results"]
+    assert (row["name"], row["key"]) == (rows[1]["key"][:6], rows[1]["key"])
 
 
 def test_a_dry_run_says_what_and_how_long_and_writes_nothing(here: Path) -> None:
@@ -294,7 +309,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["y[o] = sum(i:C_in) x[i] * w0[o,i]", *QUICK], "formula"),
         (["empty", *QUICK], "the folder 'empty' holds no operators"),
         (["ab12", *QUICK], "no store to look for a key in"),
-        (["operator-1", "mine.txt", *QUICK], "operator 'C' needs a size for z"),
+        (["operator-1", "mine.txt", *QUICK], "operator 'mine' needs a size for z"),
         (["conv2d", *QUICK, "--engine", "x86"], "an --engine is named, and nothing comes to INT8"),
         (["conv2d", *QUICK, "--quantize", "--engine", "tpu"], "cannot compute in INT8 with engine"),
         (["linear", "--data", "{text}", "--quantize"], "networks for images alone come to INT8"),
@@ -309,11 +324,9 @@ def test_mistakes_are_refused_before_anything_is_trained(
     (here / "mine.txt").write_text(own)
     result = run(*(argument.format(text=text) for argument in arguments))
     assert result.exit_code == 2, result.output
-    if "operator 'C'" in message:  # named by its key
-        assert "needs a size for z" in result.output
+    assert message in result.output
+    if "needs a size" in message:
         assert "--binding with these variables, such as z=2" in result.output
-    else:
-        assert message in result.output
     assert not (here / "runs.db").exists()
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     "--size", type=click.IntRange(min=1), help="Side of the images in pixels. [the model's]"
 )
 @click.option("--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".')
-@click.option("--store", metavar="PATH", help="Where keys of operators are looked for.")
-@click.option("--study", metavar="NAME", help="The study there. [the last one]")
+@click.option("--store", metavar="URL", help="Where to look for a key.")
+@options.study_option
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(

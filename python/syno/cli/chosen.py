@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,14 +45,24 @@ def gathered(
 
     An operand is a name of the zoo, what `operand.load_operator` takes, a folder with operators
     (files `operator.txt` in folders of it, or .txt and .json files), or a file with an operand in
-    each line (`#` begins a remark). `layers` gives a formula its shapes where there is no
+    each line (`#` begins a remark). A file gives it its name, a key its own. `layers` gives a formula its shapes where there is no
     specification.
     """
     found: dict[str, Chosen] = {}
+    names: set[str] = set()
     for op in ops:
         for chosen in _of(op, store, study, specification, layers):
-            found.setdefault(chosen.operator.text, chosen)
+            if chosen.operator.text not in found:
+                name = _free(chosen.name, names)
+                names.add(name)
+                found[chosen.operator.text] = replace(chosen, name=name)
     return list(found.values())
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it where another operator has it."""
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def _of(
@@ -79,14 +90,22 @@ def _of(
             Chosen(_shown(file, path), _loaded(str(file), store, study, specification), {})
             for file in _operator_files(path)
         ]
-    formula = specification is None and operand.is_formula(op)
+    formula = operand.is_formula(op)
     try:
-        operator = _loaded(op, store, study, layers if formula else specification)
+        operator = _loaded(
+            op, store, study, layers if formula and specification is None else specification
+        )
     except UserError as error:
         if not str(error).startswith("there is no"):
             raise
         raise UserError(f"{error}\n  or a name of the zoo{nearest(op, zoo.names())}") from error
-    return [Chosen(operator.key[:8], operator, {})]
+    if operand.is_file(path):
+        name = _shown(path, path.parent)
+    elif operand.is_key(op):  # that of its study; another specification gives another one
+        name = op
+    else:
+        name = "formula" if formula else "operator"
+    return [Chosen(name, operator, {})]
 
 
 def _loaded(

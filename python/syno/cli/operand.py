@@ -176,9 +176,9 @@ def _found(
                 f"cannot read the operator file '{op}'\n"
                 f"  expected: text in UTF-8 that may be read      got: {error}"
             ) from error
-    if store is not None and _KEY.fullmatch(op):
+    if store is not None and is_key(op):
         return _stored(op, store, study, specification)
-    if _KEY.fullmatch(op):
+    if is_key(op):
         raise UserError(
             f"there is no file '{op}', and no store to look for a key in\n"
             "  expected: a file with an operator, or a key's start together with --store URL"
@@ -255,6 +255,11 @@ def _short(op: str) -> str:
 def is_formula(op: str) -> bool:
     """Whether OP spells out index notation."""
     return not op.lstrip().startswith(("{", "syno ")) and bool(_FORMULA.search(op))
+
+
+def is_key(op: str) -> bool:
+    """Whether OP may be the start of a key."""
+    return bool(_KEY.fullmatch(op))
 
 
 def is_file(path: Path) -> bool:
