@@ -45,8 +45,8 @@ def gathered(
 
     An operand is a name of the zoo, what `operand.load_operator` takes, a folder with operators
     (files `operator.txt` in folders of it, or .txt and .json files), or a file with an operand in
-    each line (`#` begins a remark). A file gives it its name, a key its own. `layers` gives a formula its shapes where there is no
-    specification.
+    each line (`#` begins a remark). It is named by its file, its folder or the key as typed.
+    `layers` gives a formula its shapes where there is no specification.
     """
     found: dict[str, Chosen] = {}
     names: set[str] = set()
