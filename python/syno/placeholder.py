@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -14,6 +15,9 @@ from syno._errors import UserError
 from syno.initial_scales import Reference, reference_of
 from syno.kernel import KernelPack
 from syno.spec import Specification, checked_binding
+
+if TYPE_CHECKING:
+    from syno.operator import Operator
 
 
 class Placeholder(nn.Module):
@@ -163,6 +167,12 @@ class Placeholder(nn.Module):
                 f"  known variables: {', '.join(specification.variables)}"
             )
         return binding
+
+    def binding_of(self, operator: Operator) -> dict[str, int]:
+        """`binding_for` the operator's specification; all sizes of the slot where it has none."""
+        if operator.specification is None:
+            return self.binding
+        return self.binding_for(operator.specification)
 
     @property
     def reference(self) -> Reference:

@@ -79,10 +79,9 @@ def put_slots(
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
     """`syno.replace`."""
     found = checked_slots(net)
-    specification = operator.specification
 
     def pack(slot: Placeholder) -> nn.Module:
-        binding = slot.binding if specification is None else slot.binding_for(specification)
+        binding = slot.binding_of(operator)
         if not scaled:
             return KernelPack(operator, operator.complete(binding), reference=None)
         return operator.kernel_pack(binding, reference=slot.reference)

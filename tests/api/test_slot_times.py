@@ -58,6 +58,20 @@ def test_times_are_sums_over_slots() -> None:
         assert all(kernel.outputs > 0 for kernel in kernels.values())  # they were checked
 
 
+def test_the_pooling_before_a_slot_of_stride_2_counts() -> None:
+    layers = (nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, stride=2, padding=1))
+    example, where = torch.zeros(1, 4, 8, 8), syno.conv2d(kernel=3, stride=(1, 2))
+    net = syno.substitute(nn.Sequential(*layers), where=where, example_input=example)
+    net.train()
+    run = time_slots(net, {"conv2d": fitted("conv2d", net)}, example, rounds=20)
+    assert net.training  # it is left as it was
+    times = {(t.layer, t.kernel): t.best_ms for t in run.kernels.times}
+    pooled = {name for name, slot in syno.slots(net).items() if slot.pool is not None}
+    assert {layer for layer, kernel in times if kernel == "pool"} == pooled == {"1"}
+    expected = times["0", "conv2d cpp"] + times["1", "conv2d cpp"] + times["1", "pool"]
+    assert run.times[1].best_ms == pytest.approx(expected)
+
+
 def test_slots_that_do_not_fit_count_with_their_layer() -> None:
     net = template(width=6, stages=2, layers=2)
     run = timed(net, {"grouped": fitted("grouped", net, g=4)}, batch=2)  # 6 channels: no 4 groups

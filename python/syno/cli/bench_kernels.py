@@ -90,13 +90,7 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
     help="Also with the fastest of the N cheapest plans, found by measurement: compiled and eager.",
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=20),
-    default=60,
-    show_default=True,
-    help="How often each kernel is timed, in turns with the others.",
-)
+@options.kernel_rounds_option
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A PNG or PDF.")
 @options.seed_option
 @output.json_option

@@ -36,18 +36,12 @@ if TYPE_CHECKING:
 @click.option(
     "--size", type=click.IntRange(min=1), help="Side of the images in pixels. [the model's]"
 )
-@click.option("--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".')
+@options.own_sizes_option
 @click.option("--store", metavar="URL", help="Where to look for a key.")
 @options.study_option
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=20),
-    default=60,
-    show_default=True,
-    help="How often each kernel is timed, in turns with the others.",
-)
+@options.kernel_rounds_option
 @output.json_option
 def command(
     ops: tuple[str, ...],

@@ -354,6 +354,18 @@ specification_options = _stacked(
     ),
 )
 
+own_sizes_option = click.option(
+    "--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".'
+)
+
+kernel_rounds_option = click.option(
+    "--rounds",
+    type=click.IntRange(min=20),
+    default=60,
+    show_default=True,
+    help="How often each kernel is timed, in turns with the others.",
+)
+
 operand_options = _stacked(
     click.option("--store", metavar="URL", help="Where to look for a key, or for the values of k."),
     study_option,

@@ -64,7 +64,7 @@ PAUSED = 128 + signal.SIGTERM
 @options.fidelity_options
 @click.option("--seconds", type=float, help="Changes its seconds (text): equal time.")
 @options.tokenizer_option
-@click.option("--binding", metavar="SIZES", help='Sizes of an operator\'s own, as "k=3,g=2".')
+@options.own_sizes_option
 @click.option("--preset", metavar="NAME", help="The specification that operators are read under.")
 @options.store_option
 @click.option("--study", metavar="NAME", help="Where a key is looked for, in --store.")

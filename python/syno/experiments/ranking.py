@@ -56,7 +56,7 @@ class Settings:
     arms: int = 30
     draw: int = 0
     max_slowdown: float = 2.0
-    train_images: int = 45_000
+    train_images: int = 45_000  # CIFAR-10's, for tables of before
 
 
 @dataclass(frozen=True)

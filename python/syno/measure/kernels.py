@@ -216,7 +216,8 @@ def bench_kernels(
             candidates = _control()
             beside = {} if modules is None else modules[layer]
             batches = [binding.get("N", 1) for binding in of_layer.values()]
-            batch = next(iter([*batches, *(shape[0] for _, shape in beside.values())]), 1)
+            batches += [shape[0] for _, shape in beside.values()]
+            batch = batches[0] if batches else 1
             for name, binding in of_layer.items():
                 operator, values = operators[name], dict(binding)
                 progress(f"{layer}: {name}")

@@ -6,6 +6,7 @@ of an operator's. Here every slot is timed alone, what is alike once, and the ti
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +33,8 @@ class SlotsTime:
     best_ms, median_ms: of one sample's, or one batch's, way through all slots; a slot that keeps
         its layer counts with that, and one of stride 2 with the pooling before it.
     replaced, kept: how many slots hold the operator, and how many do not fit it.
-    macs, params: of all slots, those that keep their layer counted in; macs of the batch.
+    macs, params: of all slots, those that keep their layer counted in; macs of the batch, None
+        where those of a layer that is kept are not known.
     """
 
     name: str
@@ -40,7 +42,7 @@ class SlotsTime:
     median_ms: float
     replaced: int
     kept: int
-    macs: int
+    macs: int | None
     params: int
 
 
@@ -60,7 +62,7 @@ class _Kind:
 
     slot: Placeholder
     input_shape: tuple[int, ...]
-    macs: int
+    macs: int | None
     params: int
     count: int = 0
 
@@ -81,7 +83,7 @@ def time_slots(
     UserError for a slot without an original, for an operator that fits none, and as
     `bench_kernels` does.
     """
-    kinds = _kinds(net, example)
+    kinds = _kinds(copy.deepcopy(net).eval(), example)
     bindings = {
         label: {
             name: binding
@@ -133,7 +135,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
     handles = [slot.register_forward_pre_hook(hook(name)) for name, slot in slots.items()]
     try:
         with torch.no_grad():
-            net.eval()(example)
+            net(example)
     finally:
         for handle in handles:
             handle.remove()
@@ -146,8 +148,9 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
             continue
         key = (repr(slot.original), slot.shapes, tuple(slot.binding.items()), shapes[name])
         if key not in found:
-            macs, params = (rows[name].macs or 0) * len(example), rows[name].params
-            found[key] = name, _Kind(slot, shapes[name], macs, params)
+            each = rows[name].macs
+            macs = None if each is None else each * len(example)
+            found[key] = name, _Kind(slot, shapes[name], macs, rows[name].params)
         found[key][1].count += 1
     return dict(found.values())
 
@@ -156,17 +159,11 @@ def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int
     """The operator's binding in a slot; None where it does not fit."""
     own = {} if operator.batch is None else {operator.batch: batch}
     try:
-        pack = operator.kernel_pack(_values(slot, operator) | own)
+        pack = operator.kernel_pack(slot.binding_of(operator) | own)
         slot.check_kernel(pack)
     except UserError:
         return None
     return dict(pack.binding)
-
-
-def _values(slot: Placeholder, operator: Operator) -> dict[str, int]:
-    if operator.specification is None:
-        return slot.binding
-    return slot.binding_for(operator.specification)
 
 
 def _modules(kind: _Kind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
@@ -189,16 +186,17 @@ def _sum(
     """The sum over all slots: the operator where it has a binding, the original elsewhere."""
     times = {(time.layer, time.kernel): time for time in run.times}
     best = median = 0.0
-    replaced = macs = params = 0
+    replaced = params = 0
+    macs: int | None = 0
     for label, kind in kinds.items():
         parts = [times[label, ORIGINAL]]
-        own = (kind.macs, kind.params)
+        own: tuple[int | None, int] = (kind.macs, kind.params)
         if operator is not None and label in bindings:
             parts = [times[label, f"{name} {CPP}"]]
             parts += [times[label, _POOL]] if kind.slot.pool is not None else []
             own = (operator.macs(bindings[label]), operator.params(bindings[label]))
             replaced += kind.count
-        macs += kind.count * own[0]
+        macs = None if macs is None or own[0] is None else macs + kind.count * own[0]
         params += kind.count * own[1]
         best += kind.count * sum(part.best_ms for part in parts)
         median += kind.count * sum(part.median_ms for part in parts)
