@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from syno import _helper_process as _helper_process  # notes the current folder
 from syno._core import __version__
 from syno._errors import InternalError, UserError
 from syno.explanation import explain, why_not

@@ -1,9 +1,13 @@
-"""Where Syno keeps what it can make again."""
+"""Where Syno keeps what it can make again. Nobody else may write there (private_files.py)."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+from syno._errors import UserError
+from syno._helper_process import search_path
+from syno.private_files import check_folder, make_private_folder
 
 
 def cache_folder() -> Path:
@@ -12,3 +16,35 @@ def cache_folder() -> Path:
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "syno"
+
+
+def private_cache(*names: str) -> Path:
+    """A folder of the cache, made where it is not there.
+
+    UserError where somebody else could have put files into it, or where it cannot be made.
+    """
+    folder = cache_folder().joinpath(*names)
+    try:
+        return make_private_folder(folder)
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the cache folder '{folder}': {error.strerror or error}\n"
+            "  hint: set SYNO_CACHE to a folder that can be written and has room"
+        ) from error
+
+
+def use_private_compiler_caches() -> None:
+    """Gives torch's compiler, and Triton under it, a cache folder that nobody else may write.
+
+    Torch keeps code that it runs in a folder of the system's temporary one, under a name that
+    anybody can guess and make first. Call it before torch compiles anything. Folders that the user
+    named, in TORCHINDUCTOR_CACHE_DIR or TRITON_CACHE_DIR, stay, and are checked.
+    """
+    for variable in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        named = os.environ.get(variable)
+        if named and os.path.lexists(named):
+            check_folder(Path(os.path.abspath(named)))
+    if not os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(private_cache("inductor"))
+    # Its processes take their modules from here, not from wherever the current folder is by then.
+    os.environ.setdefault("TORCH_CUSTOM_PYTHONPATH", os.pathsep.join(search_path()))

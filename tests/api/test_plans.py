@@ -124,7 +124,7 @@ def test_wrong_code_is_refused_and_not_kept(cache, monkeypatch):
     assert not list(cache.glob("*"))
 
 
-# As `python -m syno.native.trial`, with workspaces that are too small: the code writes behind them.
+# As the process of `trial`, with workspaces that are too small: the code writes behind them.
 SMALL = r"""
 import re
 from syno import _core
@@ -140,7 +140,7 @@ def small(*given, **named):
     return source, manifest
 
 _core.emit_cpp = small
-trial._main()
+trial.main()
 """
 
 
@@ -151,7 +151,7 @@ def test_code_that_touches_other_memory_is_refused_before_it_runs_here(cache, mo
     run = subprocess.run
 
     def with_small(command, **given):
-        return run([*command[:1], "-c", SMALL] if command[1] == "-m" else command, **given)
+        return run([*command[:1], "-c", SMALL] if "syno.native.trial" in command else command, **given)
 
     monkeypatch.setattr(subprocess, "run", with_small)
     with pytest.raises(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from syno._helper_process import find_program
 from syno.cli import framework, options, output
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -155,7 +156,7 @@ def _libraries() -> Check:
 
 
 def _compiler() -> Check:
-    program = next(filter(None, map(shutil.which, (os.environ.get("CXX") or "c++", "g++"))), None)
+    program = next(filter(None, map(find_program, (os.environ.get("CXX") or "c++", "g++"))), None)
     advice = "`apt install g++` (Debian, Ubuntu); only building Syno from source needs it"
     if program is None:
         return Check("compiler", WARN, "no C++ compiler", advice)

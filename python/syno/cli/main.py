@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from syno._helper_process import protect_command_line
 from syno.cli.framework import LazyGroup
 
 COMMANDS = {
@@ -57,4 +58,5 @@ def cli(ctx: click.Context, version: bool) -> None:
 
 def main() -> None:
     """Run the command line."""
+    protect_command_line()
     cli.main(prog_name="syno")

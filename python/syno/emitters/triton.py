@@ -11,13 +11,12 @@ import importlib.util
 import os
 import pickle
 import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from syno import _core
+from syno import _core, _helper_process
 from syno.emitters.protocol import Array, Case, Function, WrongCodeError
 
 
@@ -97,10 +96,12 @@ class _Worker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "syno.emitters.triton_worker"],
+                _helper_process.command("syno.emitters.triton_worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")},
+                env=_helper_process.environment(
+                    OMP_NUM_THREADS=os.environ.get("OMP_NUM_THREADS", "1")
+                ),
             )
             atexit.register(_close, self._process)
         return self._process

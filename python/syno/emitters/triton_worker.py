@@ -78,6 +78,3 @@ def main() -> None:
             pickle.dump(answer, answers)
             answers.flush()
 
-
-if __name__ == "__main__":
-    main()

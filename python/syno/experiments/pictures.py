@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
+from syno.figures import load_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ _FLOOR = 1e-4
 
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     """Write the rate by number of primitives to `path` (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
@@ -74,6 +76,7 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
 
 def save_ablation(result: Ablation, path: Path) -> None:
     """Write what trials find under each guide to `path` (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 4.4), layout="constrained")
@@ -137,6 +140,7 @@ def _threshold(values: list[float]) -> float:
 
 def save_projection(found: Comparison, path: Path) -> None:
     """Write the training losses against steps and against time to `path` (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     assert found.timing is not None
@@ -185,6 +189,7 @@ def _finish(axes: Axes) -> None:
 
 def save_ranking(table: Table, found: Agreement, path: Path) -> None:
     """Write accuracy at the high rung, and with another seed, over that at the low rung (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     low, other, high = (table.accuracies(*which) for which in (("low", 0), ("low", 1), ("high", 0)))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._errors import UserError
+from syno._helper_process import safe_spawning
 
 if TYPE_CHECKING:
     from syno.operator import Operator
@@ -295,7 +296,7 @@ def run(
     pool = ProcessPoolExecutor(
         jobs, get_context("spawn"), initializer=_start, initargs=(str(path), data_dir, os.getpid())
     )
-    with pool, path.open("a", encoding="utf-8") as file:
+    with safe_spawning(), pool, path.open("a", encoding="utf-8") as file:
         running: dict[Future[Run], Job] = {}
         while True:
             taken = set(running.values())

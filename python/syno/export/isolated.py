@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from syno import _helper_process
 
 _TIME_LIMIT = 120.0  # seconds; importing torch is most of it
 
@@ -56,7 +57,9 @@ def run_program(program: str, arguments: list[Path]) -> IsolatedRun:
     with tempfile.TemporaryDirectory(prefix="syno-isolated-") as folder:
         try:
             done = subprocess.run(
-                [sys.executable, "-I", "-c", _PROGRAM, program, *map(str, _absolute(arguments))],
+                _helper_process.isolated_command(
+                    _PROGRAM, program, *map(str, _absolute(arguments))
+                ),
                 capture_output=True,
                 text=True,
                 cwd=folder,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from syno.figures import load_matplotlib
 from syno.measure.kernels import CPP, KernelRun, KernelTime
 
 _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")
@@ -13,6 +14,7 @@ _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")
 
 def draw(runs: Sequence[KernelRun], path: Path) -> None:
     """Writes the compiled kernels of the first run as PNG or PDF."""
+    load_matplotlib()
     import matplotlib
 
     matplotlib.use("Agg")

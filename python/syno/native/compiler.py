@@ -8,7 +8,6 @@ import hashlib
 import os
 import platform
 import shlex
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._errors import UserError
+from syno._helper_process import find_program
 from syno.cache_folder import cache_folder
 
 # What code that is measured is built with. Nothing here changes results: no -ffast-math.
@@ -65,6 +65,7 @@ class Compiler:
                     capture_output=True,
                     text=True,
                     check=False,
+                    cwd=temporary,  # nor do the programs that it runs find any here
                 )
                 if result.returncode != 0 or not built.exists():
                     raise UserError(
@@ -101,9 +102,15 @@ def find_compiler(name: str | None = None) -> Compiler:
 
     UserError when there is none.
     """
-    wished = name or os.environ.get("CXX")
+    wished = os.path.abspath(name) if name and os.sep in name else name or os.environ.get("CXX")
+    if wished and os.sep in wished and not os.path.isabs(wished):
+        raise UserError(
+            f"CXX names the compiler '{wished}' by a path that begins at the current folder\n"
+            "  expected: a name in PATH, or an absolute path, which is the same in every folder\n"
+            f"  what to do: CXX={shlex.quote(os.path.abspath(wished))}, if that is the one"
+        )
     for candidate in (wished,) if wished else _COMPILERS:
-        path = shutil.which(candidate)
+        path = find_program(candidate)
         if path is None:
             continue
         said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
@@ -121,7 +128,8 @@ def _builds_threads(path: str) -> bool:
         source = Path(folder) / "threads.cpp"
         source.write_text("#include <omp.h>\nint main() { return omp_get_num_threads() - 1; }\n")
         command = [path, _THREADS, str(source), "-o", str(source.with_suffix(".out"))]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
+        return done.returncode == 0
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Compiled code in a process of its own, between pages that kill it: wrong code may write anywhere.
 
-The process: `python -m syno.native.trial < FILE`, a JSON object with the operator's text and what
-`trial` was given; it prints the number of each plan that came through.
+The process: `main`, with a JSON object on standard input: the operator's text and what `trial` was
+given. It prints the number of each plan that came through.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ctypes
 import json
 import math
 import mmap
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from syno import _helper_process
 from syno._errors import UserError
 from syno.native import function as native_function
 from syno.native.function import compile_operator
@@ -47,11 +47,11 @@ def trial(
     }
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "syno.native.trial"],
+            _helper_process.command("syno.native.trial"),
             input=json.dumps(asked),
             capture_output=True,
             text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env=_helper_process.environment(),
             timeout=_SECONDS,
             check=False,
         )
@@ -85,7 +85,8 @@ def guarded(count: int, end: bool) -> NDArray[np.float32]:
     return np.frombuffer(room, np.float32, count, offset)
 
 
-def _main() -> None:
+def main() -> None:
+    """Runs what standard input asks for, in a process of its own."""
     asked = json.load(sys.stdin)
     operator = Operator.from_text(asked["operator"])
     random = np.random.default_rng(0)
@@ -109,6 +110,3 @@ def _main() -> None:
             function.run_into(x, y, asked["threads"])
         print(number, flush=True)
 
-
-if __name__ == "__main__":
-    _main()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+from syno._helper_process import find_program
 
 INSTALL_HINT = (
     "Graphviz is not installed, so operators are drawn as text. "
@@ -27,7 +29,7 @@ class Drawing:
 
 def graphviz() -> str | None:
     """The path of `dot`, or None."""
-    return shutil.which("dot")
+    return find_program("dot")
 
 
 def draw(sources: Sequence[str]) -> list[Drawing]:
@@ -48,6 +50,7 @@ def _draw_one(program: str, source: str) -> Drawing:
             input=source.encode(),
             capture_output=True,
             timeout=_TIME_LIMIT,
+            cwd=os.sep,
             check=False,
         )
     except (subprocess.TimeoutExpired, OSError) as error:

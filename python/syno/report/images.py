@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno.figures import load_matplotlib
 from syno.report import format as fmt
 from syno.report.charts import bests, quality_axis
 from syno.report.model import Report
@@ -22,6 +23,7 @@ _DPI = 160
 
 def save_front(report: Report, path: Path) -> None:
     """Write accuracy or loss against latency and against MACs, side by side, to `path` (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
@@ -36,6 +38,7 @@ def save_front(report: Report, path: Path) -> None:
 
 def save_progress(report: Report, path: Path) -> None:
     """Write the best accuracy or loss so far by proposal to `path` (PNG)."""
+    load_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")

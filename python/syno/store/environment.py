@@ -8,6 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
+from syno._helper_process import find_program
 from syno.store.records import Environment
 
 _LIBRARIES = ("syno", "numpy", "torch", "sqlalchemy", "scikit-learn", "pillow")
@@ -61,6 +62,9 @@ def _commit() -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
+    program = find_program("git")
+    if program is None:
+        raise FileNotFoundError("git")
+    command = [program, "-C", str(root), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()

@@ -392,9 +392,9 @@ def _answer(evaluator: Any, request: Request) -> bytes:
         return pickle.dumps((FAULT, (text, traceback.format_exc(limit=-8))))
 
 
-def main(descriptor: int) -> None:
-    """Serves the search at the other end of the socket `descriptor`."""
-    search = socket.socket(fileno=descriptor)
+def main() -> None:
+    """Serves the search at the other end of the socket whose descriptor is the argument."""
+    search = socket.socket(fileno=int(sys.argv[1]))
     _, content = read(search)
     try:
         setup: Setup = pickle.loads(content)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import os
 import pickle
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from syno import _helper_process
 from syno._errors import InternalError, UserError
 from syno.store import Outcome
 from syno.store.records import ERROR, TIMEOUT
@@ -40,11 +39,6 @@ _CLOSE_S = 10.0
 _LEAST_MEMORY = 64 << 20
 # Libraries must start no threads in the process that forks.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-# Modules are found where they are found here, also those of a script's own folder.
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
-    "from syno.study.fork_server import main; main(int(sys.argv[1]))"
-)
 
 
 class NotPossibleError(UserError):
@@ -262,15 +256,14 @@ class Isolated:
             return self._socket
         import torch
 
-        path = [os.path.abspath(entry) for entry in sys.path]
         ours, theirs = socket.socketpair()
         with theirs:
             self._server = subprocess.Popen(
-                [sys.executable, "-c", _START, str(theirs.fileno()), json.dumps(path)],
+                _helper_process.command("syno.study.fork_server", str(theirs.fileno())),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # results are on standard output: nothing else may get there
-                env=os.environ | _ONE_THREAD,
+                env=_helper_process.environment(**_ONE_THREAD),
                 start_new_session=True,  # Ctrl-C reaches the search alone, which closes the socket
             )
         self._socket = ours

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syno._errors import InternalError
+from syno._helper_process import safe_spawning
 from syno.emitters import Case, Emitter, Function
 from syno.operator import Operator
 from syno.torch_threads import torch_threads
@@ -148,6 +149,13 @@ def _in_process(parts: Sequence[tuple[int, int, tuple[str, ...]]]) -> Iterator[R
 
 def _in_pool(parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int) -> Iterator[RandomCheck]:
     """Parts as they are done. However this ends, no process of its own stays behind."""
+    with safe_spawning():
+        yield from _spawned(parts, jobs)
+
+
+def _spawned(
+    parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int
+) -> Iterator[RandomCheck]:
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(parts)), multiprocessing.get_context("spawn"), _start_worker

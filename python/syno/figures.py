@@ -1,0 +1,32 @@
+"""Matplotlib without the settings of the current folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+_FILE = "matplotlibrc"
+_lock = threading.Lock()
+
+
+def load_matplotlib() -> None:
+    """Imports matplotlib, which must not read `matplotlibrc` of the current folder.
+
+    To be called before any other import of it. Matplotlib looks there first and has no option
+    against it, so that the folder of a stranger could change a figure or end the program. While it
+    is imported here, the file is said not to exist. What is in the user's own settings holds.
+    """
+    with _lock:
+        if "matplotlib" in sys.modules:
+            return
+        exists = os.path.exists
+
+        def without_settings(path: object) -> bool:
+            return path != _FILE and exists(path)  # type: ignore[arg-type]
+
+        os.path.exists = without_settings  # type: ignore[assignment]
+        try:
+            import matplotlib  # noqa: F401
+        finally:
+            os.path.exists = exists
