@@ -18,17 +18,17 @@ def cache_folder() -> Path:
     return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "syno"
 
 
-def private_cache(*names: str) -> Path:
-    """A folder of the cache, made where it is not there.
+def private_cache(name: str, what: str) -> Path:
+    """A folder of the cache, made where it is not there. what: is kept there, for messages.
 
     UserError where somebody else could have put files into it, or where it cannot be made.
     """
-    folder = cache_folder().joinpath(*names)
+    folder = cache_folder() / name
     try:
         return make_private_folder(folder)
     except OSError as error:
         raise UserError(
-            f"cannot write to the cache folder '{folder}': {error.strerror or error}\n"
+            f"cannot write {what} to '{folder}': {error.strerror or error}\n"
             "  hint: set SYNO_CACHE to a folder that can be written and has room"
         ) from error
 
@@ -45,6 +45,8 @@ def use_private_compiler_caches() -> None:
         if named and os.path.lexists(named):
             check_folder(Path(os.path.abspath(named)))
     if not os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(private_cache("inductor"))
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(
+            private_cache("inductor", "what torch compiles")
+        )
     # Its processes take their modules from here, not from wherever the current folder is by then.
     os.environ.setdefault("TORCH_CUSTOM_PYTHONPATH", os.pathsep.join(search_path()))

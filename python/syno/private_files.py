@@ -30,7 +30,7 @@ def make_private_folder(folder: Path) -> Path:
     """
     folder = Path(os.path.abspath(folder))
     lacking = []
-    while not folder_exists(folder):
+    while not os.path.lexists(folder):
         lacking.append(folder)
         folder = folder.parent
     for each in reversed(lacking):
@@ -41,11 +41,6 @@ def make_private_folder(folder: Path) -> Path:
     return folder
 
 
-def folder_exists(folder: Path) -> bool:
-    """Whether anything is there, a broken link, too."""
-    return os.path.lexists(folder)
-
-
 def check_folder(folder: Path) -> None:
     """UserError where somebody else could have put files into the folder, or another in its place.
 
@@ -53,25 +48,23 @@ def check_folder(folder: Path) -> None:
     """
     _check_links(folder)
     real = Path(os.path.realpath(folder))
-    _check(real, os.stat(real), folder)
+    _check(real, os.stat(real), folder, {_user(), _ROOT})
+    system = _system_users()
     for above in real.parents:
         found = os.stat(above)
-        sticky = bool(found.st_mode & stat.S_ISVTX) and found.st_uid in _trusted_above()
-        if sticky or (found.st_uid in _trusted_above() - {_user()} and not found.st_mode & 0o002):
+        sticky = bool(found.st_mode & stat.S_ISVTX) and found.st_uid in {_user(), *system}
+        if sticky or (found.st_uid in system and not found.st_mode & stat.S_IWOTH):
             return
-        _check(above, found, folder)
+        _check(above, found, folder, {_user(), *system})
 
 
 @contextlib.contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
-    """A descriptor of a folder that is checked.
-
-    A path below it names the same files until the end of the block, whatever happens above it.
-    """
-    check_folder(folder)
+    """A descriptor of a folder that was checked: what is opened below it lies in that folder until
+    the end of the block, whatever takes its name."""
     descriptor = os.open(folder, _FOLDER_FLAGS)
     try:
-        _check(folder, os.fstat(descriptor), folder)
+        _check(folder, os.fstat(descriptor), folder, {_user(), _ROOT})
         yield descriptor
     finally:
         os.close(descriptor)
@@ -85,33 +78,37 @@ def read_private(path: Path, folder: int | None = None) -> bytes:
     name = path if folder is None else path.name
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
     with open(descriptor, "rb") as file:
-        _check(path, os.fstat(descriptor), path)
+        check_open_file(path, descriptor)
         return file.read()
 
 
-def check_file(path: Path) -> None:
-    """UserError where somebody else could have written the file; OSError where it is not there."""
-    _check(path, os.lstat(path), path)
+def check_open_file(path: Path, descriptor: int) -> None:
+    """UserError where somebody else could have written the file that is open."""
+    _check(path, os.fstat(descriptor), path, {_user(), _ROOT})
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For `open`: a file that it makes may be read and written by this user alone."""
+    return os.open(path, flags, 0o600)
 
 
 def _user() -> int:
     return os.geteuid()
 
 
-def _trusted_above() -> set[int]:
-    """Who may own the folders above: whoever owns the topmost one can replace everything anyway."""
-    return {_user(), _ROOT, os.stat(os.sep).st_uid}
+def _system_users() -> set[int]:
+    """Root, and who owns the topmost folder: in some containers root goes by another number."""
+    return {_ROOT, os.stat(os.sep).st_uid}
 
 
 def _check_links(folder: Path) -> None:
     """A symbolic link on the way leads wherever its owner wants."""
     for each in (folder, *folder.parents):
-        if each.is_symlink() and os.lstat(each).st_uid not in _trusted_above():
+        if each.is_symlink() and os.lstat(each).st_uid not in {_user(), *_system_users()}:
             raise _refused(each, os.lstat(each), folder, "is a link that belongs to")
 
 
-def _check(path: Path, found: os.stat_result, asked: Path) -> None:
-    owners = {_user(), _ROOT} if path == asked else _trusted_above()
+def _check(path: Path, found: os.stat_result, asked: Path, owners: set[int]) -> None:
     if found.st_uid not in owners:
         raise _refused(path, found, asked, "belongs to")
     if found.st_mode & stat.S_IWOTH:
@@ -136,10 +133,11 @@ def _is_own_group(found: os.stat_result) -> bool:
 
 
 def _refused(path: Path, found: os.stat_result, asked: Path, what: str) -> UserError:
-    kind = "folder" if stat.S_ISDIR(found.st_mode) else "file"
+    is_folder = stat.S_ISDIR(found.st_mode)
+    kind = "folder" if is_folder else "link" if stat.S_ISLNK(found.st_mode) else "file"
     on_the_way = f"\n  on the way to '{asked}'" if path != asked else ""
     mine = found.st_uid == _user()
-    option = "-R " if kind == "folder" and path == asked else ""
+    option = "-R " if is_folder and path == asked else "-h " if kind == "link" else ""
     change = f"chmod {option}go-w" if mine else f"chown {option}{_user()}"
     return UserError(
         f"the {kind} '{path}' {what} {_name(found.st_uid)}{on_the_way}\n"

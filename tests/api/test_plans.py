@@ -151,7 +151,9 @@ def test_code_that_touches_other_memory_is_refused_before_it_runs_here(cache, mo
     run = subprocess.run
 
     def with_small(command, **given):
-        return run([*command[:1], "-c", SMALL] if "syno.native.trial" in command else command, **given)
+        return run(
+            [*command[:1], "-c", SMALL] if "syno.native.trial" in command else command, **given
+        )
 
     monkeypatch.setattr(subprocess, "run", with_small)
     with pytest.raises(

@@ -107,9 +107,7 @@ def console_script(folder: Path) -> Path:
     """What an installed `syno` is: a script in a folder of its own."""
     script = folder / "bin" / "syno"
     script.parent.mkdir(exist_ok=True)
-    script.write_text(
-        "from syno.cli.main import main\nif __name__ == '__main__':\n    main()\n"
-    )
+    script.write_text("from syno.cli.main import main\nif __name__ == '__main__':\n    main()\n")
     return script
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from syno import zoo
+
 from . import hostile_folder
 
 SIZES = "N=1,C_in=16,C_out=16,H=8,g=4,s=2,k=3"

@@ -31,6 +31,13 @@ import numpy as np
 
 from syno._errors import UserError
 from syno.cache_folder import cache_folder
+from syno.private_files import (
+    check_folder,
+    check_open_file,
+    make_private_folder,
+    private_opener,
+    read_private,
+)
 
 FORMAT = 1
 # The header of a .npy file, padded so that the count can be written when it is known.
@@ -51,7 +58,7 @@ class ArrayWriter:
 
     def __init__(self, path: Path, like: np.ndarray) -> None:
         """like: an array (maybe of no rows) of the type and row shape of all blocks."""
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by close()
+        self._file = open(path, "wb", opener=private_opener)  # noqa: SIM115 - closed by close()
         self._file.write(b" " * _HEADER_BYTES)
         self.type, self.row = like.dtype, like.shape[1:]
         self.count = 0
@@ -100,9 +107,13 @@ def cached(
 
 
 def read(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The description and the memory-mapped arrays in `folder`. Raises Damaged with the reason."""
+    """The description and the memory-mapped arrays in `folder`.
+
+    Raises Damaged with the reason; UserError where somebody else could have written them.
+    """
     try:
-        text = (folder / "meta.json").read_text()
+        check_folder(folder)
+        text = read_private(folder / "meta.json").decode("utf-8")
     except FileNotFoundError as error:
         raise Damaged("no meta.json") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -126,15 +137,17 @@ def write_meta(folder: Path, meta: dict[str, Any], writers: dict[str, ArrayWrite
         for name, writer in writers.items()
     }
     meta = {"format": FORMAT, **meta, "arrays": arrays}
-    (folder / "meta.json").write_text(json.dumps({**meta, "seal": _seal(meta)}, indent=1))
+    with open(folder / "meta.json", "w", opener=private_opener, encoding="utf-8") as file:
+        file.write(json.dumps({**meta, "seal": _seal(meta)}, indent=1))
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Holds the lock of the cache `folder`; the kernel frees it when the process dies."""
     with disk_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(folder.with_name(folder.name + ".lock"), "w")  # noqa: SIM115
+        make_private_folder(folder.parent)
+        beside = folder.with_name(folder.name + ".lock")
+        lock = open(beside, "w", opener=private_opener)  # noqa: SIM115
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -189,6 +202,7 @@ def _map(path: Path, entry: dict[str, Any]) -> np.ndarray:
             # Not numpy's own reading of it, which evaluates what stands there.
             header = file.read(_HEADER_BYTES)
             length = os.fstat(file.fileno()).st_size
+            check_open_file(path, file.fileno())
         if header != _header(entry["type"], shape) or length != _HEADER_BYTES + size:
             raise Damaged(f"{path.name} is truncated, or its head was altered")
         array = (

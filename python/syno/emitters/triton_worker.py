@@ -77,4 +77,3 @@ def main() -> None:
                 answer = False, f"{type(error).__name__}: {error}"
             pickle.dump(answer, answers)
             answers.flush()
-

@@ -29,7 +29,8 @@ import ctypes, subprocess, sys, tempfile
 from pathlib import Path
 import numpy as np
 
-code, weights, said = Path(sys.argv[1]), np.fromfile(sys.argv[2], np.float32), np.load(sys.argv[3])
+code, weights = Path(sys.argv[1]), np.fromfile(sys.argv[2], np.float32)
+said = np.load(sys.argv[3], allow_pickle=False)
 floats = ctypes.POINTER(ctypes.c_float)
 
 def aligned(count):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._errors import UserError
+from syno.cache_folder import use_private_compiler_caches
 from syno.export import files
 from syno.export.formats import Exported, Subject
 from syno.export.isolated import IsolatedRun, run_program
@@ -38,7 +39,7 @@ import torch
 
 @LOAD@
 
-program, examples = load(sys.argv[1]), torch.load(sys.argv[2])
+program, examples = load(sys.argv[1]), torch.load(sys.argv[2], weights_only=True)
 worst, count = 0.0, 0
 with torch.no_grad():
     for x, expected in examples:
@@ -165,6 +166,7 @@ def load(path):
 
     def save(self, program: ExportedProgram, path: Path) -> None:
         """Compiles the graph and packs it."""
+        use_private_compiler_caches()
         import torch._inductor
 
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from syno._errors import UserError
+from syno.cache_folder import use_private_compiler_caches
 from syno.measure.latency import NOISE
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
@@ -374,6 +375,7 @@ def compiled(
     module: torch.nn.Module, x: torch.Tensor, *, freeze: bool
 ) -> Callable[[torch.Tensor], torch.Tensor]:
     """The module under torch.compile for inputs like x: its weights frozen, or max-autotune."""
+    use_private_compiler_caches()
     import torch._inductor.config as inductor
 
     # No reset of Dynamo: functions compiled before would be compiled again, without the setting.

@@ -31,6 +31,7 @@ from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
 from syno.native import FLAGS, compile_operator, find_compiler, processor
 from syno.native.trial import trial
 from syno.operator import MOST_PLANS, Operator
+from syno.private_files import check_folder, make_private_folder, read_private
 from syno.spec import Binding
 from syno.torch_threads import torch_threads
 from syno.verify import verify
@@ -389,7 +390,7 @@ def _write(path: Path, choice: PlanChoice) -> None:
     content = dataclasses.asdict(choice)
     text = json.dumps({"choice": content, "sum": _sum(content)}, indent=1)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -405,9 +406,13 @@ def _write(path: Path, choice: PlanChoice) -> None:
 
 
 def _read(path: Path, plans: Mapping[int, _core.Plan]) -> PlanChoice | None:
-    """What was measured earlier; None where that is not there, damaged, or of other plans."""
+    """What was measured earlier; None where that is not there, damaged, or of other plans.
+
+    UserError where somebody else could have written it.
+    """
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        check_folder(path.parent)
+        held = json.loads(read_private(path).decode("utf-8"))
         content = held["choice"]
         if held["sum"] != _sum(content):
             return None

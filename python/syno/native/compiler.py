@@ -16,7 +16,8 @@ from pathlib import Path
 
 from syno._errors import UserError
 from syno._helper_process import find_program
-from syno.cache_folder import cache_folder
+from syno.cache_folder import private_cache
+from syno.private_files import opened_folder, read_private
 
 # What code that is measured is built with. Nothing here changes results: no -ffast-math.
 _COMMON = ("-std=c++17", "-march=native", "-fPIC", "-shared")
@@ -43,19 +44,23 @@ class Compiler:
         """The library that `source` compiles to, from the cache when it is there.
 
         The cache's key is all that decides the result: source, compiler, flags, processor.
-        UserError with the compiler's words when it does not compile.
+        UserError with the compiler's words when it does not compile, and for a cache into which
+        somebody else could have put it.
         """
-        folder = cache_folder() / "native"
         command = [*flags, *((_THREADS,) if self.threads else ())]
         key = _digest(source, self.path, self.version, shlex.join(command), processor())
-        path = folder / f"{key}.so"
-        if not _is_whole(path):
-            self._compile(source, command, path)
-        return ctypes.CDLL(str(path))
+        path = private_cache("native", "compiled code") / f"{key}.so"
+        with opened_folder(path.parent) as folder:
+            if not _is_whole(path, folder):
+                self._compile(source, command, path)
+            # Loading runs what is there: it is to be the file in the folder that was checked.
+            opened = Path(f"/proc/self/fd/{folder}")
+            library = ctypes.CDLL(str((opened if opened.is_dir() else path.parent) / path.name))
+            library._name = str(path)  # what it is called when the folder is closed
+            return library
 
     def _compile(self, source: str, command: Sequence[str], path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
                 text = Path(temporary) / "operator.cpp"
                 text.write_text(source, encoding="utf-8")
@@ -74,7 +79,9 @@ class Compiler:
                     )
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
                 sums = Path(temporary) / "sums"
-                sums.write_text(_file_digest(built), encoding="ascii")
+                sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")
+                for made in (built, sums):
+                    made.chmod(0o700)  # whatever the mask: what others may write is not loaded
                 built.replace(path)
                 sums.replace(path.with_suffix(".sum"))
         except OSError as error:
@@ -84,16 +91,20 @@ class Compiler:
             ) from error
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether the library is there as it was written: loading a part of one kills the process."""
+def _is_whole(path: Path, folder: int) -> bool:
+    """Whether the library is there as it was written: loading a part of one kills the process.
+
+    UserError for a file that somebody else could have written.
+    """
     try:
-        return path.with_suffix(".sum").read_text(encoding="ascii") == _file_digest(path)
+        said = read_private(path.with_suffix(".sum"), folder)
+        return said.decode("ascii") == _digest_of(read_private(path, folder))
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def _file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @functools.cache

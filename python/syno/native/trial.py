@@ -109,4 +109,3 @@ def main() -> None:
             x, y = drawn(function.input_shape), drawn(function.output_shape)
             function.run_into(x, y, asked["threads"])
         print(number, flush=True)
-

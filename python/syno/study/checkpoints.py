@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from syno._errors import UserError
-from syno.cache_folder import cache_folder
+from syno.cache_folder import private_cache
 from syno.store import Store, StudyRecord
 from syno.store.records import digest
 
@@ -34,7 +34,7 @@ class Checkpoints:
             return cls(beside.absolute() / str(study.id))
         if store.in_memory:
             return cls(Path(tempfile.mkdtemp(prefix="syno-checkpoints-")))
-        return cls(cache_folder() / "checkpoints" / digest(store.name) / str(study.id))
+        return cls(private_cache("checkpoints", "checkpoints") / digest(store.name) / str(study.id))
 
     def path(self, key: str, first: int) -> Path:
         """The file of a training."""

@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from syno._errors import UserError
+from syno.cache_folder import use_private_compiler_caches
 from syno.data import DataSet, Records, TextData
 from syno.data.progress import bar
 from syno.train.checkpoint import (
@@ -193,6 +194,8 @@ class _Run:
         self._saved_random: dict[str, torch.Tensor] = {}
         if checkpoint is not None:
             self._restore(checkpoint)
+        if self._recipe.compile:
+            use_private_compiler_caches()
         model = torch.compile(net) if self._recipe.compile else net
         self._model = self.group.wrapped(model, device)  # type: ignore[arg-type]
 

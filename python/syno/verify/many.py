@@ -153,9 +153,7 @@ def _in_pool(parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int) -> It
         yield from _spawned(parts, jobs)
 
 
-def _spawned(
-    parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int
-) -> Iterator[RandomCheck]:
+def _spawned(parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int) -> Iterator[RandomCheck]:
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(parts)), multiprocessing.get_context("spawn"), _start_worker
