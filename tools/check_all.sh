@@ -26,8 +26,7 @@ say "emitted code against the interpreter on ten thousand random operators (a mi
 syno verify --random 10000 --seed 0 --emitters pytorch
 tools/install_check.sh
 say "the extras tvm and triton (1.4 GB the first time)"
-python tools/requirements.py tvm triton \
-  | python -m pip --disable-pip-version-check install -qq -c constraints.txt -r /dev/stdin
+python -m pip --disable-pip-version-check install -qq --require-hashes --no-deps -r locks/extras.txt
 say "code for TVM and Triton against the interpreter on random operators (some minutes)"
 syno verify --random 1000 --seed 0 --emitters tvm
 syno verify --random 500 --seed 0 --emitters triton

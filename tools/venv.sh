@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes .venv: the packages of constraints.txt, and Syno itself pointing at python/ (so that a change in a
+# Makes .venv: the packages of locks/dev.txt and torch, and Syno itself pointing at python/ (so that a change in a
 # .py file needs nothing, and a change in C++ only tools/build.sh). Does nothing when it is up to date.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 PYTHON="${PYTHON:-python3}"
 stamp="$VENV/.syno-stamp"
-content="$(cat constraints.txt pyproject.toml tools/venv.sh tools/requirements.py | sha256sum | cut -d' ' -f1)"
+content="$(cat constraints.txt locks/dev.txt pyproject.toml tools/venv.sh | sha256sum | cut -d' ' -f1)"
 
 tools/system_packages.sh
 if [ -x "$VENV/bin/syno" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$content" ]; then exit 0; fi
@@ -19,13 +19,16 @@ if [ ! -x "$VENV/bin/python" ]; then
 fi
 pip() { "$VENV/bin/python" -m pip --disable-pip-version-check "$@"; }
 
+# The lock names every package, so that nothing is looked for beyond it; each file has its digest.
+say "installing the packages of locks/dev.txt into .venv (about a minute)"
+pip install -qq --require-hashes --no-deps -r locks/dev.txt
 torch="$(grep '^torch==' constraints.txt)"
-say "installing $torch into .venv (a download of 200 MB or more the first time; 1 to 5 minutes)"
+say "installing $torch (a download of 200 MB or more the first time; 1 to 5 minutes)"
 pip install -qq -c constraints.txt "$torch"
-say "installing the other packages of constraints.txt (about a minute)"
-"$VENV/bin/python" tools/requirements.py dev \
-  | pip install -qq -c constraints.txt -r /dev/stdin
 say "linking Syno into .venv"
 pip install -qq --no-build-isolation --no-deps --editable . \
   --config-settings=wheel.cmake=false --config-settings=editable.mode=inplace
+pip check >/dev/null || die "packages of .venv do not go together:
+$(pip check || true)
+  what to do: complete constraints.txt, then tools/lock.sh"
 echo "$content" >"$stamp"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,8 @@ from syno.operator import Operator
 from syno.placeholder import Placeholder
 from syno.quantize import Quantized, engines, network, quantize
 from syno.quantize.contractions import MOVES, as_layers
+from syno.quantize.fx_mode import fx_mode
+from syno.study.evaluator import make_evaluator
 from syno.study.network import Network
 from syno.train import Fidelity, fidelity, holdout_accuracy, train, training_images
 from syno.verify.drawn import draw_case
@@ -370,3 +373,26 @@ def test_an_operator_is_found_in_a_network_without_slots() -> None:
     pack = operator.kernel_pack({"N": 1, "C_in": 1, "C_out": 4, "H": 8, "W": 8, "k": 3})
     made = quantize(nn.Sequential(pack, nn.ReLU()), [batch()])
     assert made.int8_macs == made.macs == 4 * 9 * 64
+
+
+def test_torch_still_has_what_quantisation_needs() -> None:
+    """The pinned torch; docs/quantisation.md has the plan for one that lacks it."""
+    settings, mode = fx_mode()
+    assert callable(settings.get_default_qconfig_mapping)
+    assert callable(mode.prepare_fx) and callable(mode.convert_fx)
+    with pytest.warns(DeprecationWarning, match=r"torch\.ao\.quantization is deprecated"):
+        mode.prepare_fx(
+            nn.Sequential(nn.Conv2d(1, 1, 1)).eval(),
+            settings.get_default_qconfig_mapping(engines()[0]),
+            (torch.zeros(1, 1, 2, 2),),
+        )
+
+
+def test_a_torch_without_it_is_named_before_anything_is_trained(digits, monkeypatch) -> None:
+    for name in ("torch.ao.quantization", "torch.ao.quantization.quantize_fx"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it could not be found
+    wanted = r"torch 2\.\S+ cannot quantise as Syno does it: (?s:.*)pip install 'torch==2\.13"
+    with pytest.raises(UserError, match=wanted):
+        quantize(filled("baseline", digits), [batch()])
+    with pytest.raises(UserError, match=wanted):
+        make_evaluator(None, "digits", None, "", quantization=object())  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from syno._errors import InternalError, UserError
 from syno.kernel import KernelPack
 from syno.placeholder import Placeholder
 from syno.quantize.contractions import MOVES, as_layers
+from syno.quantize.fx_mode import fx_mode
 from syno.trace import trace
 
 # Tried in this order. FBGEMM is the fastest of them for small maps (docs/quantisation.md).
@@ -188,11 +189,12 @@ def _last_layer(kernel: fx.GraphModule) -> nn.Conv2d | None:
 
 
 def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
-    from torch.ao.quantization import get_default_qconfig_mapping
-    from torch.ao.quantization.quantize_fx import prepare_fx
-
+    settings, mode = fx_mode()
     try:
-        return prepare_fx(flat, get_default_qconfig_mapping(engine), (x,))
+        prepared: fx.GraphModule = mode.prepare_fx(
+            flat, settings.get_default_qconfig_mapping(engine), (x,)
+        )
+        return prepared
     except (fx.proxy.TraceError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
@@ -203,9 +205,7 @@ def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
 
 
 def _converted(prepared: fx.GraphModule) -> fx.GraphModule:
-    from torch.ao.quantization.quantize_fx import convert_fx
-
-    made = convert_fx(prepared)
+    made: fx.GraphModule = fx_mode()[1].convert_fx(prepared)
     _keep_integers(made)
     return made
 

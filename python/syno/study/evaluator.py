@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import math
 import signal
 import time
@@ -22,6 +21,7 @@ from syno.kernel import KernelPack
 from syno.layers import LayerReport
 from syno.measure import Measurement, latency
 from syno.quantize import checked_engine, quantize
+from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
 from syno.study.loading import Data, load_for
@@ -393,7 +393,7 @@ def make_evaluator(
     settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
     """
     if settings.get("quantization") is not None:  # once, and not in every child
-        importlib.import_module("torch.ao.quantization.quantize_fx")
+        fx_mode()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
