@@ -190,9 +190,17 @@ def _data(given: str | None) -> Check:
 
 
 def _cache() -> Check:
+    from syno._errors import UserError
     from syno.cache_folder import cache_folder
+    from syno.private_files import check_folder
 
     folder = cache_folder()
+    try:
+        if folder.exists():
+            check_folder(folder)
+    except (UserError, OSError) as error:
+        said, _, then = str(error).partition("\n")
+        return Check("cache folder", FAIL, said, then.strip())
     made = _nearest_existing(folder)
     advice = "set SYNO_CACHE to a folder that can be written and has room"
     if not os.access(made, os.W_OK | os.X_OK):
