@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from syno.cli import framework, options, output
+from syno.threads import MOST_THREADS
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _LIBRARIES = (
@@ -56,7 +57,9 @@ class Check:
     is_flag=True,
     help="Measure what the processor can do at most instead: multiply-adds and bandwidths.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="For --roofline; default: 1 and all.")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), help="For --roofline; default: 1 and all."
+)
 @output.json_option
 def command(
     store: str, data_dir: str | None, roofline: bool, threads: int | None, as_json: bool

@@ -32,6 +32,7 @@ from syno.native import FLAGS, compile_operator, find_compiler, processor
 from syno.native.trial import trial
 from syno.operator import MOST_PLANS, Operator
 from syno.spec import Binding
+from syno.threads import check_threads
 from syno.torch_threads import torch_threads
 from syno.verify import verify
 
@@ -169,9 +170,9 @@ def _check(emitter: str, limit: int, threads: int, rounds: int) -> None:
             f"plans cannot be timed with the emitter '{emitter}'\n"
             f"  expected: {' or '.join(EMITTERS)}"
         )
+    check_threads(threads)
     for name, value, least, most in (
         ("limit", limit, 1, MOST_PLANS),
-        ("threads", threads, 1, None),
         ("rounds", rounds, LEAST_ROUNDS, None),
     ):
         wrong = isinstance(value, bool) or not isinstance(value, int) or value < least

@@ -47,8 +47,7 @@ def check_native(
     """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
 
     def packed(x: Any, weights: Any) -> Any:
-        function.pack(weights)
-        return function(x, threads)
+        return function.with_weights(weights)(x, threads)
 
     comparison = Comparison(emitters.get(CPP), emitters.Case(operator, binding), 0)
     try:
