@@ -532,8 +532,7 @@ def number_array(name: str, value: ArrayLike) -> Array:
         raise UserError(f"{name} is not an array: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UserError(
-            f"{name} does not hold numbers\n"
-            f"  expected: integers or floats      got: {array.dtype}"
+            f"{name} does not hold numbers\n  expected: integers or floats      got: {array.dtype}"
         )
     return array
 

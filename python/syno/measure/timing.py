@@ -47,7 +47,8 @@ def check_native(
     """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
 
     def packed(x: Any, weights: Any) -> Any:
-        return function.with_weights(weights)(x, threads)
+        function.pack(weights)
+        return function(x, threads)
 
     comparison = Comparison(emitters.get(CPP), emitters.Case(operator, binding), 0)
     try:
