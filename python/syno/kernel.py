@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import hashlib
 import linecache
 import sys
+import threading
 import types
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,29 +21,87 @@ from syno.initial_scales import Reference, scale_weights
 
 _CLASS = "SynoOperator"
 _UNIT = Reference()
+# So many of the classes loaded last stay, used or not: the next trial may need them again.
+_MOST_UNUSED = 64
+
+_lock = threading.RLock()  # `_forget` may run inside, whenever garbage is collected
+_classes: weakref.WeakValueDictionary[str, type[nn.Module]] = weakref.WeakValueDictionary()
+_last_used: collections.OrderedDict[str, type[nn.Module]] = collections.OrderedDict()
 
 
 def load_kernel(source: str, *, keep: bool = True) -> type[nn.Module]:
     """The class `SynoOperator` that `source` defines.
 
     The module it lives in is named by the content, so equal sources share one class, and
-    tracebacks show its lines. keep=False makes a class for one use, which stays nowhere: checks
-    of thousands of operators would fill the memory.
+    tracebacks show its lines. Module and lines stay while the class is in use, and those of the 64
+    classes loaded last; then they go. keep=False makes a class for one use, which stays nowhere.
     """
     name = f"syno_kernel_{source_hash(source)[:32]}"
-    module = sys.modules.get(name) if keep else None
-    if module is None:
-        filename = f"<{name}>"
-        module = types.ModuleType(name)
-        exec(compile(source, filename, "exec"), module.__dict__)
-        if keep:
-            lines = source.splitlines(keepends=True)
-            linecache.cache[filename] = (len(source), None, lines, filename)
-            sys.modules[name] = module
-    kernel = getattr(module, _CLASS, None)
+    if not keep:
+        return _defined(name, source)
+    with _lock:
+        kernel = _classes.get(name)
+    if kernel is None:
+        # Without the lock: the source imports, and imports take locks of their own.
+        made = _defined(name, source)
+        with _lock:
+            kernel = _classes.get(name)
+            if kernel is None:
+                _show(name, source, made)
+                kernel = _classes[name] = made
+    with _lock:
+        _last_used[name] = kernel
+        _last_used.move_to_end(name)
+        if len(_last_used) > _MOST_UNUSED:
+            _last_used.popitem(last=False)
+    return kernel
+
+
+def _defined(name: str, source: str) -> type[nn.Module]:
+    namespace = {"__name__": name}
+    exec(compile(source, _filename(name), "exec"), namespace)
+    kernel: Any = namespace.get(_CLASS)
     if not (isinstance(kernel, type) and issubclass(kernel, nn.Module)):
         raise InternalError(f"the emitted source defines no nn.Module named {_CLASS}:\n{source}")
     return kernel
+
+
+class _KernelModule(types.ModuleType):
+    """What sys.modules has for a kernel: its names by a weak reference, so that it can go.
+
+    torch.compile and pickle look there.
+    """
+
+    def __init__(self, name: str, kernel: type[nn.Module]) -> None:
+        super().__init__(name)
+        self.__dict__["_kernel"] = weakref.ref(kernel)
+
+    def __getattr__(self, name: str) -> Any:
+        kernel: Any = self.__dict__["_kernel"]()
+        names = {} if kernel is None else {_CLASS: kernel} | kernel.forward.__globals__
+        if name not in names:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        return names[name]
+
+
+def _filename(name: str) -> str:
+    return f"<{name}>"
+
+
+def _show(name: str, source: str, kernel: type[nn.Module]) -> None:
+    """Lets others find the class and its lines, until nobody uses it."""
+    module = _KernelModule(name, kernel)
+    filename = _filename(name)
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    sys.modules[name] = module
+    weakref.finalize(kernel, _forget, name, module).atexit = False
+
+
+def _forget(name: str, module: types.ModuleType) -> None:
+    with _lock:
+        if sys.modules.get(name) is module:  # not that of a class made anew from the same source
+            del sys.modules[name]
+            linecache.cache.pop(_filename(name), None)
 
 
 def source_hash(source: str) -> str:

@@ -524,20 +524,22 @@ def _numbers(specification: Specification) -> dict[str, int]:
     }
 
 
+def number_array(name: str, value: ArrayLike) -> Array:
+    """`value` as an array of integers or floats. UserError, which names it, for anything else."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise UserError(f"{name} is not an array: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise UserError(
+            f"{name} does not hold numbers\n  expected: integers or floats      got: {array.dtype}"
+        )
+    return array
+
+
 def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:
     """All as int64 when all hold integers, else all as float64."""
-    arrays: list[Array] = []
-    for name, value in named.items():
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError) as error:
-            raise UserError(f"{name} is not an array: {error}") from error
-        if array.dtype.kind not in "biuf":
-            raise UserError(
-                f"{name} does not hold numbers\n"
-                f"  expected: integers or floats      got: {array.dtype}"
-            )
-        arrays.append(array)
+    arrays = [number_array(name, value) for name, value in named.items()]
     integers = all(array.dtype.kind in "biu" for array in arrays)
     for name, array in zip(named, arrays, strict=True):
         if integers and array.dtype == np.uint64 and array.size and array.max() >= 2**63:

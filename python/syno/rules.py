@@ -289,7 +289,7 @@ def load_rules(path: str | Path) -> list[Rule]:
             f"  found: {type(error).__name__}: {error}{_line(error, file)}"
         ) from error
     finally:
-        del sys.modules[name]
+        sys.modules.pop(name, None)  # another thread may have read the same file
     found = [value for value in vars(module).values() if isinstance(value, Rule)]
     if not found:
         raise UserError(

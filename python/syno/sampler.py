@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +122,8 @@ class Sampler:
         self._added = added_rules(rules)
         self._rules = rule_set(off, self._added)
         self._rules_off = tuple(off)
+        # What is listed and drawn, once for all threads. `progress` may use the sampler inside.
+        self._turn = threading.RLock()
         self._space: Space | None = None
         self._tree: Tree | None = None
         self._operators: list[Operator] | None = None
@@ -140,6 +143,10 @@ class Sampler:
     @property
     def space(self) -> Space:
         """Everything that was enumerated."""
+        with self._turn:
+            return self._listed()
+
+    def _listed(self) -> Space:
         if self._space is None:
             progress = self._progress
 
@@ -159,19 +166,24 @@ class Sampler:
     @property
     def operators(self) -> list[Operator]:
         """Everything that was enumerated, one operator a semantic key, by depth and key."""
-        if self._operators is None:
-            self._operators = list(self.space)
-        return self._operators
+        with self._turn:
+            if self._operators is None:
+                self._operators = list(self.space)
+            return self._operators
 
     def sample(self) -> Operator:
-        """The next operator: uniform among those not drawn yet. UserError when none is left."""
-        operators = self.operators
-        if self._draws is None:
-            self._draws = _core.UniformDraws(len(operators), self._seed)
-        if self._drawn >= len(operators):
-            raise UserError(self._exhausted())
-        self._drawn += 1
-        return operators[self._draws.at(self._drawn - 1)]
+        """The next operator: uniform among those not drawn yet. UserError when none is left.
+
+        Several threads may draw: each operator goes to one of them.
+        """
+        with self._turn:
+            operators = self.operators
+            if self._draws is None:
+                self._draws = _core.UniformDraws(len(operators), self._seed)
+            if self._drawn >= len(operators):
+                raise UserError(self._exhausted())
+            self._drawn += 1
+            return operators[self._draws.at(self._drawn - 1)]
 
     @property
     def root(self) -> TreeNode:
@@ -211,9 +223,10 @@ class Sampler:
         return replace_with_packs(net, kernel_packs, self._specification)
 
     def _rooted(self) -> Tree:
-        if self._tree is None:
-            self._tree = Tree(self.specification, self.space)
-        return self._tree
+        with self._turn:
+            if self._tree is None:
+                self._tree = Tree(self.specification, self.space)
+            return self._tree
 
     def _nodes(self) -> int:
         return min(self.space.counts()["visited"], self._max_nodes)

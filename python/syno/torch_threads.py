@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from syno.threads import check_threads
+
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """torch computes with so many threads inside, and with as many as before afterwards."""
+    """torch computes with so many threads inside, and with as many as before afterwards.
+
+    torch has one number of threads for the whole process. UserError beyond MOST_THREADS.
+    """
+    check_threads(count)
     import torch
 
     before = torch.get_num_threads()

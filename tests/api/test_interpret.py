@@ -54,6 +54,33 @@ def test_other_arrays_and_nested_lists_are_taken():
     assert y.tolist() == [[[1.0, 2.0]]]
 
 
+def test_any_layout_and_type_of_array_gives_the_same():
+    conv, sizes = zoo.load("conv2d"), zoo.binding("conv2d")
+    x, w = integers(2, 4, 5, 7), integers(6, 4, 3, 3)
+    expected = conv.interpret(sizes, x, [w])
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    odd = np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(np.int64).reshape(x.shape)
+    assert not odd.flags.aligned
+    every_second = np.repeat(x, 2, 0)[::2]
+    for given in (np.asfortranarray(x), read_only, odd, every_second, x.astype(">i2")):
+        assert np.array_equal(conv.interpret(sizes, given, [np.asfortranarray(w)]), expected)
+        assert np.array_equal(conv.interpret(sizes, given.astype(">f4"), [w]), expected)
+        dx, (dw,) = conv.gradients(sizes, given, [w], np.asfortranarray(expected))
+        assert (dx.shape, dw.shape) == (x.shape, w.shape)
+    for wrong in (x[:0], x[0], np.zeros(0), np.array(1)):
+        with pytest.raises(UserError, match=r"the input x has the wrong shape\n  expected: \["):
+            conv.interpret(sizes, wrong, [w])
+        with pytest.raises(UserError, match="weight 0 has the wrong shape"):
+            conv.interpret_at(sizes, x, [wrong], [0])
+        with pytest.raises(UserError, match="the gradient dy has the wrong shape"):
+            conv.gradients(sizes, x, [w], wrong)
+    # The private module converts nothing: it refuses what it would have to read differently.
+    for wrong in (np.asfortranarray(x), x.astype(np.float32), x.tolist(), None):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _core.interpret(conv._core, sizes, wrong, [w])
+
+
 def test_interpret_at_takes_some_outputs():
     conv, sizes = zoo.load("conv2d"), zoo.binding("conv2d")
     x, w = integers(2, 4, 5, 7), [integers(6, 4, 3, 3)]

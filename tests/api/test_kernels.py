@@ -29,7 +29,7 @@ def test_the_roofline_of_this_machine_is_one():
     machine = roofline.measure_roofline(1)
     assert machine.flops > 1e9
     assert all(level.bytes_per_s > 1e8 for level in machine.levels)
-    with pytest.raises(syno.UserError, match="'threads' is a positive integer, got 0"):
+    with pytest.raises(syno.UserError, match="'threads' is an integer of at least 1, got 0"):
         roofline.measure_roofline(0)
 
 

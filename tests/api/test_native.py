@@ -127,7 +127,7 @@ def test_mistakes_are_named(tmp_path, monkeypatch):
         syno.UserError, match=r"x of the wrong shape\n  expected: \['n', 32, 9, 11\]"
     ):
         function(x[:, :3])
-    with pytest.raises(syno.UserError, match="'threads' is a positive integer, got 0"):
+    with pytest.raises(syno.UserError, match="'threads' is an integer of at least 1, got 0"):
         function(x, 0)
     with pytest.raises(syno.UserError, match=r"no C\+\+ compiler 'no-such-compiler'"):
         native.find_compiler("no-such-compiler")

@@ -1,5 +1,9 @@
 """Sampler: what is enumerated, drawn and counted."""
 
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from torch import nn
 
@@ -34,6 +38,23 @@ def test_sampling_ends_when_every_operator_was_drawn():
     assert sorted(o.key for o in drawn) == sorted(o.key for o in sampler.operators)
     with pytest.raises(UserError, match=f"all {len(drawn)} operators have been drawn"):
         sampler.sample()
+
+
+def test_several_threads_draw_every_operator_once():
+    sampler = small(seed=1)
+    together = threading.Barrier(8)
+
+    def draw(_):
+        together.wait()
+        drawn = []
+        with contextlib.suppress(UserError):
+            while True:
+                drawn.append(sampler.sample().key)
+        return drawn
+
+    with ThreadPoolExecutor(8) as pool:
+        drawn = [key for keys in pool.map(draw, range(8)) for key in keys]
+    assert sorted(drawn) == sorted(operator.key for operator in sampler.operators)
 
 
 def test_statistics_count_rejections_by_reason():

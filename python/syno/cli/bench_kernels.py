@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno.cli import framework, options, output
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -89,7 +90,7 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
     metavar="N",
     help="Also with the fastest of the N cheapest plans, found by measurement: compiled and eager.",
 )
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--threads", type=click.IntRange(1, MOST_THREADS), default=2, show_default=True)
 @options.kernel_rounds_option
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A PNG or PDF.")
 @options.seed_option
@@ -143,7 +144,7 @@ def command(
     ],
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--threads", type=click.IntRange(1, MOST_THREADS), default=2, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=20), default=30, show_default=True)
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="A PNG or PDF.")
 @output.json_option

@@ -9,6 +9,7 @@ import click
 
 from syno.cli import framework, options, output
 from syno.report import format as fmt
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--store", metavar="URL", help="Where to look for a key.")
 @options.study_option
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True)
 @options.kernel_rounds_option
 @output.json_option
 def command(

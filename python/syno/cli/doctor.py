@@ -15,6 +15,7 @@ import click
 
 from syno._helper_process import find_program
 from syno.cli import framework, options, output
+from syno.threads import MOST_THREADS
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _LIBRARIES = (
@@ -57,7 +58,9 @@ class Check:
     is_flag=True,
     help="Measure what the processor can do at most instead: multiply-adds and bandwidths.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="For --roofline; default: 1 and all.")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), help="For --roofline; default: 1 and all."
+)
 @output.json_option
 def command(
     store: str, data_dir: str | None, roofline: bool, threads: int | None, as_json: bool

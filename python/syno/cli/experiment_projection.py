@@ -12,6 +12,7 @@ import click
 from syno._errors import UserError
 from syno.cli import framework, options, output
 from syno.report import format as fmt
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno.cli.comparison import Paired, Spread
@@ -63,7 +64,7 @@ _PAUSED = 128 + signal.SIGTERM
     "--seeds", type=click.IntRange(min=1), default=2, show_default=True, help="How many trainings."
 )
 @options.seed_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True)
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),

@@ -9,6 +9,7 @@ import click
 
 from syno._errors import UserError
 from syno.cli import export_network, framework, operand, options, output
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -153,7 +154,7 @@ class _Plans:
     help="Write the fastest of the N cheapest plans, found by measurement.",
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="That --measure-plans uses. Default: 1."
+    "--threads", type=click.IntRange(1, MOST_THREADS), help="That --measure-plans uses. Default: 1."
 )
 @options.seed_option
 @click.option("--check", is_flag=True, help="Run the file in a process that cannot import Syno.")

@@ -11,6 +11,7 @@ import click
 
 from syno._errors import UserError
 from syno.cli.framework import SectionOption
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno import Specification
@@ -404,7 +405,7 @@ timing_options = _stacked(
     ),
     click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, MOST_THREADS),
         default=1,
         show_default=True,
         help="Threads of training and timing.",

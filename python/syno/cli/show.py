@@ -9,6 +9,7 @@ import click
 
 from syno._errors import UserError
 from syno.cli import framework, operand, options, output
+from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 @click.option("--fold-weights", is_flag=True, help="Plans may multiply weights beforehand.")
 @click.option("--measure", is_flag=True, help="Time the plans, and say which is the fastest.")
 @click.option("--emitter", metavar="NAME", help="Whose code --measure times: cpp, pytorch.")
-@click.option("--threads", type=click.IntRange(min=1), help="That --measure uses. Default: 1.")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), help="That --measure uses. Default: 1."
+)
 @click.option("--again", is_flag=True, help="Time plans that were timed before, too.")
 @click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
 @output.json_option

@@ -70,9 +70,9 @@ class _Function:
         self._native = native
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
-        self._native.pack(weights)
-        one = self._native(x, threads=1)
-        two = self._native(x, threads=2)
+        native = self._native.with_weights(weights)
+        one = native(x, threads=1)
+        two = native(x, threads=2)
         if not (one == two).all():
             raise ValueError("two threads give another result than one")
         return one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class _Module:
 
         from syno.kernel import load_kernel
 
+        self._turn = threading.Lock()  # the module holds the weights of one call
         with torch.random.fork_rng(devices=[]):
             self._kernel: nn.Module = load_kernel(source, keep=False)()
         found = [tuple(p.shape) for p in self._kernel.parameters()]
@@ -55,21 +57,22 @@ class _Module:
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
         import torch
 
-        with torch.no_grad():
+        with self._turn, torch.no_grad():
             return self._run(self._give(x, weights)).numpy()
 
     def gradients(self, x: Array, weights: Sequence[Array], dy: Array) -> tuple[Array, list[Array]]:
         """Those of autograd; zeros for what y does not depend on."""
         import torch
 
-        data = self._give(x, weights).requires_grad_()
-        inputs = [data, *self._kernel.parameters()]
-        y = self._run(data)
-        if not y.requires_grad:
-            raise WrongCodeError("y has no gradient")
-        dx, *dweights = torch.autograd.grad(
-            y, inputs, torch.from_numpy(dy), allow_unused=True, materialize_grads=True
-        )
+        with self._turn:
+            data = self._give(x, weights).requires_grad_()
+            inputs = [data, *self._kernel.parameters()]
+            y = self._run(data)
+            if not y.requires_grad:
+                raise WrongCodeError("y has no gradient")
+            dx, *dweights = torch.autograd.grad(
+                y, inputs, torch.from_numpy(dy), allow_unused=True, materialize_grads=True
+            )
         return dx.numpy(), [dw.numpy() for dw in dweights]
 
     def _give(self, x: Array, weights: Sequence[Array]) -> torch.Tensor:

@@ -7,6 +7,7 @@ interprets, and other code in this process may need the other answer.
 from __future__ import annotations
 
 import atexit
+import collections
 import importlib.util
 import os
 import pickle
@@ -68,14 +69,14 @@ class _Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._forgotten: list[int] = []
+        self._forgotten: collections.deque[int] = collections.deque()
 
     def ask(self, command: str, argument: Any) -> Any:
         """What the worker answers. WrongCodeError with its words when it fails."""
         with self._lock:
             process = self._started()
             assert process.stdin is not None and process.stdout is not None
-            forgotten, self._forgotten = self._forgotten, []
+            forgotten = [self._forgotten.popleft() for _ in range(len(self._forgotten))]
             try:
                 pickle.dump((command, argument, forgotten), process.stdin)
                 process.stdin.flush()

@@ -27,6 +27,7 @@ from syno.measure.roofline import Roofline, checked_time, measure_roofline, reac
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
 from syno.native import compile_operator
 from syno.operator import MOST_PLANS, Operator
+from syno.threads import check_threads
 from syno.torch_threads import torch_threads
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
@@ -211,6 +212,7 @@ def bench_kernels(
         input, batch first; its MACs and bytes are not counted.
     UserError for a kernel that differs from the interpreter, or is faster than the machine.
     """
+    check_threads(threads)
     run = KernelRun(threads, rounds, measure_roofline(threads))
     with torch_threads(threads), torch.inference_mode():
         for layer, of_layer in bindings.items():

@@ -13,6 +13,7 @@ from torch import nn
 
 from syno._errors import UserError
 from syno.placeholder import KernelPack
+from syno.threads import check_threads
 from syno.torch_threads import torch_threads
 from syno.verify import Verification
 
@@ -136,11 +137,8 @@ def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
 
 
 def _check_counts(repeats: int, warmup: int, threads: int) -> None:
-    for name, value, least in (
-        ("repeats", repeats, LEAST_REPEATS),
-        ("warmup", warmup, 1),
-        ("threads", threads, 1),
-    ):
+    check_threads(threads)
+    for name, value, least in (("repeats", repeats, LEAST_REPEATS), ("warmup", warmup, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
 

@@ -33,6 +33,7 @@ from syno.native.trial import trial
 from syno.operator import MOST_PLANS, Operator
 from syno.private_files import check_folder, make_private_folder, read_private
 from syno.spec import Binding
+from syno.threads import check_threads
 from syno.torch_threads import torch_threads
 from syno.verify import verify
 
@@ -170,9 +171,9 @@ def _check(emitter: str, limit: int, threads: int, rounds: int) -> None:
             f"plans cannot be timed with the emitter '{emitter}'\n"
             f"  expected: {' or '.join(EMITTERS)}"
         )
+    check_threads(threads)
     for name, value, least, most in (
         ("limit", limit, 1, MOST_PLANS),
-        ("threads", threads, 1, None),
         ("rounds", rounds, LEAST_ROUNDS, None),
     ):
         wrong = isinstance(value, bool) or not isinstance(value, int) or value < least

@@ -11,6 +11,7 @@ import numpy as np
 
 from syno._errors import UserError
 from syno.native import find_compiler
+from syno.threads import check_threads
 
 # Working sets of a thread, in bytes: first-level cache to main memory.
 _SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
@@ -95,8 +96,7 @@ def reachable(roofline: Roofline, seconds: float, macs: int, moved: int) -> Roof
 @functools.cache
 def measure_roofline(threads: int = 1) -> Roofline:
     """Measures peak and bandwidths, in a second or two. UserError without a compiler."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise UserError(f"'threads' is a positive integer, got {threads!r}")
+    check_threads(threads)
     compiler = find_compiler()
     if not compiler.threads:
         raise UserError(f"{compiler.path} builds no OpenMP programs\n  hint: set CXX to a g++")

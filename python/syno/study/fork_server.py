@@ -417,4 +417,7 @@ def main() -> None:
         write(search, BROKEN, pickle.dumps((text, mistake)))
         return
     write(search, READY, pickle.dumps(ready))
-    _Server(search, setup, evaluator).serve()
+    try:
+        _Server(search, setup, evaluator).serve()
+    finally:
+        gc.unfreeze()  # Python frees no frozen object as it ends: extensions report those as leaks

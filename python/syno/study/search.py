@@ -25,6 +25,7 @@ from syno.study.settings import GIVEN, StudySettings
 from syno.study.space import SamplerSpace
 from syno.study.specifications import specification_for
 from syno.study.study import Study, settings_of
+from syno.threads import check_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -105,6 +106,7 @@ def search(
     A search that was ended in any way goes on with `resume`. Raises UserError for everything that
     is wrong with the arguments, the data or the store.
     """
+    check_threads(threads)
     climbed = _ladder(ladder, eta, fidelity)
     rung = _fidelity(fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
     settings = StudySettings(
