@@ -48,11 +48,15 @@ class Search:
     def finish(self) -> None:
         assert self.start().wait(timeout=60) == 0
 
-    def begun(self) -> list[str]:
-        """The evaluations that were begun, in all processes so far."""
+    def lines(self, what: str) -> list[str]:
+        """What the evaluations wrote down: `begin` or `end`, operator, process."""
         trace = self.folder / "trace"
         lines = trace.read_text().splitlines() if trace.exists() else []
-        return [line.split()[1] for line in lines if line.startswith("begin")]
+        return [line for line in lines if line.startswith(what)]
+
+    def begun(self) -> list[str]:
+        """The evaluations that were begun, in all processes so far."""
+        return [line.split()[1] for line in self.lines("begin")]
 
     def kill_after(self, more: int, delay: float) -> None:
         """Starts it and kills it `delay` seconds after it began so many more evaluations."""

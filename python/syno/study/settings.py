@@ -22,8 +22,8 @@ class StudySettings:
     with `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
     `isolate`, `memory_limit`, `max_attempts`; space: `max_nodes` and `rules_off` of the
     enumeration; method: how operators are chosen, with `method_options`; latency: `repeats`,
-    `warmup`, `threads`; evaluations: operators to train; seconds: time limit over all runs together, None for none;
-    baseline: whether the original network is evaluated first.
+    `warmup`, `threads`; evaluations: operators to train; seconds: time limit over all runs
+    together, None for none; baseline: whether the original network is evaluated first.
     """
 
     model: str | None = None
