@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SCRIPT = Path(__file__).with_name("fake_search.py")
 SECONDS = 0.03  # an evaluation
@@ -20,26 +22,41 @@ class Search:
     folder: Path
     evaluations: int
     ladder: bool = False
+    method: str = "diverse"
+    url: str = ""  # of a store elsewhere
+    seconds: float = SECONDS
 
     @property
     def store(self) -> Path:
         return self.folder / "store.db"
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Begins it, or goes on with it."""
+    def start(self, *, isolated: bool = False, **options: Any) -> subprocess.Popen[bytes]:
+        """Begins it, or goes on with it. options: of Popen."""
         self.folder.mkdir(exist_ok=True)
-        arguments = [self.store, self.folder / "trace", self.evaluations, SECONDS]
-        given = [*map(str, arguments), *(["ladder"] if self.ladder else [])]
-        return subprocess.Popen([sys.executable, str(SCRIPT), *given])
+        arguments = {
+            "store": self.url or str(self.store),
+            "trace": str(self.folder / "trace"),
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+            "ladder": self.ladder,
+            "method": self.method,
+            "isolated": isolated,
+        }
+        given = [sys.executable, str(SCRIPT), json.dumps(arguments)]
+        return subprocess.Popen(given, **options)
 
     def finish(self) -> None:
         assert self.start().wait(timeout=60) == 0
 
-    def begun(self) -> list[str]:
-        """The evaluations that were begun, in all processes so far."""
+    def lines(self, what: str) -> list[str]:
+        """What the evaluations wrote down: `begin` or `end`, operator, process."""
         trace = self.folder / "trace"
         lines = trace.read_text().splitlines() if trace.exists() else []
-        return [line.split()[1] for line in lines if line.startswith("begin")]
+        return [line for line in lines if line.startswith(what)]
+
+    def begun(self) -> list[str]:
+        """The evaluations that were begun, in all processes so far."""
+        return [line.split()[1] for line in self.lines("begin")]
 
     def kill_after(self, more: int, delay: float) -> None:
         """Starts it and kills it `delay` seconds after it began so many more evaluations."""

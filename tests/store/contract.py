@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from syno._errors import InternalError, UserError
-from syno.store import AlreadyAnsweredError, AskTakenError, Outcome, Store, Worker
+from syno.store import (
+    AlreadyAnsweredError,
+    AskTakenError,
+    LeaseLostError,
+    LimitReachedError,
+    Outcome,
+    Store,
+    Worker,
+)
+from syno.store.records import GIVEN_UP
 from syno.store.schema import VERSION
 
 from .sample import BASELINE, ENVIRONMENT, TRAINED, VERIFICATION, make_study
@@ -219,6 +229,124 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         assert store.renew(asked.id, worker.name)
         assert not store.renew(asked.id, "somebody:1:1:1")
+
+    def test_what_others_evaluate_counts_against_the_limit(self, store, worker):
+        study, other = make_study(store), Worker()
+        store.ask(study, 0, None, worker.name, limit=2)
+        first = store.ask(study, 1, ("text 1", "1"), worker.name, limit=2)
+        store.tell(first.id, TRAINED, ENVIRONMENT)
+        second = store.ask(study, 2, ("text 2", "2"), worker.name, limit=2)
+        for check in (
+            lambda: store.ask(study, 3, ("text 3", "3"), other.name, limit=2),
+            lambda: store.check_limit(study, 2, other.name),
+        ):
+            with pytest.raises(LimitReachedError, match="2 operators of the study are evaluated"):
+                check()
+        assert [p.ask for p in store.proposals(study)] == [0, 1, 2]
+        store.check_limit(study, 2, worker.name)  # what it has open itself is its own affair
+        # Refused before training: that is no evaluation, and another may be asked for.
+        store.tell(second.id, Outcome("rejected", reason="no slot"), ENVIRONMENT)
+        third = store.ask(study, 3, ("text 3", "3"), other.name, limit=2)
+        # A failure is one.
+        store.tell(third.id, Outcome("error", reason="diverged", rung="16px"), ENVIRONMENT)
+        with pytest.raises(LimitReachedError):
+            store.ask(study, 4, ("text 4", "4"), worker.name, limit=2)
+        assert store.ask(study, 4, ("text 4", "4"), worker.name).ask == 4  # without a limit
+        other.close()
+
+    def test_what_was_interrupted_comes_before_another_operator(self, store, worker):
+        study, other = make_study(store), Worker()
+        store.ask(study, 1, ("text 1", "1"), other.name, limit=5)
+        other.close()
+        with pytest.raises(AskTakenError, match="proposal 1 of the study was interrupted"):
+            store.ask(study, 2, ("text 2", "2"), worker.name, limit=5)
+        assert store.lease_open(study, worker.name).ask == 1
+        assert store.ask(study, 2, ("text 2", "2"), worker.name, limit=5).ask == 2
+
+    def test_many_that_ask_at_once_stay_within_the_limit(self, store):
+        study = make_study(store)
+        workers = [Worker() for _ in range(8)]
+        asked, refused = [], []
+        start = threading.Barrier(len(workers))
+
+        def ask(worker):
+            start.wait()
+            while True:
+                number = len(store.proposals(study)) + 1
+                try:
+                    found = store.ask(
+                        study, number, (f"text {number}", f"{number}"), worker.name, limit=5
+                    )
+                except AskTakenError:
+                    continue
+                except LimitReachedError:
+                    refused.append(worker)
+                else:
+                    asked.append(found.ask)
+                return
+
+        threads = [threading.Thread(target=ask, args=(worker,)) for worker in workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(asked) == [1, 2, 3, 4, 5]
+        assert len(refused) == 3
+        for worker in workers:
+            worker.close()
+
+    def test_an_answer_of_who_lost_the_lease_is_refused(self, store, worker):
+        study, other = make_study(store), Worker()
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        worker.close()
+        store.lease_open(study, other.name)
+        with pytest.raises(LeaseLostError, match=r"ask 1\) was taken over by another process"):
+            store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
+        store.tell(asked.id, TRAINED, ENVIRONMENT, other.name)
+        with pytest.raises(AlreadyAnsweredError):
+            store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
+        # It is evaluated at the next rung of a ladder now: a late answer is not about that.
+        store.promote(asked.id, 1, other.name)
+        with pytest.raises(LeaseLostError):
+            store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
+        assert [r.rung_index for r in store.rung_results(study)] == [0]
+        other.close()
+
+    def test_a_promotion_that_was_decided_by_other_results_is_refused(self, store, worker):
+        study = make_study(store)
+        asked = [store.ask(study, n, (f"text {n}", f"{n}"), worker.name) for n in (1, 2)]
+        store.tell(asked[0].id, TRAINED, ENVIRONMENT)
+        store.tell(asked[1].id, TRAINED, ENVIRONMENT)
+        with pytest.raises(AskTakenError, match="has new results"):
+            store.promote(asked[0].id, 1, worker.name, results=1)
+        store.promote(asked[0].id, 1, worker.name, results=2)
+        with pytest.raises(AskTakenError, match="went on to rung 1 already"):
+            store.promote(asked[0].id, 1, worker.name, results=2)
+
+    def test_an_attempt_counts_where_it_is_said_so(self, store, worker):
+        study = make_study(store)
+        asked = store.ask(study, 1, ("text", "key"), worker.name, counted=False)
+        assert asked.attempts == 0
+        store.release(asked.id, worker.name, counted=False)
+        assert store.lease_open(study, worker.name, counted=False).attempts == 0
+        store.release(asked.id, worker.name, counted=False)
+        assert store.lease_open(study, worker.name).attempts == 1
+
+    def test_what_was_given_up_is_let_out_of_quarantine(self, store, worker):
+        study = make_study(store)
+        baseline = store.ask(study, 0, None, worker.name)
+        asked = store.ask(study, 1, ("text", "key"), worker.name)
+        for each in (baseline, asked):
+            store.tell(each.id, Outcome("error", reason=GIVEN_UP.format(7)), ENVIRONMENT)
+        found = store.quarantined(study)
+        assert [(r.key, r.ask, r.failures, r.kind) for r in found] == [
+            ("baseline", 0, 7, "crash"),
+            ("key", 1, 7, "crash"),
+        ]
+        assert store.leave_quarantine(study, None) == found
+        assert store.quarantined(study) == []
+        assert store.summary(study).open_asks == (0, 1)
+        assert count(store, "evaluation") == 0
 
     def test_a_summary_holds_all_that_was_told(self, store, worker):
         study = make_study(store)

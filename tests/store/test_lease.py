@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -48,6 +50,24 @@ def test_a_lease_ends_with_its_process_also_while_its_remains_are_not_collected(
                 break
         assert process.returncode is None
         assert not is_held(name, BEAT)
+
+
+def test_a_stopped_process_holds_a_lease_only_as_long_as_its_heartbeat_is_fresh():
+    script = "from syno.store import Worker; print(Worker().name, flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        name = process.stdout.readline().strip()
+        assert is_held(name, BEAT, now=MUCH_LATER)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        assert is_held(name, BEAT, now=LATER)
+        assert not is_held(name, BEAT, now=MUCH_LATER)
+        process.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+        assert is_held(name, BEAT, now=MUCH_LATER)
+        process.kill()
 
 
 def test_a_process_with_the_number_of_a_dead_one_is_not_taken_for_it():

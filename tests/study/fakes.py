@@ -6,6 +6,7 @@ Everything they say follows from the operator's key, so every run gives the same
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,8 @@ def fake_ladder(eta: int = 2) -> Ladder:
 class FakeEvaluator:
     """Answers after `seconds`; one operator in eight is rejected, one in eight diverges.
 
-    Each evaluation that began and each that ended is a line in `trace`, when that is given.
+    Each evaluation that began and each that ended is a line in `trace`, when that is given, with
+    the process it ran in.
     """
 
     def __init__(self, seconds: float = 0.0, trace: Path | None = None) -> None:
@@ -93,7 +95,7 @@ class FakeEvaluator:
     def _note(self, what: str, key: str) -> None:
         if self._trace is not None:
             with self._trace.open("a") as stream:
-                stream.write(f"{what} {key}\n")
+                stream.write(f"{what} {key} {os.getpid()}\n")
 
     def baseline(self) -> Outcome:
         self._note("begin", "baseline")

@@ -169,3 +169,15 @@ def make_broken(kind: str) -> Hostile:
     if kind == "mistake":
         raise UserError("there is no such data")
     raise ZeroDivisionError("the evaluator cannot be made")
+
+
+class Patient(Hostile):
+    """Its baseline takes as long as the file `seconds` in its folder says."""
+
+    def baseline(self) -> Outcome:
+        time.sleep(float((self._folder / "seconds").read_text()))
+        return super().baseline()
+
+
+def make_patient(folder: str) -> Patient:
+    return Patient(folder)

@@ -286,7 +286,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path):
     foreign = kept.with_name("notes.txt")
     for path in (kept, gone, *others, foreign):
         path.write_text("")
-    checkpoints.keep({("a" * 32, 0)})
+    checkpoints.keep(lambda: {("a" * 32, 0)})
     assert sorted(p.name for p in checkpoints.folder.iterdir()) == sorted(
         [kept.name, others[0].name, foreign.name]
     )

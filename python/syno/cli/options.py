@@ -427,6 +427,14 @@ isolation_options = _stacked(
     ),
 )
 
+max_attempts_option = click.option(
+    "--max-attempts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Without isolation, an operator is given up after N attempts that ended the process of "
+    "the search. The end of the search never counts with isolation, nor against the baseline. [5]",
+)
+
 deadline_option = click.option(
     "--deadline-s",
     type=click.FloatRange(min=0, min_open=True),

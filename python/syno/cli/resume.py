@@ -26,10 +26,12 @@ from syno.cli import framework, options, output
 @click.option("--seconds", type=float, help="New limit of the whole study: time.")
 @click.option("--data-dir", metavar="DIR", help="Where the data is now, if it moved.")
 @options.isolation_options
+@options.max_attempts_option
 @click.option(
     "--release",
     metavar="KEY",
-    help="Lets the operator whose key begins so out of quarantine, to be evaluated next; or `all`.",
+    help="Lets the operator whose key begins so out of quarantine, to be evaluated next; or "
+    "`baseline`, or `all`.",
 )
 @output.dry_run_option
 @output.json_option
@@ -41,6 +43,7 @@ def command(
     data_dir: str | None,
     isolate: bool | None,
     memory_limit: int | None,
+    max_attempts: int | None,
     release: str | None,
     dry_run: bool,
     as_json: bool,
@@ -63,6 +66,7 @@ def command(
             "data_dir": data_dir,
             "isolate": isolate,
             "memory_limit": memory_limit,
+            "max_attempts": max_attempts,
             "release": release,
         }
     )

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     help="Reject operators whose training step takes longer than so many of the original's.",
 )
 @options.isolation_options
+@options.max_attempts_option
 @options.timing_options
 @options.rule_option
 @options.specification_options
@@ -108,6 +109,7 @@ def command(
     eta: int | None,
     dry_run: bool,
     as_json: bool,
+    max_attempts: int | None,
     **given: Any,
 ) -> int:
     """Find operators for a network: compose them, train the network with each, time it, store it.
@@ -130,6 +132,8 @@ def command(
         "evaluations": evaluations,
         "store": store,
     }
+    if max_attempts is not None:
+        arguments["max_attempts"] = max_attempts
     arguments["limits"] = named.pop("limits")
     specification = options.named_specification(bindings=(), limits={}, **named)
     arguments["specification"] = named["preset"] or specification

@@ -81,6 +81,10 @@ class Watch(Observer):
         """Say what is tried again."""
         self._line(f"{self._now:<16} {outcome.reason}; once more")
 
+    def on_note(self, text: str) -> None:
+        """Say it."""
+        self._line(text)
+
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """One line for each answer."""
         name = "baseline" if proposal.is_baseline else self._now

@@ -4,7 +4,12 @@ Only this folder uses SQLAlchemy.
 """
 
 from syno.store.environment import capture_environment
-from syno.store.errors import AlreadyAnsweredError, AskTakenError
+from syno.store.errors import (
+    AlreadyAnsweredError,
+    AskTakenError,
+    LeaseLostError,
+    LimitReachedError,
+)
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
 from syno.store.records import (
@@ -31,6 +36,8 @@ __all__ = [
     "Environment",
     "Evaluation",
     "EventRecord",
+    "LeaseLostError",
+    "LimitReachedError",
     "MeasurementResult",
     "Outcome",
     "ProposalRecord",

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select, update
 
 from syno._errors import InternalError, UserError
 from syno.store import log, schema
-from syno.store.errors import AlreadyAnsweredError
+from syno.store.errors import AlreadyAnsweredError, LeaseLostError
 from syno.store.records import (
     TOLD,
     BaselineLatency,
@@ -24,11 +24,24 @@ from syno.store.rows import add, find_or_add
 _proposal = schema.proposal.c
 
 
-def tell(connection: Connection, identity: int, outcome: Outcome, environment: Environment) -> None:
+def tell(
+    connection: Connection,
+    identity: int,
+    outcome: Outcome,
+    environment: Environment,
+    worker: str | None = None,
+) -> None:
     """Stores the answer to a proposal: all of it or nothing.
 
-    AlreadyAnsweredError when it has one; UserError for a proposal that does not exist.
+    worker: who evaluated it; LeaseLostError when another process has the lease by now, which may
+    evaluate it at another rung of a ladder. AlreadyAnsweredError when it has an answer; UserError
+    for a proposal that does not exist.
     """
+    study = connection.scalar(select(_proposal.study_id).where(_proposal.id == identity))
+    if study is None:
+        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` gave")
+    # The study first, as everybody locks: two that lock crosswise would wait for each other.
+    log.lock_study(connection, study)
     row = connection.execute(
         select(
             _proposal.study_id,
@@ -36,15 +49,19 @@ def tell(connection: Connection, identity: int, outcome: Outcome, environment: E
             _proposal.state,
             _proposal.operator_id,
             _proposal.rung_index,
+            _proposal.lease,
         )
         .where(_proposal.id == identity)
         .with_for_update()
-    ).one_or_none()
-    if row is None:
-        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` gave")
+    ).one()
     if row.state == TOLD:
         raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
-    log.lock_study(connection, row.study_id)
+    if worker is not None and row.lease != worker:
+        raise LeaseLostError(
+            f"proposal {identity} (ask {row.ask}) was taken over by another process while this one "
+            "was suspended or could not reach the store\n"
+            "  its answer counts, this one is not stored"
+        )
     for each in (outcome, *outcome.beside):
         where = (identity, row.rung_index)
         _add_answer(connection, where, row.operator_id, each, environment)

@@ -21,6 +21,15 @@ class AlreadyAnsweredError(UserError):
     """The proposal was told before, by this worker or by the one that took over its lease."""
 
 
+class LeaseLostError(UserError):
+    """Another process took the proposal over, while this one was suspended or could not reach the
+    store: what it found meanwhile is not stored."""
+
+
+class LimitReachedError(UserError):
+    """All evaluations that the study may have are done, or other processes work on them."""
+
+
 class AskTakenError(UserError):
     """Another process of the same study stored this ask number first; the search asks again."""
 

@@ -2,7 +2,8 @@
 
 A lease is the text `machine:process:start:number`. On the machine that took it, a lease is void as
 soon as its process is gone (killed, power cut, restarted), in that process as soon as its worker is
-closed. Elsewhere only the heartbeat tells: a lease not renewed for `EXPIRES_S` seconds is void.
+closed. Elsewhere, and of a process that is stopped (SIGSTOP), only the heartbeat tells: a lease not
+renewed for `EXPIRES_S` seconds is void.
 """
 
 from __future__ import annotations
@@ -37,12 +38,22 @@ def _start_of(process: int) -> str | None:
 
     Process ids are used again, so an id alone does not name a process. A zombie is no longer alive.
     """
+    fields = _fields_of(process)
+    return None if not fields or fields[0] == "Z" else fields[19]
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a signal such as SIGSTOP stopped the process."""
+    return _fields_of(process)[:1] == ["T"]
+
+
+def _fields_of(process: int) -> list[str]:
+    """What the system says of a process, from its state on; empty when there is none."""
     try:
         # The second field is the program's name in brackets and may hold spaces.
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return None
-    return None if fields[0] == "Z" else fields[19]
+        return []
 
 
 class Worker:
@@ -75,7 +86,10 @@ def is_held(lease: str | None, heartbeat: str | None, *, now: str | None = None)
     if machine == _machine() and Path("/proc").is_dir():
         if int(process) == os.getpid() and _start_of(os.getpid()) == start:
             return Worker.is_open(lease)
-        return _start_of(int(process)) == start
+        if _start_of(int(process)) != start:
+            return False
+        if not _is_stopped(int(process)):
+            return True
     return _age_s(heartbeat, now or utc_now()) < EXPIRES_S
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from syno._errors import InternalError
 from syno.store import lease as leases
 from syno.store import schema
-from syno.store.errors import AskTakenError
+from syno.store.errors import AskTakenError, LimitReachedError
 from syno.store.records import (
     ASKED,
     BASELINE,
@@ -96,12 +96,24 @@ def proposals(
 
 
 def ask(
-    connection: Connection, study: int, number: int, operator: tuple[str, str] | None, worker: str
+    connection: Connection,
+    study: int,
+    number: int,
+    operator: tuple[str, str] | None,
+    worker: str,
+    *,
+    limit: int | None = None,
+    counted: bool = True,
 ) -> ProposalRecord:
     """Stores proposal `number` with its operator (text, key), or the baseline for None, and leases
     it to `worker`. Numbers rise by one, from 0 or 1; AskTakenError when `number` is not the next.
+
+    limit: of the operators that are evaluated, see `check_limit`; counted: whether this is an
+    attempt.
     """
     lock_study(connection, study)
+    if limit is not None and operator is not None:
+        check_limit(connection, study, limit, worker)
     last = connection.scalar(select(func.max(_proposal.ask)).where(_proposal.study_id == study))
     expected = (0, 1) if last is None else (last + 1,)
     if number not in expected:
@@ -119,26 +131,62 @@ def ask(
         lease=worker,
         heartbeat=now,
         created=now,
-        attempts=1,
+        attempts=int(counted),
     )
     append(connection, study, "asked", {"proposal": identity, "ask": number})
     text, key = operator or (None, None)
-    return ProposalRecord(identity, number, kind, ASKED, text, key, 1, None)
+    return ProposalRecord(identity, number, kind, ASKED, text, key, int(counted), None)
 
 
-def promote(connection: Connection, identity: int, rung: int, worker: str) -> None:
+def check_limit(connection: Connection, study: int, limit: int, worker: str) -> None:
+    """LimitReachedError when the operators that were evaluated, and those that other processes
+    evaluate for the first time, are as many as `limit`. What `worker` has open itself is its own
+    affair.
+
+    AskTakenError when one was interrupted: it is to be taken over before another is asked for.
+    """
+    spent = 0
+    waiting: set[int] = set()
+    for record in proposals(connection, study):
+        if record.kind == OPERATOR:
+            spent += record.is_evaluated
+            if record.status is None:
+                waiting.add(record.ask)
+    for number, holder, heartbeat in _open(connection, study):
+        if number not in waiting or holder == worker:
+            continue
+        if not leases.is_held(holder, heartbeat):
+            raise AskTakenError(f"proposal {number} of the study was interrupted and comes first")
+        spent += 1
+    if spent >= limit:
+        raise LimitReachedError(f"{limit} operators of the study are evaluated or being evaluated")
+
+
+def promote(
+    connection: Connection,
+    identity: int,
+    rung: int,
+    worker: str,
+    *,
+    results: int | None = None,
+    counted: bool = True,
+) -> None:
     """Opens an answered proposal again for the next `rung` of the ladder, and leases it.
 
-    AskTakenError when another process did so first.
+    results: how many `rung_results` the decision was made by; counted: as in `ask`. AskTakenError
+    when another process was first, or the study has other results by now: it is to be decided anew.
     """
     row = connection.execute(
         select(_proposal.study_id, _proposal.ask).where(_proposal.id == identity)
     ).one()
     lock_study(connection, row.study_id)
+    if results is not None and results != len(rung_results(connection, row.study_id)):
+        raise AskTakenError(f"the study has new results since proposal {identity} was chosen")
+    now = utc_now()
     changed = connection.execute(
         update(schema.proposal)
         .where(_proposal.id == identity, _proposal.state == TOLD, _proposal.rung_index == rung - 1)
-        .values(rung_index=rung, state=ASKED, lease=worker, heartbeat=utc_now(), attempts=1)
+        .values(rung_index=rung, state=ASKED, lease=worker, heartbeat=now, attempts=int(counted))
     )
     if changed.rowcount != 1:
         raise AskTakenError(f"proposal {identity} went on to rung {rung} already")
@@ -167,12 +215,18 @@ def rung_results(connection: Connection, study: int) -> list[RungResult]:
 
 def unheld(connection: Connection, study: int) -> list[int]:
     """The numbers of the proposals that are open and that nobody works on."""
+    found = _open(connection, study)
+    return [ask for ask, holder, heartbeat in found if not leases.is_held(holder, heartbeat)]
+
+
+def _open(connection: Connection, study: int) -> list[tuple[int, str | None, str | None]]:
+    """Number, lease and heartbeat of the proposals that are open."""
     rows = connection.execute(
         select(_proposal.ask, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == ASKED)
         .order_by(_proposal.ask)
     )
-    return [ask for ask, holder, heartbeat in rows if not leases.is_held(holder, heartbeat)]
+    return [(row.ask, row.lease, row.heartbeat) for row in rows]
 
 
 def _operator_id(connection: Connection, study: int, text: str, key: str) -> int:
@@ -182,8 +236,11 @@ def _operator_id(connection: Connection, study: int, text: str, key: str) -> int
     return find_or_add(connection, schema.operator, same, text=text, key=key)
 
 
-def lease_open(connection: Connection, study: int, worker: str) -> ProposalRecord | None:
-    """Takes over the first proposal that was asked, not told, and that nobody works on."""
+def lease_open(
+    connection: Connection, study: int, worker: str, *, counted: bool = True
+) -> ProposalRecord | None:
+    """Takes over the first proposal that was asked, not told, and that nobody works on. counted: as
+    in `ask`."""
     lock_study(connection, study)
     rows = connection.execute(
         select(_proposal.id, _proposal.lease, _proposal.heartbeat)
@@ -196,7 +253,7 @@ def lease_open(connection: Connection, study: int, worker: str) -> ProposalRecor
         connection.execute(
             update(schema.proposal)
             .where(_proposal.id == identity)
-            .values(lease=worker, heartbeat=utc_now(), attempts=_proposal.attempts + 1)
+            .values(lease=worker, heartbeat=utc_now(), attempts=_proposal.attempts + int(counted))
         )
         append(connection, study, "leased", {"proposal": identity})
         return proposals(connection, study, identity)[0]
@@ -213,10 +270,11 @@ def renew(connection: Connection, identity: int, worker: str) -> bool:
     return changed.rowcount == 1
 
 
-def release(connection: Connection, identity: int, worker: str) -> None:
-    """Gives an unanswered proposal back; the attempt does not count, it was ended on purpose."""
+def release(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> None:
+    """Gives an unanswered proposal back; the attempt does not count, it was ended on purpose.
+    counted: whether it was one, as it was handed out."""
     connection.execute(
         update(schema.proposal)
         .where(_proposal.id == identity, _proposal.lease == worker, _proposal.state == ASKED)
-        .values(lease=None, heartbeat=None, attempts=_proposal.attempts - 1)
+        .values(lease=None, heartbeat=None, attempts=_proposal.attempts - int(counted))
     )

@@ -1,19 +1,27 @@
 """Operators whose failure may have come from outside them, within the caller's transaction.
 
-An operator is in quarantine when its failures in a study reach `MOST_FAILURES`. Letting it out
-forgets the failures and opens its proposal again; the log keeps what happened.
+An operator is in quarantine when its failures in a study reach `MOST_FAILURES`, and when it was
+given up because its process ended in each attempt. So is a baseline that failed in such a way.
+Letting it out forgets the failures and opens its proposal again; the log keeps what happened.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select, update
+import re
+
+from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
 from syno._errors import InternalError, UserError
 from syno.store import log, schema
 from syno.store.records import (
     ASKED,
+    BASELINE,
+    CRASH,
     ERROR,
+    GIVEN_UP,
+    HANG,
     MOST_FAILURES,
+    OUT_OF_MEMORY,
     TIMEOUT,
     TOLD,
     QuarantineRecord,
@@ -75,17 +83,58 @@ def listed(connection: Connection, study: int) -> list[QuarantineRecord]:
     first: dict[str, QuarantineRecord] = {}
     for row in rows:
         first.setdefault(row.key, QuarantineRecord(*row))
-    return list(first.values())
+    for record in _by_answers(connection, study):
+        first.setdefault(record.key, record)
+    return sorted(first.values(), key=lambda record: record.ask)
+
+
+def _by_answers(connection: Connection, study: int) -> list[QuarantineRecord]:
+    """What the answers alone show: operators that were given up, and a baseline that failed."""
+    outside = [_evaluation.reason.like(f"{kind}:%") for kind in (CRASH, HANG, OUT_OF_MEMORY)]
+    rows = connection.execute(
+        select(
+            schema.operator.c.key,
+            schema.operator.c.text,
+            _proposal.ask,
+            _evaluation.reason,
+            _evaluation.finished,
+        )
+        .select_from(schema.evaluation)
+        .join(schema.proposal)
+        .outerjoin(schema.operator)
+        .where(
+            _proposal.study_id == study,
+            _proposal.state == TOLD,
+            _evaluation.rung_index == _proposal.rung_index,
+            _evaluation.status.in_((ERROR, TIMEOUT)),
+            _evaluation.accuracy.is_(None),
+            or_(
+                _evaluation.reason.like(GIVEN_UP.format("%")),
+                and_(_proposal.kind == BASELINE, or_(*outside)),
+            ),
+        )
+        .order_by(_proposal.ask, _evaluation.id)
+    )
+    found = []
+    for key, text, ask, reason, finished in rows:
+        kind = next((k for k in (HANG, OUT_OF_MEMORY) if reason.startswith(f"{k}:")), CRASH)
+        given_up = re.fullmatch(GIVEN_UP.format(r"(\d+)"), reason)
+        failures = int(given_up[1]) if given_up else MOST_FAILURES
+        found.append(
+            QuarantineRecord(key or BASELINE, text or "", ask, failures, kind, reason, finished)
+        )
+    return found
 
 
 def leave(connection: Connection, study: int, key: str | None) -> list[QuarantineRecord]:
-    """Lets the operators out whose keys begin with `key`, all for None, and gives them.
+    """Lets the operators out whose keys begin with `key`, the baseline for `baseline`, all for
+    None, and gives them.
 
     Their proposals are open again and are evaluated next. UserError when there is none.
     """
     log.lock_study(connection, study)
     inside = listed(connection, study)
-    found = [record for record in inside if key is None or record.key.startswith(key)]
+    found = [record for record in inside if _is_meant(record, key)]
     if not found:
         there = ", ".join(record.key[:12] for record in inside) or "none"
         wanted = "" if key is None else f" whose key begins with '{key}'"
@@ -99,6 +148,12 @@ def leave(connection: Connection, study: int, key: str | None) -> list[Quarantin
     return found
 
 
+def _is_meant(record: QuarantineRecord, key: str | None) -> bool:
+    if key is None or record.key == key:
+        return True
+    return record.key != BASELINE and record.key.startswith(key)
+
+
 def _forget(connection: Connection, study: int, record: QuarantineRecord) -> None:
     operators = select(schema.operator.c.id).where(schema.operator.c.key == record.key)
     connection.execute(
@@ -109,7 +164,9 @@ def _forget(connection: Connection, study: int, record: QuarantineRecord) -> Non
     proposals = connection.execute(
         select(_proposal.id, _proposal.rung_index).where(
             _proposal.study_id == study,
-            _proposal.operator_id.in_(operators),
+            _proposal.kind == BASELINE
+            if record.key == BASELINE
+            else _proposal.operator_id.in_(operators),
             _proposal.state == TOLD,
         )
     ).all()

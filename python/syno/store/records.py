@@ -29,8 +29,15 @@ OPERATOR = "operator"
 HOLDOUT = "holdout"
 TEST = "test"
 
+# How an evaluation failed that may have failed by something outside the operator.
+CRASH = "crash"
+HANG = "hang"
+OUT_OF_MEMORY = "out_of_memory"
+
 # So many failures of one operator in a study put it into quarantine.
 MOST_FAILURES = 2
+# The reason of a trial that is given up: its number of attempts goes in.
+GIVEN_UP = "the process ended in each of {} attempts"
 
 ASKED = "asked"
 TOLD = "told"
@@ -174,8 +181,9 @@ class ProposalRecord:
     """A proposal as it stands in the store: the operator is its text.
 
     ask: 0 for the baseline, then 1, 2, ... in the order in which operators were asked for;
-    attempts: how often it was handed out; status: None until it is told, then that of its first
-    evaluation; rung: as in `Outcome`; rung_index: of a ladder, that it was sent to last.
+    attempts: how often it was handed out to a process whose end counts against it; status: None
+    until it is told, then that of its first evaluation; rung: as in `Outcome`; rung_index: of a
+    ladder, that it was sent to last.
     """
 
     id: int
@@ -223,6 +231,7 @@ class QuarantineRecord:
     """An operator that failed in a way that may have come from outside it, and how often.
 
     kind: `crash`, `hang` or `out_of_memory`, with the reason of the last time; ask: its proposal.
+    The baseline has the key `baseline` and no text.
     """
 
     key: str

@@ -209,21 +209,45 @@ class Store:
             return log.proposals(connection, study.id)
 
     def ask(
-        self, study: StudyRecord, number: int, operator: tuple[str, str] | None, worker: str
+        self,
+        study: StudyRecord,
+        number: int,
+        operator: tuple[str, str] | None,
+        worker: str,
+        *,
+        limit: int | None = None,
+        counted: bool = True,
     ) -> ProposalRecord:
         """Stores a proposal and leases it to `worker`: see `log.ask`."""
         with self._writing() as connection:
-            return log.ask(connection, study.id, number, operator, worker)
+            return log.ask(
+                connection, study.id, number, operator, worker, limit=limit, counted=counted
+            )
 
-    def lease_open(self, study: StudyRecord, worker: str) -> ProposalRecord | None:
+    def check_limit(self, study: StudyRecord, limit: int, worker: str) -> None:
+        """Looks whether `ask` would give `worker` another operator: see `log.check_limit`."""
+        with self._reading() as connection:
+            log.check_limit(connection, study.id, limit, worker)
+
+    def lease_open(
+        self, study: StudyRecord, worker: str, *, counted: bool = True
+    ) -> ProposalRecord | None:
         """Takes over an interrupted proposal, the earliest first; None when there is none."""
         with self._writing() as connection:
-            return log.lease_open(connection, study.id, worker)
+            return log.lease_open(connection, study.id, worker, counted=counted)
 
-    def promote(self, proposal: int, rung: int, worker: str) -> None:
+    def promote(
+        self,
+        proposal: int,
+        rung: int,
+        worker: str,
+        *,
+        results: int | None = None,
+        counted: bool = True,
+    ) -> None:
         """Opens an answered proposal for the next rung of a ladder: see `log.promote`."""
         with self._writing() as connection:
-            log.promote(connection, proposal, rung, worker)
+            log.promote(connection, proposal, rung, worker, results=results, counted=counted)
 
     def rung_results(self, study: StudyRecord) -> list[RungResult]:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
@@ -240,10 +264,10 @@ class Store:
         with self._writing() as connection:
             return log.renew(connection, proposal, worker)
 
-    def release(self, proposal: int, worker: str) -> None:
+    def release(self, proposal: int, worker: str, *, counted: bool = True) -> None:
         """Gives an unanswered proposal back, to be evaluated by whoever comes next."""
         with self._writing() as connection:
-            log.release(connection, proposal, worker)
+            log.release(connection, proposal, worker, counted=counted)
 
     def add_failure(self, proposal: int, kind: str, reason: str) -> int:
         """Counts a failure of the proposal's operator, and gives how many there are now."""
@@ -260,10 +284,12 @@ class Store:
         with self._writing() as connection:
             return quarantine.leave(connection, study.id, key)
 
-    def tell(self, proposal: int, outcome: Outcome, environment: Environment) -> None:
+    def tell(
+        self, proposal: int, outcome: Outcome, environment: Environment, worker: str | None = None
+    ) -> None:
         """Stores the answer to a proposal: see `answers.tell`."""
         with self._writing() as connection:
-            answers.tell(connection, proposal, outcome, environment)
+            answers.tell(connection, proposal, outcome, environment, worker)
 
     def add_evaluation(
         self, study: StudyRecord, ask: int, outcome: Outcome, environment: Environment

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from syno._errors import UserError
@@ -40,16 +41,19 @@ class Checkpoints:
         """The file of a training."""
         return self.folder / _name(key, first)
 
-    def keep(self, needed: set[tuple[str, int]]) -> None:
+    def keep(self, needed: Callable[[], set[tuple[str, int]]]) -> None:
         """Deletes all others, also what a killed process left half written, and empty folders.
 
-        UserError where that is not allowed.
+        needed: is called after the folder was listed: a file that another process writes belongs
+        to a proposal that was stored before, so it is listed only when it is needed, too. UserError
+        where deleting is not allowed.
         """
         if not self.folder.is_dir():
             return
-        names = {_name(*each) for each in needed}
         try:
-            for file in self.folder.iterdir():
+            listed = list(self.folder.iterdir())
+            names = {_name(*each) for each in needed()}
+            for file in listed:
                 # `.NAME-xyz` is being written, by somebody who works on it.
                 whole = file.name.removeprefix(".").partition(_ENDING)[0] + _ENDING
                 if _ENDING in file.name and whole not in names:

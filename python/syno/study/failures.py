@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import re
 
-from syno.store.records import ERROR, TIMEOUT, Outcome
-
-CRASH = "crash"
-HANG = "hang"
-OUT_OF_MEMORY = "out_of_memory"
+from syno.store.records import CRASH, ERROR, HANG, OUT_OF_MEMORY, TIMEOUT, Outcome
 
 # How torch, C++ and Python say it.
 _NO_MEMORY = re.compile(

@@ -8,7 +8,8 @@
 It imports torch and loads network and data once, so that a child starts within milliseconds and
 shares their memory. It has one thread, and runs nothing in torch that could start more: a child of
 a process with threads may find locks that nobody holds any more. It never touches an accelerator.
-When the search ends in any way, its end of the socket closes and the child is killed.
+When the search ends in any way, its end of the socket closes and the child is killed. While an
+evaluation runs, the search hears from the server every second (server_process.py).
 
 Messages on the socket and from the child are (one byte what it is, 8 bytes length, content).
 """
@@ -19,6 +20,7 @@ import contextlib
 import faulthandler
 import gc
 import importlib
+import math
 import os
 import pickle
 import resource
@@ -44,6 +46,7 @@ READY = b"r"  # Ready
 BROKEN = b"b"  # (text, whether it is a mistake of the user's)
 REQUEST = b"q"  # Request
 SETUP = b"s"  # Setup
+PULSE = b"p"  # nothing: the server is alive while an evaluation takes its time
 
 OUTCOME = "outcome"
 MISTAKE = "mistake"
@@ -53,15 +56,20 @@ FAULT = "fault"
 TIME = "time"
 MEMORY = "memory"
 GARBAGE = "garbage"
+STOPPED = "stopped"
 
 # Bytes of output that are kept, and that an answer may have.
 TAIL = 4096
 MOST_ANSWER = 64 << 20
-_HEADER = struct.Struct("=cQ")
+HEADER = struct.Struct("=cQ")
 _CHUNK = 1 << 16
 _WATCH_S = 0.05  # how often memory is looked at
 _WAKE_MS = 500.0  # how long a wait for a message may keep a signal from being seen
 _LEAVE_S = 2.0  # for a child to end after its answer
+_END_S = 60.0  # for a child to end after it was killed: freeing much memory takes its time
+_PULSE_S = 1.0  # how often the search hears from here, and stopped processes are looked for
+# What a wait may count at most: a server that was suspended itself saw nothing of that time.
+_MOST_TICK_S = 1.0
 # Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
 _NVIDIA = "/dev/nvidiactl"
 # torch imports its compiler with the first optimiser, which would cost each child a second.
@@ -98,12 +106,13 @@ class Ready:
 @dataclass(frozen=True)
 class Request:
     """One evaluation: `operator` is pickled, None for the baseline. Limits may be None; so is
-    `rung` without a ladder."""
+    `rung` without a ladder. stopped_s: how long a process of it may be stopped (SIGSTOP)."""
 
     operator: bytes | None
     seconds: float | None
     memory: int | None
     rung: int | None = None
+    stopped_s: float = math.inf
 
 
 @dataclass
@@ -124,9 +133,14 @@ class Ended:
     left: bool = False
 
 
+def packed(what: bytes, content: bytes = b"") -> bytes:
+    """One message as it goes over a socket or a pipe."""
+    return HEADER.pack(what, len(content)) + content
+
+
 def write(end: int | socket.socket, what: bytes, content: bytes) -> None:
     """Writes one message, as long as it takes."""
-    data = memoryview(_HEADER.pack(what, len(content)) + content)
+    data = memoryview(packed(what, content))
     descriptor = end if isinstance(end, int) else end.fileno()
     while data:
         data = data[os.write(descriptor, data) :]
@@ -134,7 +148,7 @@ def write(end: int | socket.socket, what: bytes, content: bytes) -> None:
 
 def read(end: socket.socket) -> tuple[bytes, bytes]:
     """The next message; EOFError when the other side has gone."""
-    what, length = _HEADER.unpack(_exactly(end, _HEADER.size))
+    what, length = HEADER.unpack(_exactly(end, HEADER.size))
     return what, _exactly(end, length)
 
 
@@ -164,14 +178,14 @@ class _Frames:
         """Gives the messages that are complete now. ValueError for what is none, or is too long:
         after those before it."""
         self.buffer += data
-        while len(self.buffer) >= _HEADER.size:
-            what, length = _HEADER.unpack_from(self.buffer)
+        while len(self.buffer) >= HEADER.size:
+            what, length = HEADER.unpack_from(self.buffer)
             if what not in (EVENT, ANSWER) or length > MOST_ANSWER:
                 raise ValueError(f"{what!r} of {length:,} bytes")
-            end = _HEADER.size + length
+            end = HEADER.size + length
             if len(self.buffer) < end:
                 break
-            content = bytes(self.buffer[_HEADER.size : end])
+            content = bytes(self.buffer[HEADER.size : end])
             del self.buffer[:end]
             yield what, content
 
@@ -251,12 +265,15 @@ class _Watch:
         self._tail = bytearray()
         self._ended = Ended()
         self._server = os.getpid()
+        self._last = self._pulsed = time.monotonic()
+        self._seconds = 0.0  # that the evaluation took, as far as this process saw it
+        self._is_stopped = False  # a process of it, when that was looked at last
+        self._stopped = 0.0  # seconds that it is
         for end in self._open:
             os.set_blocking(end, False)
 
     def until_the_end(self) -> Ended | None:
         """How the child ended; None when the search has gone."""
-        began = time.monotonic()
         answered = None
         poll = select.poll()
         poll.register(self._search, select.POLLIN)
@@ -271,12 +288,14 @@ class _Watch:
                 self._take(end)
                 if end not in self._open:
                     poll.unregister(end)
-            now = time.monotonic()
-            if self._ended.answer is not None:
-                answered = answered or now
-            if self._has_ended() or (answered is not None and now - answered > _LEAVE_S):
+            self._tick()
+            if answered is None and self._ended.answer is not None:
+                answered = self._seconds
+            if self._has_ended():
                 break
-            if answered is None and (why := self._broken_limit(now - began)):
+            if answered is not None and self._seconds - answered > _LEAVE_S:
+                break
+            if answered is None and (why := self._broken_limit()):
                 self._ended.killed = why
                 break
             if self._ended.killed:
@@ -289,15 +308,47 @@ class _Watch:
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self._child, flags) is not None
 
-    def _broken_limit(self, seconds: float) -> str | None:
+    def _tick(self) -> None:
+        """Counts the time since the last call, and tells the search now and then that this process
+        is alive."""
+        now = time.monotonic()
+        passed = min(now - self._last, _MOST_TICK_S)
+        self._last = now
+        self._seconds += passed
+        self._stopped = self._stopped + passed if self._is_stopped else 0.0
+        if now - self._pulsed < _PULSE_S:
+            return
+        self._pulsed = now
+        below = processes.descendants(self._server)
+        self._is_stopped = any(processes.activity(each).is_stopped for each in below)
+        # A search that does not read at the moment needs none, and the next poll says when it has
+        # gone. So short a message is never cut.
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            self._search.send(packed(PULSE), socket.MSG_DONTWAIT)
+
+    def _broken_limit(self) -> str | None:
         limit = self._request.memory
         held = processes.memory(processes.descendants(self._server), limit or sys.maxsize)
         self._ended.peak = max(self._ended.peak, held)
         if limit is not None and held > limit:
             return MEMORY
-        if self._request.seconds is not None and seconds > self._request.seconds:
+        if self._request.seconds is not None and self._seconds > self._request.seconds:
             return TIME
-        return None
+        return STOPPED if self._stopped > self._request.stopped_s else None
+
+    def _wait(self) -> bool:
+        """Waits for the child that was killed; False when the system does not let go of it."""
+        end = self._seconds + _END_S
+        while True:
+            process, status = os.waitpid(self._child, os.WNOHANG)
+            if process:
+                self._ended.status = status
+                return True
+            if self._seconds > end:
+                self._ended.status = int(signal.SIGKILL)
+                return False
+            time.sleep(0.001)
+            self._tick()
 
     def _take(self, end: int) -> bool:
         """Reads some of what there is; False when there is no more, now or ever."""
@@ -331,8 +382,8 @@ class _Watch:
         processes.kill_group(self._child)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL)
-        _, self._ended.status = os.waitpid(self._child, 0)
-        self._ended.left = not processes.clear(self._server)
+        has_ended = self._wait()
+        self._ended.left = not processes.clear(self._server) or not has_ended
         for end in tuple(self._open):  # what was written before the end: nobody writes any more
             for _ in range(MOST_ANSWER // _CHUNK):
                 if not self._take(end):
@@ -395,6 +446,7 @@ def _answer(evaluator: Any, request: Request) -> bytes:
 def main() -> None:
     """Serves the search at the other end of the socket whose descriptor is the argument."""
     search = socket.socket(fileno=int(sys.argv[1]))
+    processes.wake_when_the_parent_ends()
     _, content = read(search)
     try:
         setup: Setup = pickle.loads(content)

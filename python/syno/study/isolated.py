@@ -14,31 +14,28 @@ import math
 import os
 import pickle
 import signal
-import socket
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from syno import _helper_process
 from syno._errors import InternalError, UserError
 from syno.store import Outcome
 from syno.store.records import ERROR, TIMEOUT
-from syno.study import fork_server, processes
+from syno.study import fork_server, processes, server_process
 from syno.study.failures import CRASH, HANG, OUT_OF_MEMORY
 from syno.study.fork_server import Ended, Ready, Request, Setup
 from syno.study.loop import Evaluator, RungEvaluator
 from syno.study.observer import Observer
+from syno.study.server_process import EndedError, GarbledError, ServerProcess, SilentError
 
 # What an evaluation may take besides its training, in seconds, before it is taken for hung.
 GRACE_S = 30.0
 # In place of `max_slowdown` where that is not limited.
 _SLOWDOWN = 10.0
-_CLOSE_S = 10.0
 # What a child may hold at least beside what it shares with the others.
 _LEAST_MEMORY = 64 << 20
-# Libraries must start no threads in the process that forks.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+# So often the process that forks is started anew when something ends or stops it at its start.
+_STARTS = 3
 
 
 class NotPossibleError(UserError):
@@ -59,8 +56,11 @@ class Isolated:
 
     Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
     `out_of_memory`, with the end of what it printed. A UserError of the evaluator is raised here.
-    When this object is interrupted, the child is killed at once.
+    When this object is interrupted, the child is killed at once. So it is, with the process that
+    forks, when nothing is heard of that process (server_process.py).
     """
+
+    is_isolated = True  # see `run`
 
     def __init__(
         self,
@@ -87,8 +87,7 @@ class Isolated:
         self._baseline_s = {r: s for r, s in given.items() if s is not None}
         self._observer = observer or Observer()
         self._child: int | None = None
-        self._server: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._server: ServerProcess | None = None
         self._rung: int | None = None  # of the evaluation that runs
         self.ready: Ready | None = None
 
@@ -106,16 +105,9 @@ class Isolated:
 
     def close(self) -> None:
         """Ends the processes, a running evaluation, too."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        if self._server is not None:
-            try:
-                self._server.wait(_CLOSE_S)
-            except subprocess.TimeoutExpired:
-                self._server.kill()  # its child is killed with it
-                self._server.wait()
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
 
     def terminate(self) -> None:
         """Sends SIGTERM to the evaluation that runs: one with a checkpoint pauses."""
@@ -154,23 +146,35 @@ class Isolated:
         step = ""
         server = self._started()
         try:
-            request = Request(operator, seconds, self._memory, rung)
-            fork_server.write(server, fork_server.REQUEST, pickle.dumps(request))
+            limit = server_process.SILENCE_S
+            request = Request(operator, seconds, self._memory, rung, limit)
+            server.request(pickle.dumps(request))
+            answers = server.answers(seconds)
             while True:
-                what, content = fork_server.read(server)
+                what, content = answers.next()
                 if what == fork_server.END:
                     break
                 step = self._event(content) or step
-        except (EOFError, ConnectionError):
-            status = self._lost()
-            reason = f"the process that forks evaluations ended ({status})"
+        except EndedError:
+            self._server = None
+            reason = f"the process that forks evaluations ended ({server.ended(self._child)})"
             return self._failed(CRASH, reason, began, Ended())
+        except SilentError as error:
+            reason = f"the process that forks evaluations {error}"
+            return self._failed(HANG, reason, began, Ended(left=not self._kill(server)))
+        except GarbledError as error:
+            reason = f"what the process that forks evaluations sends cannot be read ({error})"
+            return self._failed(CRASH, reason, began, Ended(left=not self._kill(server)))
         except BaseException:
             self.close()  # interrupted: the child must not go on
             raise
         finally:
             self._child = None
         return self._outcome(pickle.loads(content), began, seconds, step)
+
+    def _kill(self, server: ServerProcess) -> bool:
+        self._server = None
+        return server.kill()
 
     def _failure(self) -> Outcome:
         """What is completed where there was no answer."""
@@ -217,6 +221,9 @@ class Isolated:
         if ended.killed == fork_server.TIME:
             assert seconds is not None
             return self._failed(HANG, f"no answer within {seconds:.0f} s{at}", began, ended)
+        if ended.killed == fork_server.STOPPED:
+            reason = f"a process of it was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            return self._failed(HANG, f"{reason}{at}", began, ended)
         if ended.killed == fork_server.GARBAGE:
             return self._failed(CRASH, f"what it answers cannot be read{at}", began, ended)
         return self._failed(CRASH, f"{_end(ended.status)}{at}", began, ended)
@@ -238,53 +245,56 @@ class Isolated:
             details=details,
         )
 
-    def _lost(self) -> str:
-        """Forgets a server that ended by itself, and says how it ended."""
-        assert self._server is not None and self._socket is not None
-        self._socket.close()
-        try:
-            status = self._server.wait(_CLOSE_S)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            status = self._server.wait()
-        self._server = self._socket = None
-        return f"signal {-status}" if status < 0 else f"exit code {status}"
+    def _started(self) -> ServerProcess:
+        """The process that forks, which is started when there is none.
 
-    def _started(self) -> socket.socket:
-        """The socket to the server, which is started when there is none."""
-        if self._socket is not None:
-            return self._socket
+        UserError when it ends or stops at its start, several times: not the network is the reason.
+        """
+        if self._server is not None:
+            return self._server
+        reason = ""
+        for _ in range(_STARTS):
+            reason = self._start()
+            if self._server is not None:
+                return self._server
+        raise UserError(
+            f"the process that forks evaluations cannot be started: it {reason}, {_STARTS} times\n"
+            "  what to do: look for what ends or stops it (the system does when memory is short), "
+            "or search\n              without isolation (isolate=False, --no-isolate)"
+        )
+
+    def _start(self) -> str:
+        """Starts it once; why it was ended where that failed."""
         import torch
 
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._server = subprocess.Popen(
-                _helper_process.command("syno.study.fork_server", str(theirs.fileno())),
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=2,  # results are on standard output: nothing else may get there
-                env=_helper_process.environment(**_ONE_THREAD),
-                start_new_session=True,  # Ctrl-C reaches the search alone, which closes the socket
-            )
-        self._socket = ours
+        setup = Setup(dict(os.environ), torch.get_num_threads(), self._extras, self._factory)
+        server = ServerProcess()
         try:
-            setup = Setup(dict(os.environ), torch.get_num_threads(), self._extras, self._factory)
-            fork_server.write(ours, fork_server.SETUP, pickle.dumps(setup))
-            what, content = fork_server.read(ours)
-        except (EOFError, ConnectionError):
-            raise InternalError(
-                f"the process that forks evaluations ended at its start ({self._lost()})"
-            ) from None
+            what, content = server.start(setup)
+        except EndedError:
+            status = server.ended(None)
+            if not status.startswith("signal"):
+                raise InternalError(
+                    f"the process that forks evaluations ended at its start ({status})"
+                ) from None
+            return f"ended at its start ({status})"
+        except SilentError as error:
+            server.kill()
+            return str(error)
+        except GarbledError as error:
+            server.kill()
+            raise InternalError(f"the process that forks evaluations sends {error}") from error
         except BaseException:
-            self.close()
+            server.close()
             raise
         if what == fork_server.BROKEN:
-            self.close()
+            server.close()
             text, mistake = pickle.loads(content)
             raise UserError(text) if mistake else not_carried(text)
+        self._server = server
         self.ready = pickle.loads(content)
         self._check_memory(self.ready)
-        return ours
+        return ""
 
     def _check_memory(self, ready: Ready) -> None:
         least = ready.held + _LEAST_MEMORY

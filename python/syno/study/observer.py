@@ -38,6 +38,9 @@ class Observer:
     def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
         """An evaluation crashed, hung or ran out of memory; it is tried once more."""
 
+    def on_note(self, text: str) -> None:
+        """Something happened that a person who watches should know."""
+
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """An evaluation is stored."""
 

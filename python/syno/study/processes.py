@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -49,6 +50,12 @@ def die_with(parent: int) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def wake_when_the_parent_ends() -> None:
+    """When the parent of this process ends, this one gets SIGCONT: it notices the end, and cleans
+    up, even when it is stopped at that moment."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def prefer_in_shortage() -> None:
@@ -118,6 +125,35 @@ def _all_children() -> dict[int, list[int]]:
     return found
 
 
+@dataclass(frozen=True)
+class Activity:
+    """What a process is doing: its state as a letter (`T` for stopped, `Z` for a zombie, empty when
+    there is no such process), and counters of processor time and page faults, which change while it
+    makes progress."""
+
+    state: str
+    counters: tuple[str, ...] = ()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal such as SIGSTOP stopped it. A debugger does so in another way."""
+        return self.state == "T"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.state in ("", "Z", "X")
+
+
+def activity(process: int) -> Activity:
+    """What a process is doing at this moment."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return Activity("")
+    return Activity(fields[0], tuple(fields[7:13]))
+
+
 def memory(processes: Iterable[int], most: int) -> int:
     """Bytes that the processes hold together, apart from files: memory-mapped data is not counted.
 
@@ -155,6 +191,27 @@ def kill_group(leader: int) -> None:
     """Kills a process group that may have ended already."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
+
+
+def kill_tree(process: int) -> bool:
+    """Kills another process and all below it; False when something stays.
+
+    It is stopped first: it starts nothing more then, and where it adopts orphans, whatever loses
+    its parent on the way stays below it and is found.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGSTOP)
+    end = time.monotonic() + _REAP_S
+    while alive := [p for p in descendants(process) if not activity(p).has_ended]:
+        for each in alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+        if time.monotonic() > end:
+            break
+        time.sleep(0.002)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+    return not alive
 
 
 def clear(process: int) -> bool:

@@ -24,7 +24,7 @@ from syno.study.observer import Observer
 from syno.study.settings import GIVEN, StudySettings
 from syno.study.space import SamplerSpace
 from syno.study.specifications import specification_for
-from syno.study.study import Study, settings_of
+from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 from syno.threads import check_threads
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def search(
     max_slowdown: float = 4.0,
     isolate: bool | None = None,
     memory_limit: int | None = None,
+    max_attempts: int = MAX_ATTEMPTS,
     repeats: int = 30,
     warmup: int = 5,
     threads: int = 1,
@@ -100,6 +101,9 @@ def search(
         eats memory ends as a failure with its reason and the search goes on. Default: yes where it
         is possible, on Linux and for a network whose classes can be imported.
     memory_limit: bytes that an isolated evaluation may hold; three quarters of the machine's.
+    max_attempts: without isolation, an operator is given up after so many attempts that ended the
+        process of the search. The end of the search never counts with isolation, where a crash of
+        the evaluation is known, nor against the baseline.
     repeats, warmup, threads: of latency measurements; training uses as many threads.
     store: an open store or its address; name: of the study in it, made up unless given.
 
@@ -122,6 +126,7 @@ def search(
             "max_slowdown": _limit(max_slowdown),
             "isolate": isolate,
             "memory_limit": _memory(memory_limit),
+            "max_attempts": _attempts(max_attempts),
         },
         space={"max_nodes": max_nodes, "rules_off": list(rules_off)},
         method=method,
@@ -152,6 +157,7 @@ def resume(
     seconds: float | None = None,
     isolate: bool | None = None,
     memory_limit: int | None = None,
+    max_attempts: int | None = None,
     release: str | None = None,
     observer: Observer | None = None,
 ) -> StudySummary:
@@ -161,9 +167,9 @@ def resume(
     net: the module the study was started with, if it was started with one.
     data_dir: where the data is now, if it moved.
     evaluations, seconds: new limits of the whole study.
-    isolate, memory_limit: as in `search`, from now on.
-    release: the start of an operator's key, or `all`: lets it out of quarantine, to be evaluated
-        next.
+    isolate, memory_limit, max_attempts: as in `search`, from now on.
+    release: the start of an operator's key, `baseline`, or `all`: lets it out of quarantine, to be
+        evaluated next.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -184,8 +190,14 @@ def resume(
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
         if release is not None:
-            opened.leave_quarantine(record, None if release == "all" else release)
-        changes = {"isolate": isolate, "memory_limit": _memory(memory_limit)}
+            left = opened.leave_quarantine(record, None if release == "all" else release)
+            names = ", ".join(each.key[:8] for each in left)
+            observer.on_note(f"released from quarantine, to be evaluated next: {names}")
+        changes = {
+            "isolate": isolate,
+            "memory_limit": _memory(memory_limit),
+            "max_attempts": None if max_attempts is None else _attempts(max_attempts),
+        }
         training = settings.training | {k: v for k, v in changes.items() if v is not None}
         continued = Study.load(
             opened,
@@ -195,6 +207,12 @@ def resume(
             seconds=seconds,
             training=None if training == settings.training else training,
         )
+        if max_attempts is not None:
+            observer.on_note(
+                f"max_attempts is {max_attempts} from now on: without isolation, an operator is "
+                f"given up after {max_attempts} attempts that end the process; one that was given "
+                "up before is evaluated again when it is released (--release)"
+            )
         return _run(opened, continued, rungs, folder, observer)
 
 
@@ -219,6 +237,12 @@ def _memory(limit: int | None) -> int | None:
     if limit is not None and limit <= 0:
         raise UserError(f"memory_limit must be a positive number of bytes, got {limit}")
     return limit
+
+
+def _attempts(count: int) -> int:
+    if count < 1:
+        raise UserError(f"max_attempts (--max-attempts) must be at least 1, got {count}")
+    return count
 
 
 def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
@@ -360,7 +384,7 @@ def _run(
         arguments["fidelity"] = Fidelity.from_json(settings.fidelity)
     else:
         checkpoints = Checkpoints.of(store, study.record)
-        checkpoints.keep(study.checkpoints_needed())
+        checkpoints.keep(study.checkpoints_needed)
     isolated = _isolated(store, study, rungs, data_dir, checkpoints, observer, arguments)
     if isolated is not None:
         with isolated:

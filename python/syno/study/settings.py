@@ -20,10 +20,10 @@ class StudySettings:
     data: name of a data set or path of one, `fingerprint` names its content; tokenizer: of text;
     fidelity: as `Fidelity.to_json`, with a ladder that of its top; ladder: as `Ladder.to_json`,
     with `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
-    `isolate`, `memory_limit`; space: `max_nodes` and `rules_off` of the enumeration; method: how
-    operators are chosen, with `method_options`; latency: `repeats`, `warmup`, `threads`;
-    evaluations: operators to train; seconds: time limit over all runs together, None for none;
-    baseline: whether the original network is evaluated first.
+    `isolate`, `memory_limit`, `max_attempts`; space: `max_nodes` and `rules_off` of the
+    enumeration; method: how operators are chosen, with `method_options`; latency: `repeats`,
+    `warmup`, `threads`; evaluations: operators to train; seconds: time limit over all runs
+    together, None for none; baseline: whether the original network is evaluated first.
     """
 
     model: str | None = None

@@ -13,7 +13,8 @@ class Tally:
     evaluated: operators that were trained, well or not; rejected: those that were refused before;
     seconds: time spent over all runs; exhausted: the method has nothing left to propose;
     errors: how many of the latest operators, one after the other, ended in an error;
-    due: evaluations at higher rungs of a ladder that are to be done before the study is.
+    due: evaluations at higher rungs of a ladder, and of the baseline, that are to be done before
+    the study is.
     """
 
     evaluated: int
@@ -55,17 +56,23 @@ class AnyOf(_Combining):
         reasons = (stopper.check(tally) for stopper in self._stoppers)
         return next((reason for reason in reasons if reason), None)
 
+    @property
+    def evaluations(self) -> int | None:
+        """The fewest operators that one of them stops after; None where none does."""
+        limits = [getattr(stopper, "evaluations", None) for stopper in self._stoppers]
+        return min((limit for limit in limits if limit is not None), default=None)
+
 
 class Evaluations(_Combining):
     """Stops after `count` operators; those rejected before training do not count, and what is due
     at higher rungs of a ladder is done first."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        self.evaluations = count
 
     def check(self, tally: Tally) -> StopReason | None:
         """`evaluations` when enough were evaluated."""
-        if tally.evaluated < self._count or tally.due:
+        if tally.evaluated < self.evaluations or tally.due:
             return None
         return StopReason("evaluations", f"{tally.evaluated} operators were evaluated, as asked")
 

@@ -21,8 +21,11 @@ from typing import Any
 
 from syno._errors import UserError
 from syno.store import (
+    AlreadyAnsweredError,
     AskTakenError,
     EventRecord,
+    LeaseLostError,
+    LimitReachedError,
     Outcome,
     ProposalRecord,
     QuarantineRecord,
@@ -33,7 +36,7 @@ from syno.store import (
     capture_environment,
     current_settings,
 )
-from syno.store.records import BASELINE, ERROR, MOST_FAILURES, OPERATOR, REJECTED
+from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.climb import Climb
 from syno.study.ladder import Ladder
 from syno.study.methods import Entry, History, Method, make_method
@@ -41,7 +44,7 @@ from syno.study.settings import StudySettings
 from syno.study.space import Candidates, Space
 from syno.study.stoppers import StopReason, Tally
 
-# A proposal that ended its process this often is answered as an error.
+# An operator that ended the process of its search this often is given up, see `max_attempts`.
 MAX_ATTEMPTS = 5
 
 
@@ -88,6 +91,10 @@ class Study:
         self.settings = settings
         self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
         self.exhausted = False
+        # Whether the end of this process during an evaluation counts as an attempt: where
+        # evaluations have processes of their own, it says nothing about the operator.
+        self.counts_attempts = True
+        self._leased: dict[int, bool] = {}  # proposals that are open here, whether they count
         self._space = space
         self._candidates = candidates
         self._method = method
@@ -173,8 +180,14 @@ class Study:
         """The name under which this study object leases proposals."""
         return self._worker.name
 
-    def ask(self, count: int = 1) -> list[Proposal]:
-        """Up to `count` proposals, each stored; fewer when the space is exhausted.
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts at an operator may end with the process of the search."""
+        return int(self.settings.training.get("max_attempts") or MAX_ATTEMPTS)
+
+    def ask(self, count: int = 1, *, evaluations: int | None = None) -> list[Proposal]:
+        """Up to `count` proposals, each stored; fewer when the space is exhausted, and when as many
+        operators as `evaluations` were evaluated or are evaluated by other processes.
 
         1. Proposals that were asked and whose evaluation was interrupted, under their old ids.
         2. With a ladder, what goes on to a higher rung, by the rule in `asha.py`.
@@ -183,7 +196,12 @@ class Study:
         """
         found: list[Proposal] = []
         while len(found) < count:
-            proposal = self._reopened() or self._promoted() or self._proposed()
+            try:
+                proposal = self._reopened() or self._promoted() or self._proposed(evaluations)
+            except (AskTakenError, AlreadyAnsweredError, LeaseLostError):
+                continue  # another process was faster: look again
+            except LimitReachedError:
+                break
             if proposal is None:
                 self.exhausted = True
                 break
@@ -193,21 +211,34 @@ class Study:
     def tell(self, proposal: int, outcome: Outcome) -> None:
         """Stores the answer to a proposal.
 
-        UserError for an id that `ask` did not give; AlreadyAnsweredError for a second answer.
+        UserError for an id that `ask` did not give; AlreadyAnsweredError for a second answer;
+        LeaseLostError when another process took over what was asked here.
         """
-        self.store.tell(proposal, outcome, self._environment)
+        worker = self.worker if proposal in self._leased else None
+        self.store.tell(proposal, outcome, self._environment, worker)
+        self._leased.pop(proposal, None)
 
     def failed(self, proposal: int, kind: str, reason: str) -> bool:
         """Counts a failure that may have come from outside the operator; True when it is in
         quarantine now. While it is not, the proposal stays open and is to be evaluated once more.
 
-        kind: as `failures.failure_kind` gives it.
+        kind: as `failures.failure_kind` gives it. LeaseLostError as for `tell`.
         """
+        if proposal in self._leased and not self.store.renew(proposal, self.worker):
+            raise LeaseLostError(f"proposal {proposal} was taken over by another process")
         return self.store.add_failure(proposal, kind, reason) >= MOST_FAILURES
 
     def release(self, proposal: int) -> None:
         """Gives a proposal back unanswered: the next `ask`, here or elsewhere, hands it out."""
-        self.store.release(proposal, self.worker)
+        counted = self._leased.pop(proposal, True)
+        self.store.release(proposal, self.worker, counted=counted)
+
+    def drop(self, proposal: Proposal, error: UserError) -> None:
+        """Writes down that an answer is not stored, because of `error`: another process has
+        answered the proposal, or evaluates it."""
+        self._leased.pop(proposal.id, None)
+        data = {"proposal": proposal.id, "ask": proposal.ask, "reason": str(error)}
+        self.store.append_event(self.record, "dropped", data)
 
     def stop(self, reason: StopReason) -> None:
         """Writes down why this run ended."""
@@ -246,11 +277,12 @@ class Study:
         return climb.open() if finished else climb.waiting(self.settings.evaluations)
 
     def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
-        """Promotions to come, and interrupted ones that nobody works on."""
+        """Promotions to come, interrupted ones that nobody works on, and a baseline that was
+        released: what an operator does not count for."""
+        opened = {p.ask for p in records if p.is_open and (p.rung_index > 0 or p.kind == BASELINE)}
+        interrupted = opened & set(self.store.unheld(self.record)) if opened else set()
         if self.ladder is None:
-            return 0
-        climbing = {p.ask for p in records if p.is_open and p.rung_index > 0}
-        interrupted = climbing & set(self.store.unheld(self.record)) if climbing else set()
+            return len(interrupted)
         return len(interrupted) + len(Climb(self.ladder, records, results).due())
 
     def _climb(self) -> Climb | None:
@@ -260,36 +292,50 @@ class Study:
         return Climb(self.ladder, records, results)
 
     def _promoted(self) -> Proposal | None:
-        """The next operator that goes up, or the baseline before it."""
-        while (climb := self._climb()) is not None:
-            due = climb.due()
-            if not due:
-                return None
-            record, rung = climb.proposal(due[0]), due[0].rung
-            try:
-                self.store.promote(record.id, rung, self._worker.name)
-            except AskTakenError:  # another process was faster: look again
-                continue
-            return self._proposal(dataclasses.replace(record, rung_index=rung, attempts=1))
-        return None
+        """The next operator that goes up, or the baseline before it. AskTakenError when another
+        process promoted it, or told a result by which another may be due."""
+        if self.ladder is None:
+            return None
+        results = self.store.rung_results(self.record)
+        climb = Climb(self.ladder, self.store.proposals(self.record), results)
+        due = climb.due()
+        if not due:
+            return None
+        record, rung = climb.proposal(due[0]), due[0].rung
+        counted = self.counts_attempts
+        self.store.promote(
+            record.id, rung, self._worker.name, results=len(results), counted=counted
+        )
+        self._leased[record.id] = counted
+        return self._proposal(dataclasses.replace(record, rung_index=rung, attempts=int(counted)))
 
     def _reopened(self) -> Proposal | None:
-        while record := self.store.lease_open(self.record, self.worker):
+        counted = self.counts_attempts
+        while record := self.store.lease_open(self.record, self.worker, counted=counted):
+            self._leased[record.id] = counted
             found = self._quarantined().get(record.key or "")
             if found is not None:  # it was about to be told when the run was killed
                 self.tell(record.id, Outcome(ERROR, reason=in_quarantine(found.reason)))
-            elif record.attempts <= MAX_ATTEMPTS:
+            elif not self._is_given_up(record):
                 return self._proposal(record)
             else:
-                reason = f"the process ended in each of {MAX_ATTEMPTS} attempts"
+                reason = GIVEN_UP.format(self.max_attempts)
                 self.tell(record.id, Outcome(ERROR, reason=reason))
         return None
+
+    def _is_given_up(self, record: ProposalRecord) -> bool:
+        """Whether its process ended too often. The baseline is known to do no harm."""
+        if record.kind == BASELINE or not self.counts_attempts:
+            return False
+        return record.attempts > self.max_attempts
 
     def _quarantined(self) -> dict[str, QuarantineRecord]:
         return {found.key: found for found in self.store.quarantined(self.record)}
 
-    def _proposed(self) -> Proposal | None:
+    def _proposed(self, evaluations: int | None) -> Proposal | None:
         while True:
+            if evaluations is not None:  # choosing may take long
+                self.store.check_limit(self.record, evaluations, self.worker)
             records = self.store.proposals(self.record)
             number = records[-1].ask + 1 if records else int(not self.settings.baseline)
             operator = None
@@ -298,14 +344,15 @@ class Study:
                 if operator is None:
                     return None
             stored = None if operator is None else (operator.text, operator.key)
-            try:
-                record = self.store.ask(self.record, number, stored, self.worker)
-            except AskTakenError:  # another process asked in between: look again
-                continue
+            counted = self.counts_attempts
+            record = self.store.ask(
+                self.record, number, stored, self.worker, limit=evaluations, counted=counted
+            )
+            self._leased[record.id] = counted
             found = self._quarantined().get(record.key or "")
             if found is None:
                 rung = None if self.ladder is None else 0
-                return Proposal(record.id, record.ask, record.kind, operator, rung=rung)
+                return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
             # A method may come back to an operator; the answer lets it go on to another.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))

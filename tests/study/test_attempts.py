@@ -1,0 +1,152 @@
+"""What the end of a search counts against the trial that it evaluated: with isolation nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from syno._errors import UserError
+from syno.store import Outcome, Store, Worker
+from syno.store.records import GIVEN_UP
+from syno.study import Study, StudySettings, run
+from syno.study.study import MAX_ATTEMPTS
+
+from .fakes import FakeEvaluator, FakeSpace
+
+
+@pytest.fixture
+def store():
+    with Store.open("sqlite://") as store:
+        yield store
+
+
+def settings(**training) -> StudySettings:
+    return StudySettings(evaluations=3, seed=5, training=training)
+
+
+class Isolated(FakeEvaluator):
+    is_isolated = True
+
+
+def killed(store: Store, *, isolated: bool) -> Study:
+    """A run that is killed when it has asked for what comes next."""
+    study = Study.load(store, "s", FakeSpace())
+    study.counts_attempts = not isolated
+    study.ask(1)
+    Worker._open.clear()  # the lease stays, as that of a killed process does
+    return study
+
+
+def kill(store: Store, times: int, *, isolated: bool) -> None:
+    for _ in range(times):
+        killed(store, isolated=isolated)
+
+
+def answers(store: Store):
+    found = store.summary("s")
+    return [(e.ask, e.status, e.reason, e.accuracy) for e in (found.baseline, *found.evaluations)]
+
+
+@pytest.fixture
+def undisturbed(store):
+    with Store.open("sqlite://") as other:
+        run(Study.create(other, "s", settings(), FakeSpace()), FakeEvaluator())
+        return answers(other)
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_kills_of_the_search_never_count_against_the_baseline(store, undisturbed, isolated):
+    Study.create(store, "s", settings(), FakeSpace())
+    kill(store, 3 * MAX_ATTEMPTS, isolated=isolated)
+    run(Study.load(store, "s", FakeSpace()), Isolated() if isolated else FakeEvaluator())
+    assert answers(store) == undisturbed
+
+
+def after_the_baseline(store: Store, **training) -> None:
+    study = Study.create(store, "s", settings(**training), FakeSpace())
+    (baseline,) = study.ask(1)
+    study.tell(baseline.id, FakeEvaluator().baseline())
+    study.close()
+
+
+def test_kills_of_the_search_do_not_count_with_isolation(store, undisturbed):
+    after_the_baseline(store)
+    kill(store, 3 * MAX_ATTEMPTS, isolated=True)
+    # Nor do they later, without it.
+    kill(store, MAX_ATTEMPTS - 1, isolated=False)
+    run(Study.load(store, "s", FakeSpace()), FakeEvaluator())
+    assert answers(store) == undisturbed
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_without_isolation_an_operator_is_given_up_after_max_attempts(store, most):
+    after_the_baseline(store, **({} if most is None else {"max_attempts": most}))
+    most = most or MAX_ATTEMPTS
+    kill(store, most, isolated=False)
+    evaluator = FakeEvaluator()
+    run(Study.load(store, "s", FakeSpace()), evaluator)
+    (first, *_) = store.summary("s").evaluations
+    assert (first.ask, first.status, first.reason) == (1, "error", GIVEN_UP.format(most))
+    assert first.key not in evaluator.evaluated
+
+
+def test_the_number_can_be_raised_while_it_is_open(store, undisturbed):
+    after_the_baseline(store, max_attempts=2)
+    kill(store, 2, isolated=False)
+    run(Study.load(store, "s", FakeSpace(), training={"max_attempts": 3}), FakeEvaluator())
+    assert answers(store) == undisturbed
+
+
+def test_what_was_given_up_is_in_quarantine_and_can_be_released(store, undisturbed):
+    after_the_baseline(store)
+    kill(store, MAX_ATTEMPTS, isolated=False)
+    run(Study.load(store, "s", FakeSpace()), FakeEvaluator())
+    found = store.summary("s")
+    (record,) = found.quarantined
+    assert (record.ask, record.kind, record.failures) == (1, "crash", MAX_ATTEMPTS)
+    assert record.reason == f"the process ended in each of {MAX_ATTEMPTS} attempts"
+    with pytest.raises(UserError, match="no operator whose key begins with 'zz'"):
+        store.leave_quarantine(found.study, "zz")
+    assert store.leave_quarantine(found.study, record.key[:6]) == [record]
+    evaluator = FakeEvaluator()
+    run(Study.load(store, "s", FakeSpace()), evaluator)
+    assert evaluator.evaluated[0] == record.key
+    assert store.summary("s").quarantined == ()
+    first = next(row for row in answers(store) if row[0] == 1)
+    assert first == undisturbed[1]
+
+
+@pytest.mark.parametrize(
+    "reason", [GIVEN_UP.format(5), "crash: the process was ended by SIGKILL", "hang: no answer"]
+)
+@pytest.mark.parametrize("which", ["baseline", None])
+def test_a_baseline_that_failed_so_is_released_by_its_name(store, undisturbed, reason, which):
+    """As earlier versions stored it after five kills."""
+    study = Study.create(store, "s", settings(), FakeSpace())
+    (baseline,) = study.ask(1)
+    study.tell(baseline.id, Outcome("error", reason=reason))
+    study.close()
+    run(Study.load(store, "s", FakeSpace()), FakeEvaluator())
+    found = store.summary("s")
+    assert [record.key for record in found.quarantined] == ["baseline"]
+    with pytest.raises(UserError, match=r"begins with 'ba'.*\n  in quarantine: baseline"):
+        store.leave_quarantine(found.study, "ba")  # it may be the start of an operator's key
+    store.leave_quarantine(found.study, which)
+    evaluator = FakeEvaluator()
+    run(Study.load(store, "s", FakeSpace()), evaluator)
+    assert evaluator.evaluated == []
+    assert answers(store) == undisturbed
+    assert store.summary("s").quarantined == ()
+
+
+def test_a_baseline_that_crashes_once_is_evaluated_once_more(store, undisturbed):
+    class Once(Isolated):
+        crashed = False
+
+        def baseline(self):
+            if self.crashed:
+                return super().baseline()
+            self.crashed = True
+            return Outcome("error", reason="crash: SIGKILL", details={"failure": "crash"})
+
+    run(Study.create(store, "s", settings(), FakeSpace()), Once())
+    assert answers(store) == undisturbed
