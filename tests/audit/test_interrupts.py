@@ -42,11 +42,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "Space.listed on one thread": ("", "syno.Space.listed(PAPER, max_nodes=10**9, threads=1)"),
     "walk": ("", "syno.walk(PAPER, count=10**9)"),
     "check_rule": (
-        "",
+        "from syno.rules import list_rules",
         "[syno.check_rule(r.id, PAPER, trials=10**8, max_graphs=10**8)"
-        " for r in syno.list_rules()]",
+        " for r in list_rules()]",
     ),
-    "rule_effects": ("", "syno.rule_effects(PAPER, max_nodes=10**8)"),
+    "rule_effects": (
+        "from syno.rule_effects import rule_effects",
+        "list(rule_effects(PAPER, max_nodes=10**8))",
+    ),
     "distance_ablation": (
         "from syno.experiments.ablation import distance_ablation",
         "distance_ablation(PAPER, trials=10**9)",
@@ -56,13 +59,12 @@ CALLS: dict[str, tuple[str, str]] = {
         "canonical_rate(PAPER, samples=10**8)",
     ),
     "why_not": (
-        "op = syno.Space.listed(PAPER, max_nodes=20_000)[0]; other = Specification("
-        "PAPER.input, PAPER.output, PAPER.primary, PAPER.coefficient, bindings=PAPER.bindings,"
-        " max_depth=2)",
-        "[syno.why_not(op, other, max_nodes=10**8, seconds=1e6) for _ in range(10**6)]",
+        "op = syno.Space.listed(PAPER, max_nodes=20_000)[0]; other = PAPER.with_changes(max_depth=2)",
+        "[syno.why_not(op, other, max_nodes=10**8, max_seconds=1e6) for _ in range(10**6)]",
     ),
     "a rule of the user": (
-        'rule = syno.rule("slow", kind="restriction")(lambda graph, step: False)',
+        'rule = syno.rule("X1", "never", kind="restriction", doc="What: nothing")('
+        "lambda graph, step: False)",
         "syno.Space.listed(PAPER, max_nodes=10**9, rules=[rule])",
     ),
     "Tree.children": (
