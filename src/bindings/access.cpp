@@ -58,7 +58,7 @@ Output<T> interpret_array(const Operator& op, const Bound& binding, const Input<
   const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
   Tensor<T> y;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     y = interpret(op, resolve(op, binding), data, tensors);
   }
   return to_array(std::move(y));
@@ -72,7 +72,7 @@ Output<T> interpret_positions(const Operator& op, const Bound& binding, const In
   const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
   Tensor<T> y;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     y.data = interpret_at<T>(op, resolve(op, binding), data, tensors, positions);
   }
   y.shape = {static_cast<std::int64_t>(y.data.size())};
@@ -90,7 +90,7 @@ std::pair<Output<T>, std::vector<Output<T>>> gradient_arrays(const Operator& op,
   const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
   Gradients<T> result;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     result = gradients(op, resolve(op, binding), data, tensors, direction);
   }
   std::vector<Output<T>> arrays;
@@ -133,7 +133,7 @@ void bind_access(nb::module_& m) {
       [](const Operator& op, const Bound& binding, std::uint64_t seed) {
         return mean_square(op, resolve(op, binding), seed);
       },
-      "op"_a, "binding"_a, "seed"_a = 0,
+      "op"_a, "binding"_a, "seed"_a = 0, nb::call_guard<LongCall>(),
       "The mean of y^2 for data and weights of variance 1, of drawn elements where there are many "
       "terms.");
 
@@ -142,7 +142,7 @@ void bind_access(nb::module_& m) {
       [](const Operator& op, const Specification& spec) {
         return semantic_key(op.in_table(spec.variables()), spec.bindings()).hex();
       },
-      "op"_a, "spec"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "op"_a, "spec"_a, nb::call_guard<LongCall>(),
       "Equal only for operators that are the same under every binding of the specification.");
 
   m.def(

@@ -9,6 +9,7 @@
 
 #include "syno/graph/operator.h"
 #include "syno/sizes/variables.h"
+#include "syno/support/interrupt.h"
 
 namespace syno::bindings {
 
@@ -16,6 +17,22 @@ namespace nb = nanobind;
 
 /// A binding as Python sees it: a dict of ints by variable.
 using Bound = std::map<std::string, std::int64_t>;
+
+/// Around a call of the library that may take long: other threads of Python run meanwhile, and an interrupt from the
+/// keyboard ends the call. Python handles signals on its main thread only; elsewhere the check does nothing.
+class LongCall {
+ public:
+  LongCall() : scope_(&let_interrupts_through) {}
+
+ private:
+  static void let_interrupts_through() {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  nb::gil_scoped_release release_;
+  InterruptScope scope_;
+};
 
 /// The values of the operator's variables. Throws UserError that lists what is missing.
 inline Values resolve(const Operator& op, const Bound& binding) {

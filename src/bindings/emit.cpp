@@ -28,14 +28,14 @@ void bind_emit(nb::module_& m) {
         options.formula = std::move(formula);
         return text_and_manifest(emit_pytorch(plan, options));
       },
-      "plan"_a, "formula"_a = "",
+      "plan"_a, "formula"_a = "", nb::call_guard<LongCall>(),
       "The source of the class SynoOperator, a torch.nn.Module, and its manifest as JSON.");
   m.def(
       "emit_tvm",
       [](const Plan& plan, std::string formula) {
         return text_and_manifest(emit_tvm(plan, {.formula = std::move(formula)}));
       },
-      "plan"_a, "formula"_a = "",
+      "plan"_a, "formula"_a = "", nb::call_guard<LongCall>(),
       "The source of prim_func() and build() for TVM, and its manifest as JSON.");
   m.def(
       "emit_triton",
@@ -44,6 +44,7 @@ void bind_emit(nb::module_& m) {
             emit_triton(plan, {.formula = std::move(formula), .least_product = least_product}));
       },
       "plan"_a, "formula"_a = "", "least_product"_a = TritonOptions{}.least_product,
+      nb::call_guard<LongCall>(),
       "The source of syno_operator() and its Triton kernels, and its manifest as JSON.\n\n"
       "least_product: rows and terms from which on a nest is a matrix product.");
   m.def(
@@ -54,7 +55,7 @@ void bind_emit(nb::module_& m) {
         return text_and_manifest(emit_cpp(plan, options));
       },
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
-      "cache_floats"_a = CppOptions{}.cache_floats,
+      "cache_floats"_a = CppOptions{}.cache_floats, nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
       "cache_floats: floats that a core keeps close by; larger tensors are worked on in blocks.");
   m.def(

@@ -13,7 +13,7 @@ using namespace nb::literals;
 
 TrialOptions trial_options(const RuleSet& rules, const std::string& guide, std::int64_t trials,
                            double max_seconds, std::int64_t max_depth, std::uint64_t seed,
-                           int threads) {
+                           std::int64_t threads) {
   TrialOptions options;
   options.rules = rules;
   options.guide = parse_trial_guide(guide);
@@ -38,11 +38,11 @@ TrialProgress watched_trials(const nb::object& progress) {
 template <auto kRun>
 auto run(const Specification& spec, const RuleSet& rules, const std::string& guide,
          std::int64_t trials, double max_seconds, std::int64_t max_depth, std::uint64_t seed,
-         int threads, const nb::object& progress) {
+         std::int64_t threads, const nb::object& progress) {
   const TrialOptions options =
       trial_options(rules, guide, trials, max_seconds, max_depth, seed, threads);
   const TrialProgress watch = watched_trials(progress);
-  const nb::gil_scoped_release release;
+  const LongCall call;
   return kRun(spec, options, watch);
 }
 

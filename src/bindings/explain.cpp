@@ -94,10 +94,12 @@ nb::dict described(const Explanation& found) {
   return result;
 }
 
-nb::dict explain_operator(const Operator& op, const Specification& spec, const RuleSet& rules) {
+nb::dict explain_operator(const Operator& op, const Specification& spec, const RuleSet& on) {
+  // Another thread may switch rules meanwhile.
+  const RuleSet rules = on;
   Explanation found;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     found = explain(op, spec, rules);
   }
   return described(found);
@@ -113,11 +115,12 @@ nb::dict described(const Relaxation& change) {
   return result;
 }
 
-nb::dict why_not_operator(const Operator& op, const Specification& spec, const RuleSet& rules,
+nb::dict why_not_operator(const Operator& op, const Specification& spec, const RuleSet& on,
                           std::int64_t max_nodes, double max_seconds) {
+  const RuleSet rules = on;
   WhyNot found;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     found = why_not(op, spec, rules, {max_nodes, max_seconds});
   }
   nb::list relaxations;

@@ -21,7 +21,7 @@ using namespace nb::literals;
 std::pair<Space, std::string> run_deepening(const Specification& spec, const RuleSet& rules,
                                             std::int64_t max_depth, std::int64_t max_nodes,
                                             std::int64_t max_memory, double max_seconds,
-                                            int threads, const std::string& bound,
+                                            std::int64_t threads, const std::string& bound,
                                             const nb::object& progress, const nb::object& on_limit,
                                             const Space* before) {
   EnumerateOptions options;
@@ -37,7 +37,7 @@ std::pair<Space, std::string> run_deepening(const Specification& spec, const Rul
     const nb::gil_scoped_acquire acquire;
     if (!on_limit.is_none()) on_limit(nb::cast(space, nb::rv_policy::copy));
   };
-  const nb::gil_scoped_release release;
+  const LongCall call;
   Listing listing = deepen(spec, options, reports, listed, before);
   return {std::move(listing.space), std::string(listing_end_name(listing.end, options))};
 }
@@ -101,20 +101,20 @@ void bind_listing(nb::module_& m) {
       "max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each "
       "complete one; `before` is what is listed already.");
   m.def("save_space", &save, "space"_a, "path"_a, "spec"_a, "rules"_a,
-        nb::call_guard<nb::gil_scoped_release>(),
+        nb::call_guard<LongCall>(),
         "Writes the file of an enumeration: what it was made for, and the space.");
   m.def("load_space", &load, "path"_a, "name"_a, "spec"_a, "rules"_a,
-        nb::call_guard<nb::gil_scoped_release>(),
+        nb::call_guard<LongCall>(),
         "Refuses files of other specifications or rules, and says what differs. `name` stands in "
         "messages.");
   m.def(
       "draw_operators",
       [](const Space& space, const Specification& spec, std::uint64_t count, std::uint64_t seed,
-         const std::string& by, int threads) {
+         const std::string& by, std::int64_t threads) {
         return draw_operators(space, spec, count, seed, parse_stratify(by), threads);
       },
       "space"_a, "spec"_a, "count"_a, "seed"_a, "by"_a = "none", "threads"_a = 0,
-      nb::call_guard<nb::gil_scoped_release>(),
+      nb::call_guard<LongCall>(),
       "Indices of distinct operators: uniform, or spread over quantiles of macs or params, or over "
       "multisets of primitives.");
   m.def("reason_groups", &reason_groups, "Groups of reasons, in the order in which a search asks.");

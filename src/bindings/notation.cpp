@@ -16,7 +16,8 @@ using namespace nb::literals;
 void bind_notation(nb::module_& m) {
   m.def(
       "formula", [](const Operator& op, bool stages) { return formula(op, stages); }, "op"_a,
-      "stages"_a, "The operator in index notation: one line, or one for each weight.");
+      "stages"_a, nb::call_guard<LongCall>(),
+      "The operator in index notation: one line, or one for each weight.");
   m.def(
       "parse_formula",
       [](const std::string& text, std::string input, std::string output, const Bound& values) {
@@ -26,7 +27,7 @@ void bind_notation(nb::module_& m) {
           weights.emplace_back(std::move(weight.name), std::move(weight.dims));
         return std::pair(std::move(parsed.op), std::move(weights));
       },
-      "text"_a, "input"_a, "output"_a, "values"_a,
+      "text"_a, "input"_a, "output"_a, "values"_a, nb::call_guard<LongCall>(),
       "The operator that a text in index notation says, and for each of its weights the text's "
       "name and, by dimension, the text's index. Raises UserError.");
 }

@@ -16,7 +16,7 @@ void bind_plan(nb::module_& m) {
       .def(
           "__init__",
           [](Plan* self, const Operator& op, const Bound& binding) {
-            const nb::gil_scoped_release release;
+            const LongCall call;
             new (self) Plan(plan(op, resolve(op, binding)));
           },
           "op"_a, "binding"_a, "The cheapest one: least MACs, then least elements written.")
@@ -52,12 +52,12 @@ void bind_plan(nb::module_& m) {
         return plans(op, resolve(op, binding), {.limit = limit, .fold_weights = fold_weights});
       },
       "op"_a, "binding"_a, "limit"_a = 1, "fold_weights"_a = false,
-      nb::call_guard<nb::gil_scoped_release>(),
+      nb::call_guard<LongCall>(),
       "The cheapest plans, no two with the same stages, cheapest first.");
   m.def(
       "macs",
       [](const Operator& op, const Bound& binding) { return macs(op, resolve(op, binding)); },
-      "op"_a, "binding"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "op"_a, "binding"_a, nb::call_guard<LongCall>(),
       "Multiply-adds of the cheapest plan.");
   m.def(
       "params",

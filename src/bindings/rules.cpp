@@ -115,7 +115,7 @@ void add_rule(RuleSet& rules, std::string id, std::string name, const std::strin
   rules.add(std::move(rule));
 }
 
-nb::dict checked(const Specification& spec, const RuleSet& rules, const std::string& rule,
+nb::dict checked(const Specification& spec, const RuleSet& on, const std::string& rule,
                  std::int64_t trials, std::int64_t max_graphs, std::uint64_t seed,
                  const nb::object& progress) {
   const auto watch = [&progress](const RuleCheck& check) {
@@ -123,13 +123,15 @@ nb::dict checked(const Specification& spec, const RuleSet& rules, const std::str
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return progress.is_none() || nb::cast<bool>(progress(check.compared, check.graphs));
   };
+  // Another thread may switch rules meanwhile.
+  const RuleSet rules = on;
   RuleCheckOptions options;
   options.trials = trials;
   options.max_graphs = max_graphs;
   options.seed = seed;
   RuleCheck found;
   {
-    const nb::gil_scoped_release release;
+    const LongCall call;
     found = check_rule(spec, rules, rule, options, watch);
   }
   nb::dict result;

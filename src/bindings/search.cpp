@@ -34,7 +34,7 @@ BoundMode bound_mode(const std::string& name) {
 namespace {
 
 Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-                  std::int64_t max_nodes, std::int64_t max_memory, double max_seconds, int threads,
+                  std::int64_t max_nodes, std::int64_t max_memory, double max_seconds, std::int64_t threads,
                   const std::string& bound, bool quality, bool keys, std::int64_t first_depth,
                   const nb::object& progress) {
   EnumerateOptions options;
@@ -49,19 +49,19 @@ Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t 
   options.keys = keys;
   options.first_depth = first_depth;
   const EnumerateProgress reports = watched(progress);
-  const nb::gil_scoped_release release;
+  const LongCall call;
   return list_space(spec, options, reports);
 }
 
 Enumeration run_enumeration(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-                            std::int64_t max_nodes, int threads, const nb::object& progress) {
+                            std::int64_t max_nodes, std::int64_t threads, const nb::object& progress) {
   EnumerateOptions options;
   options.max_depth = max_depth;
   options.max_nodes = max_nodes;
   options.threads = threads;
   options.rules = rules;
   const EnumerateProgress reports = watched(progress);
-  const nb::gil_scoped_release release;
+  const LongCall call;
   return enumerate(spec, options, reports);
 }
 
@@ -81,7 +81,10 @@ Space load_space(const std::string& path, const Specification& spec, const RuleS
 
 std::vector<std::pair<std::string, std::string>> refusal_pairs(const Operator& op,
                                                                const Specification& spec,
-                                                               const RuleSet& rules) {
+                                                               const RuleSet& on) {
+  // Another thread may switch rules meanwhile.
+  const RuleSet rules = on;
+  const LongCall call;
   std::vector<std::pair<std::string, std::string>> pairs;
   for (RefusalReason& refusal : refusals(op, spec, rules))
     pairs.emplace_back(std::move(refusal.reason), std::move(refusal.text));
@@ -92,11 +95,11 @@ std::vector<std::pair<std::string, std::string>> refusal_pairs(const Operator& o
 
 void bind_search(nb::module_& m) {
   m.def("refusals", &refusal_pairs, "op"_a, "spec"_a, "rules"_a,
-        nb::call_guard<nb::gil_scoped_release>(),
         "(reason, text) of everything a specification has against an operator.");
-  m.def("total_macs", &total_macs, "op"_a, "spec"_a, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("total_macs", &total_macs, "op"_a, "spec"_a, nb::call_guard<LongCall>(),
         "Multiply-adds over all layers that the operator fits, by multiplicity.");
-  m.def("total_params", &total_params, "op"_a, "spec"_a, "Parameters over all those layers.");
+  m.def("total_params", &total_params, "op"_a, "spec"_a, nb::call_guard<LongCall>(),
+        "Parameters over all those layers.");
 
   nb::class_<FoundOperator>(m, "FoundOperator", "An operator with its key under a specification.")
       .def_ro("op", &FoundOperator::op)
@@ -151,9 +154,9 @@ void bind_search(nb::module_& m) {
       .def(
           "signature", [](const Space& s) { return s.signature().hex(); },
           "The same for any number of threads, names of variables and order of declaration.")
-      .def("save", &save_space, "path"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("save", &save_space, "path"_a, nb::call_guard<LongCall>())
       .def_static("load", &load_space, "path"_a, "spec"_a, "rules"_a,
-                  nb::call_guard<nb::gil_scoped_release>(),
+                  nb::call_guard<LongCall>(),
                   "Refuses files of other specifications or rules, and damaged ones.");
   m.def(
       "list_space", &run_listing, "spec"_a, "rules"_a, "max_depth"_a = 0, "max_nodes"_a = 200'000,

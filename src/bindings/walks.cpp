@@ -1,13 +1,18 @@
 // search/: random walks, and children of partial graphs for tree searches.
 #include "syno/search/walks.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <thread>
 
 #include "syno/search/tree.h"
+#include "syno/support/error.h"
 
 #include "enumerating.h"
 
@@ -16,9 +21,48 @@ namespace {
 
 using namespace nb::literals;
 
+// A tree fills tables as it is asked, so threads of Python ask it one after the other. A rule of a user may be asked
+// meanwhile; it cannot ask the tree in turn.
+class SharedTree {
+ public:
+  SharedTree(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
+             const Space* listed, BoundMode bound)
+      : tree_(spec, rules, max_depth, listed, bound) {}
+
+  bool exact() const { return tree_.exact(); }
+
+  template <class Question>
+  auto ask(const Question& question) {
+    if (asking_.load() == std::this_thread::get_id()) {
+      throw Complaint("a rule asked the tree that is asking the rule")
+          .hint("let a rule decide by its graph and step alone")
+          .error();
+    }
+    // In this order: whoever waits for the lock must not hold the interpreter's.
+    const LongCall call;
+    std::unique_lock lock(mutex_, std::defer_lock);
+    while (!lock.try_lock_for(std::chrono::milliseconds(50))) check_interrupt();
+    const Asking asking(asking_);
+    return question(tree_);
+  }
+
+ private:
+  struct Asking {
+    explicit Asking(std::atomic<std::thread::id>& thread) : thread_(thread) {
+      thread_ = std::this_thread::get_id();
+    }
+    ~Asking() { thread_ = std::thread::id(); }
+    std::atomic<std::thread::id>& thread_;
+  };
+
+  Tree tree_;
+  std::timed_mutex mutex_;
+  std::atomic<std::thread::id> asking_;
+};
+
 Walks run_walks(const Specification& spec, const RuleSet& rules, std::int64_t walks,
                 std::int64_t width, double max_seconds, std::uint64_t seed, std::int64_t max_depth,
-                std::int64_t max_operators, int threads, const std::string& bound,
+                std::int64_t max_operators, std::int64_t threads, const std::string& bound,
                 const nb::object& progress) {
   WalkOptions options;
   options.walks = walks;
@@ -36,7 +80,7 @@ Walks run_walks(const Specification& spec, const RuleSet& rules, std::int64_t wa
     return progress.is_none() ||
            nb::cast<bool>(progress(walked.walks, walked.operators.size(), walked.coverage()));
   };
-  const nb::gil_scoped_release release;
+  const LongCall call;
   return random_walks(spec, options, reports);
 }
 
@@ -79,20 +123,30 @@ void bind_walks(nb::module_& m) {
       .def_ro("least_steps", &TreeNode::least_steps, "At least so many steps are missing.")
       .def_ro("count", &TreeNode::count, "Operators at or below it, or at least so many.")
       .def_ro("exact", &TreeNode::exact, "Whether count is exact.");
-  nb::class_<Tree>(m, "Tree", "The space as a tree: children of partial graphs.")
+  nb::class_<SharedTree>(m, "Tree", "The space as a tree: children of partial graphs.")
       .def(
           "__init__",
-          [](Tree* self, const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-             const Space* listed, const std::string& bound) {
-            new (self) Tree(spec, rules, max_depth, listed, bound_mode(bound));
+          [](SharedTree* self, const Specification& spec, const RuleSet& rules,
+             std::int64_t max_depth, const Space* listed, const std::string& bound) {
+            new (self) SharedTree(spec, rules, max_depth, listed, bound_mode(bound));
           },
           "spec"_a, "rules"_a, "max_depth"_a = 0, "listed"_a = nb::none(), "bound"_a = "full",
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>())
-      .def_prop_ro("exact", &Tree::exact)
-      .def("root", &Tree::root)
-      .def("children", &Tree::children, "node"_a)
-      .def("operators", &Tree::operators, "node"_a,
-           "Operators that are complete at the node itself.");
+      .def_prop_ro("exact", &SharedTree::exact)
+      .def("root",
+           [](SharedTree& self) { return self.ask([](Tree& tree) { return tree.root(); }); })
+      .def(
+          "children",
+          [](SharedTree& self, const TreeNode& node) {
+            return self.ask([&](Tree& tree) { return tree.children(node); });
+          },
+          "node"_a)
+      .def(
+          "operators",
+          [](SharedTree& self, const TreeNode& node) {
+            return self.ask([&](Tree& tree) { return tree.operators(node); });
+          },
+          "node"_a, "Operators that are complete at the node itself.");
 }
 
 }  // namespace syno::bindings

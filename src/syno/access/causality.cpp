@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/random.h"
 
 namespace syno {
@@ -47,7 +48,9 @@ std::optional<std::int64_t> extreme(const Component& part, const Program& progra
   const std::vector<Instruction> steps = instructions(program, part);
   std::vector<std::int64_t> slots(program.extents.size(), 0);
   std::optional<std::int64_t> result;
+  InterruptPoll poll;
   do {
+    poll();
     if (!execute(steps, slots)) continue;
     const std::int64_t value = slots[static_cast<std::size_t>(id)];
     if (!result || (greatest ? value > *result : value < *result)) result = value;
@@ -113,7 +116,9 @@ FutureReads future_reads(const std::vector<Component>& parts, const AccessMap& m
     return independent_reads(part_of(parts, position), part, program, position, read);
   const std::vector<Instruction> steps = instructions(program, part);
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll;
   const auto leaks = [&] {
+    poll();
     if (!execute(steps, slots)) return false;
     result.output_position = slots[static_cast<std::size_t>(position)];
     result.input_position = slots[static_cast<std::size_t>(read)];

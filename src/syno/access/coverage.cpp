@@ -5,6 +5,7 @@
 #include <set>
 
 #include "syno/access/repeats.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 namespace {
@@ -70,7 +71,9 @@ bool terms_tell_iterators(const Component& part, const AccessMap& map, const Pro
 Decision any_unmasked(const Component& part, const Program& program) {
   const std::vector<Instruction> steps = instructions(program, part);
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll;
   for (std::int64_t points = 0; points < kMaxPoints; ++points) {
+    poll();
     if (execute(steps, slots)) return Decision::kYes;
     if (!next_index(part.leaves, program.extents, slots)) return Decision::kNo;
   }
@@ -86,6 +89,7 @@ std::int64_t largest_product(const std::vector<const std::set<Profile>*>& all, s
     return largest;
   }
   for (const Profile& profile : *all[from]) {
+    check_interrupt();
     Profile product;
     for (const auto& [scale, count] : so_far) {
       for (const auto& [more, times] : profile) product[scale * more] += count * times;
@@ -111,7 +115,9 @@ InputCoverage input_coverage(const std::vector<Component>& parts, const Program&
     std::vector<bool> read(static_cast<std::size_t>(*elements), false);
     std::int64_t left = *elements;
     std::vector<std::int64_t> slots(program.extents.size(), 0);
+    InterruptPoll poll;
     do {
+      poll();
       if (!execute(steps, slots)) continue;
       const auto flat = static_cast<std::size_t>(flat_index(part.data, program.extents, slots));
       left -= !read[flat];

@@ -1,12 +1,20 @@
 #include "syno/access/interpreter.h"
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "syno/access/program.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
+
+// Some hundred microseconds.
+constexpr std::uint32_t kTermsPerPoll = 4096;
+constexpr double kMostTerms = 1e12;
+// Of an operator with one weight; more take longer.
+constexpr double kTermsPerSecond = 5e7;
 
 [[noreturn]] void overflow() {
   throw UserError(
@@ -66,12 +74,29 @@ void check_arguments(const Program& program, const Tensor<T>& x,
     check(weights[t], program.shape(program.weights[t]), "weight " + std::to_string(t));
 }
 
+// Refuses what would run for hours: `elements` outputs, each the sum over all reductions.
+void check_terms(const Program& program, std::int64_t elements) {
+  double terms = static_cast<double>(elements);
+  for (const CoordinateId id : program.reductions)
+    terms *= static_cast<double>(program.extent(id));
+  if (terms <= kMostTerms) return;
+  std::array<char, 64> amounts{};
+  std::snprintf(amounts.data(), amounts.size(), "%.2g, about %.2g hours", terms,
+                terms / kTermsPerSecond / 3600);
+  throw Complaint("there are too many terms to be computed one at a time")
+      .where("output " + shape_text(program.shape(program.iterators)) + ", reductions " +
+             shape_text(program.shape(program.reductions)))
+      .expected("at most 1e+12 terms", amounts.data())
+      .hint("use smaller sizes, fewer output positions, or the code of a plan")
+      .error();
+}
+
 // The sum of all terms of the output whose iterators stand in `slots`.
 template <class T>
 T sum_terms(const Program& program, const Tensor<T>& x, const std::vector<Tensor<T>>& weights,
-            std::vector<std::int64_t>& slots) {
+            std::vector<std::int64_t>& slots, InterruptPoll& poll) {
   T sum = 0;
-  for_each_term(program, slots, [&] {
+  for_each_term(program, slots, poll, [&] {
     T term = x.data[static_cast<std::size_t>(flat_index(program.data, program.extents, slots))];
     for (std::size_t t = 0; t < weights.size(); ++t) {
       const std::int64_t at = flat_index(program.weights[t], program.extents, slots);
@@ -96,10 +121,12 @@ Tensor<T> interpret(const Operator& op, const Values& values, const Tensor<T>& x
                     const std::vector<Tensor<T>>& weights) {
   const Program program(make_access_map(op), values);
   check_arguments(program, x, weights);
+  check_terms(program, element_count(program.shape(program.iterators)));
   Tensor<T> y = zeros<T>(program.shape(program.iterators));
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll(kTermsPerPoll);
   for (T& element : y.data) {
-    element = sum_terms(program, x, weights, slots);
+    element = sum_terms(program, x, weights, slots, poll);
     next_index(program.iterators, program.extents, slots);
   }
   return y;
@@ -113,6 +140,8 @@ std::vector<T> interpret_at(const Operator& op, const Values& values, const Tens
   check_arguments(program, x, weights);
   const std::int64_t count = element_count(program.shape(program.iterators));
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll(kTermsPerPoll);
+  check_terms(program, static_cast<std::int64_t>(positions.size()));
   std::vector<T> result;
   for (const std::int64_t position : positions) {
     if (position < 0 || position >= count) {
@@ -127,7 +156,7 @@ std::vector<T> interpret_at(const Operator& op, const Values& values, const Tens
       slots[static_cast<std::size_t>(id)] = rest % program.extent(id);
       rest /= program.extent(id);
     }
-    result.push_back(sum_terms(program, x, weights, slots));
+    result.push_back(sum_terms(program, x, weights, slots, poll));
   }
   return result;
 }
@@ -138,6 +167,7 @@ Gradients<T> gradients(const Operator& op, const Values& values, const Tensor<T>
   const Program program(make_access_map(op), values);
   check_arguments(program, x, weights);
   check(dy, program.shape(program.iterators), "the gradient dy");
+  check_terms(program, static_cast<std::int64_t>(dy.data.size()));
   Gradients<T> result{zeros<T>(x.shape), {}};
   for (const Tensor<T>& weight : weights) result.weights.push_back(zeros<T>(weight.shape));
 
@@ -146,8 +176,9 @@ Gradients<T> gradients(const Operator& op, const Values& values, const Tensor<T>
   std::vector<std::size_t> at(operands);
   std::vector<T> factor(operands);
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll(kTermsPerPoll);
   for (const T outer : dy.data) {
-    for_each_term(program, slots, [&] {
+    for_each_term(program, slots, poll, [&] {
       for (std::size_t t = 0; t < operands; ++t) {
         const auto& dims = t == 0 ? program.data : program.weights[t - 1];
         at[t] = static_cast<std::size_t>(flat_index(dims, program.extents, slots));

@@ -1,11 +1,14 @@
 #include "syno/access/interpreter.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <limits>
+#include <stdexcept>
 
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 namespace {
@@ -219,6 +222,54 @@ TEST(Interpreter, ExactOverflowIsAnErrorNotANumber) {
             message);
   EXPECT_EQ(error_of([&] { absolute(Exact{{1}, {std::numeric_limits<std::int64_t>::min()}}); }),
             message);
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Interpreter, WhatWouldRunForHoursIsRefusedWithAnEstimate) {
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [H]\nin [H]\nreduce C -> r0\nreduce C -> r1\nreduce C -> r2\n"
+      "expand r0\nexpand r1\nexpand r2\ncontract o0:keep\nmatch o0\n");
+  const Values values = Binding::parse("C=100000, H=2").resolve(*op.variables());
+  const Tensor<double> x{{2}, {1, 1}};
+  const std::string all = refusal([&] { interpret(op, values, x, {x}); });
+  EXPECT_NE(all.find("at most 1e+12 terms      got: 2e+15, about 1.1e+04 hours"), std::string::npos)
+      << all;
+  EXPECT_NE(all.find("output [2], reductions [100000, 100000, 100000]"), std::string::npos) << all;
+  const std::vector<std::int64_t> first{0};
+  EXPECT_NE(refusal([&] { interpret_at<double>(op, values, x, {x}, first); }).find("got: 1e+15"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { gradients(op, values, x, {x}, x); }).find("got: 2e+15"),
+            std::string::npos);
+}
+
+TEST(Interpreter, AnOutputThatFitsInNoMemoryIsRefused) {
+  // The output has a dimension that neither the data nor a large weight has.
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [H, T]\nin [H]\nexpand o1\ncontract o0:keep\nmatch o0\n");
+  const Values values = Binding::parse("H=2, T=4294967296").resolve(*op.variables());
+  const Tensor<double> x{{2}, {1, 1}};
+  const std::string refused = refusal([&] { interpret(op, values, x, {x}); });
+  EXPECT_NE(refused.find("a tensor of the shape [2, 4294967296] is too large to be computed"),
+            std::string::npos)
+      << refused;
+}
+
+TEST(Interpreter, AnInterruptEndsIt) {
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [H]\nin [H]\nreduce C -> r0\nexpand r0\ncontract o0:keep\nmatch o0\n");
+  const Values values = Binding::parse("C=100000000000, H=2").resolve(*op.variables());
+  const Tensor<double> x{{2}, {1, 1}};
+  const InterruptScope scope([] { throw std::runtime_error("interrupted"); });
+  EXPECT_THROW(interpret(op, values, x, {x}), std::runtime_error);
+  EXPECT_THROW(gradients(op, values, x, {x}, x), std::runtime_error);
 }
 
 }  // namespace

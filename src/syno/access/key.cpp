@@ -10,6 +10,7 @@
 #include "syno/access/key_points.h"
 #include "syno/access/key_section.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 namespace {
@@ -35,6 +36,7 @@ void normalise(key::Points& points) {
   // Partitions and conditions may cut digits, which changes the other forms.
   for (int round = 0;; ++round) {
     if (round > key::kMaxRecursion) throw key::CapExceeded{"rounds"};
+    check_interrupt();
     key::simplify_partitions(points);
     key::simplify_conditions(points);
     if (points.masked) return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "syno/support/interrupt.h"
+
 namespace syno::key {
 namespace {
 
@@ -315,6 +317,7 @@ void Labeller::search() {
     return;
   }
   if (++leaves_ > kMaxLeaves) throw CapExceeded{"leaves"};
+  check_interrupt();
   encode({order.data(), order.size()});
   if (!best_words_.empty() && !(words_ < best_words_)) return;
   best_words_.swap(words_);

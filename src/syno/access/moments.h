@@ -5,7 +5,7 @@
 //
 //     E[y[o]^2] = sum over different (i, j0, j1, ...) of n^2
 //
-// and with variances s_t^2 of the weights this is multiplied by all of them. Masked terms are not counted.
+// (which is a product over components: they tell terms apart one by one), and with variances s_t^2 of the weights this is multiplied by all of them. Masked terms are not counted.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace syno {
 /// drawn from `seed`, as that allows, and at least one. 0 when all terms are masked.
 /// The sum over all elements is also that of E[(dL/dx)^2] and of E[(dL/dw)^2] for dL/dy of variance 1: what is
 /// multiplied are the same terms, read the other way.
-/// Throws UserError as `operator_shapes` does.
+/// Throws UserError as `operator_shapes` does, and where one component of an element has more than 2^26 terms.
 double mean_square(const Operator& op, const Values& values, std::uint64_t seed = 0,
                    std::int64_t most_terms = 1 << 18);
 

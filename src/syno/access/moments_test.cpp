@@ -8,6 +8,7 @@
 #include "syno/access/program.h"
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
+#include "syno/support/error.h"
 
 namespace syno {
 namespace {
@@ -119,6 +120,31 @@ TEST(Moments, ADrawIsNearTheWhole) {
     const double whole = mean_square(op, values, 0, std::int64_t{1} << 40);
     EXPECT_NEAR(mean_square(op, values, 1, 1 << 14), whole, 0.15 * whole) << name;
     EXPECT_EQ(mean_square(op, values, 1, 1 << 14), mean_square(op, values, 1, 1 << 14));
+  }
+}
+
+TEST(Moments, SizesOfAnyKindAreComputedWithoutMemoryForThem) {
+  // 2^32 terms an element, each of them another.
+  EXPECT_DOUBLE_EQ(of("linear", "N=1, T=1, C_in=4294967296, C_out=4294967296"), 4294967296.0);
+  // 2^80 terms: more than 64 bits count.
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [H]\nin [H]\nreduce C -> r0\nreduce C -> r1\nexpand r0\n"
+      "contract o0:keep r1:drop\nmatch o0\n");
+  const Values values = Binding::parse("C=1099511627776, H=2").resolve(*op.variables());
+  EXPECT_DOUBLE_EQ(mean_square(op, values), std::ldexp(1.0, 120));
+}
+
+TEST(Moments, TooManyTermsOfOneComponentAreRefused) {
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [H]\nin [H]\nreduce k -> r0\ncontract r0:keep\nunfold o0 r0 -> c0\n"
+      "match c0\n");
+  const Values values = Binding::parse("H=4294967296, k=4294967295").resolve(*op.variables());
+  try {
+    mean_square(op, values);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("too many terms for mean_square"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("reductions [4294967295]"), std::string::npos);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "syno/access/access_map.h"
 #include "syno/sizes/variables.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 
@@ -71,11 +72,15 @@ inline std::int64_t flat_index(const std::vector<CoordinateId>& ids,
 }
 
 /// Calls visit() for every unmasked term of the output whose iterators stand in `slots`; every slot then has its value.
+/// Polls once a term.
 template <class Visit>
-void for_each_term(const Program& program, std::vector<std::int64_t>& slots, Visit visit) {
+void for_each_term(const Program& program, std::vector<std::int64_t>& slots, InterruptPoll& poll,
+                   Visit visit) {
+  poll();
   if (!execute(program.outer, slots)) return;
   first_index(program.reductions, slots);
   do {
+    poll();
     if (execute(program.inner, slots)) visit();
   } while (next_index(program.reductions, program.extents, slots));
 }

@@ -240,7 +240,12 @@ const QualityMemo::Verdict& QualityMemo::verdict(const CompactMap& map, Coordina
   Verdict& known = verdicts_[hasher.finish()];
   // Without a Stride nothing but equal outputs can be wrong, and one binding is enough for that.
   const FitMask settled = (map.strides & part) != 0 ? 0 : (known.undecided | known.exceeds) & fit;
-  if (settled == 0 && (fit & ~known.judged) != 0) judge(known, map, part, fit);
+  if (settled == 0 && (fit & ~known.judged) != 0) {
+    // What is known stays whole where an interrupt ends the judging.
+    Verdict judged = known;
+    judge(judged, map, part, fit);
+    known = std::move(judged);
+  }
   return known;
 }
 

@@ -27,9 +27,10 @@ Truth brute_force(const Operator& op, const Values& values) {
   truth.read.assign(static_cast<std::size_t>(inputs), false);
   std::map<std::vector<std::vector<std::int64_t>>, std::int64_t> classes;
   std::vector<std::int64_t> slots(program.extents.size(), 0);
+  InterruptPoll poll;
   do {
     std::vector<std::vector<std::int64_t>> terms;
-    for_each_term(program, slots, [&] {
+    for_each_term(program, slots, poll, [&] {
       std::vector<std::int64_t> term{flat_index(program.data, program.extents, slots)};
       truth.read[static_cast<std::size_t>(term[0])] = true;
       for (const auto& dims : program.weights)

@@ -5,6 +5,8 @@
 #include <bit>
 #include <numeric>
 
+#include "syno/support/interrupt.h"
+
 namespace syno {
 namespace {
 
@@ -25,10 +27,12 @@ Groups sums_by_points(const Component& part, const Program& program, int round) 
   std::vector<std::int64_t> slots(program.extents.size(), 0);
   Groups groups(1);
   first_index(part.iterators, slots);
+  InterruptPoll poll;
   do {
     TermSum sum;
     first_index(part.reductions, slots);
     do {
+      poll();
       if (!execute(steps, slots)) continue;
       std::uint64_t term = 1;
       for (const CoordinateId id : part.visible) {

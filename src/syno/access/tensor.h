@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "syno/support/checked.h"
+#include "syno/support/text.h"
 
 namespace syno {
 
@@ -26,18 +27,28 @@ inline std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
-template <class T>
-Tensor<T> zeros(std::vector<std::int64_t> shape) {
-  const auto count = static_cast<std::size_t>(element_count(shape));
-  return {std::move(shape), std::vector<T>(count)};
-}
-
 /// "[2, 3]"
 inline std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (std::size_t d = 0; d < shape.size(); ++d)
     text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
   return text + "]";
+}
+
+/// The most elements of a tensor that is made here: 2 GiB of doubles.
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;
+
+/// Throws UserError when it would have more than kMaxElements.
+template <class T>
+Tensor<T> zeros(std::vector<std::int64_t> shape) {
+  const std::int64_t count = element_count(shape);
+  if (count > kMaxElements) {
+    throw Complaint("a tensor of the shape " + shape_text(shape) + " is too large to be computed")
+        .expected("at most " + with_thousands(kMaxElements) + " elements", with_thousands(count))
+        .hint("use smaller sizes")
+        .error();
+  }
+  return {std::move(shape), std::vector<T>(static_cast<std::size_t>(count))};
 }
 
 }  // namespace syno

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "syno/support/interrupt.h"
+
 namespace syno {
 namespace {
 
@@ -367,7 +369,9 @@ void TermSums::make(const Move& move) {
     }
     return false;
   };
+  InterruptPoll poll(256);
   do {
+    poll();
     if (move.function != nullptr && !execute(move.function->steps, values)) continue;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
       base[t] = 0;

@@ -8,6 +8,7 @@
 #include "syno/notation/resolve.h"
 #include "syno/notation/witness.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -180,6 +181,7 @@ class Assembler {
   void choose(std::size_t next) {
     if (found_) return;
     if (++choices_ > kMaxChoices) throw TooManyReadings{};
+    if (choices_ % 16 == 0) check_interrupt();
     if (next == roots_.size()) {
       ++graphs_;
       std::optional<Assembled> made = assemble();

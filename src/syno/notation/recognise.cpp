@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 
 namespace syno::notation {
 namespace {
@@ -127,6 +128,7 @@ void Recogniser::add(std::vector<NodeId>& found, NodeId id) const {
 
 void Recogniser::spend() {
   if (++spent_ > kMaxWork) throw TooManyReadings{};
+  if (spent_ % 64 == 0) check_interrupt();
 }
 
 const std::vector<NodeId>& Recogniser::readings(FormId id) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "syno/support/error.h"
+#include "syno/support/inline_vector.h"
 
 namespace syno {
 namespace {
@@ -59,6 +60,18 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
   }
   for (std::size_t w = 0; w < g.weights().size(); ++w)
     weight_of_step_[static_cast<std::size_t>(g.weights()[w].step)] = w;
+  equal_before_.assign(g.steps().size(), -1);
+  for (std::size_t s = 0; s < g.steps().size(); ++s) {
+    if (!is_contraction(s)) continue;
+    const CoordinateSet dims = weight_dims(weight_of(s), 0);
+    std::size_t equal = 1;
+    for (std::size_t other = 0; other < s; ++other) {
+      if (!is_contraction(other) || weight_dims(weight_of(other), 0) != dims) continue;
+      equal_before_[s] = static_cast<int>(other);
+      ++equal;
+    }
+    most_equal_ = std::max(most_equal_, equal);
+  }
 
   for (std::size_t id = 0; id < g.coordinates().size(); ++id) {
     const auto coordinate = static_cast<CoordinateId>(id);
@@ -87,9 +100,9 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
 
 std::int64_t Network::elements(const CoordinateSet& dims) const {
   std::int64_t product = 1;
-  for (std::size_t id = 0; id < extents_.size(); ++id) {
-    if (dims[id] && __builtin_mul_overflow(product, extents_[id], &product)) return kSaturated;
-  }
+  for_each_coordinate(dims, [&](std::size_t id) {
+    if (__builtin_mul_overflow(product, extents_[id], &product)) product = kSaturated;
+  });
   return product;
 }
 
@@ -118,7 +131,9 @@ bool Network::consumed_later(CoordinateId id, StepSet done) const {
 
 CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
   CoordinateSet dims;
-  std::vector<CoordinateId> open = graph().weights()[weight].dims;
+  const std::vector<CoordinateId>& weight_ids = graph().weights()[weight].dims;
+  InlineVector<CoordinateId, 32> open;
+  for (const CoordinateId id : weight_ids) open.push_back(id);
   while (!open.empty()) {
     const CoordinateId id = open.back();
     open.pop_back();
@@ -147,15 +162,7 @@ bool Network::view_ready(std::size_t s, StepSet done) const {
 }
 
 bool Network::contraction_ready(std::size_t s, StepSet done) const {
-  const CoordinateSet dims = weight_dims(weight_of(s), done);
-  for (std::size_t id = 0; id < extents_.size(); ++id) {
-    const auto coordinate = static_cast<CoordinateId>(id);
-    if (!dims[id] || !consumed_later(coordinate, done)) continue;
-    const Step& consumer = step(static_cast<std::size_t>(consumer_[id]));
-    const bool window = consumer.primitive == Primitive::kUnfold && consumer.in[1] == coordinate;
-    if (!window) return false;
-  }
-  return true;
+  return (weight_dims(weight_of(s), done) & closed(done)).none();
 }
 
 StepSet Network::ready_reduces(StepSet done) const {
@@ -172,6 +179,10 @@ StepSet Network::ready_reduces(StepSet done) const {
   return ready;
 }
 
+bool Network::is_open(std::size_t s, StepSet done) const {
+  return !consumed_later(step(s).out[0], done);
+}
+
 bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& data) const {
   const CoordinateId id = step(s).out[0];
   if (step(s).primitive != Primitive::kUnfold || data[at(id)]) return false;
@@ -184,18 +195,31 @@ bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& d
   return true;
 }
 
-CoordinateSet Network::after_view(std::size_t s, StepSet done, const CoordinateSet& data) const {
+CoordinateSet Network::closed(StepSet done) const {
+  CoordinateSet result;
+  for (std::size_t s = 0; s < step_count(); ++s) {
+    if ((done & bit(s)) != 0 || !is_view(step(s).primitive)) continue;
+    const Step& view = step(s);
+    const int count = view.primitive == Primitive::kUnfold ? 1 : primitive_info(view.primitive).consumes;
+    for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
+  }
+  return result;
+}
+
+CoordinateSet Network::through_view(std::size_t s, const CoordinateSet& dims) const {
   const Step& view = step(s);
   const PrimitiveInfo& info = primitive_info(view.primitive);
-  CoordinateSet result = data;
-  bool touched = unfold_is_bare(s, done, data);
-  for (int j = 0; j < info.produces; ++j) {
-    const std::size_t id = at(view.out[static_cast<std::size_t>(j)]);
-    touched = touched || data[id];
-    result.reset(id);
-  }
-  if (!touched) return data;
+  CoordinateSet result = dims;
+  for (int j = 0; j < info.produces; ++j) result.reset(at(view.out[static_cast<std::size_t>(j)]));
+  if (result == dims) return dims;
   for (int j = 0; j < info.consumes; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
+  return result;
+}
+
+CoordinateSet Network::after_view(std::size_t s, StepSet done, const CoordinateSet& data) const {
+  if (!unfold_is_bare(s, done, data)) return through_view(s, data);
+  CoordinateSet result = data;
+  for (const CoordinateId id : step(s).in) result.set(at(id));
   return result;
 }
 

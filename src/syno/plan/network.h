@@ -10,6 +10,7 @@
 // this is what lets order.h search over sets.
 #pragma once
 
+#include <bit>
 #include <bitset>
 #include <cstdint>
 #include <vector>
@@ -23,6 +24,16 @@ inline constexpr std::size_t kMaxPlanCoordinates = 192;
 
 using StepSet = std::uint64_t;
 using CoordinateSet = std::bitset<kMaxPlanCoordinates>;
+
+/// Calls visit(id) for every coordinate of `dims`, ascending.
+template <class Visit>
+void for_each_coordinate(const CoordinateSet& dims, const Visit& visit) {
+  static const CoordinateSet kLow(~0ULL);
+  for (std::size_t from = 0; from < kMaxPlanCoordinates; from += 64) {
+    for (std::uint64_t word = ((dims >> from) & kLow).to_ullong(); word != 0; word &= word - 1)
+      visit(from + static_cast<std::size_t>(std::countr_zero(word)));
+  }
+}
 
 class Network {
  public:
@@ -52,6 +63,11 @@ class Network {
   CoordinateSet weight_dims(std::size_t weight, StepSet done) const;
   std::size_t weight_of(std::size_t step) const { return weight_of_step_[step]; }
   bool is_contraction(std::size_t step) const;
+  /// The contraction before `step` whose weight has the same dimensions, or -1: the two may change places in any order
+  /// of the steps, at the same costs.
+  int equal_before(std::size_t step) const { return equal_before_[step]; }
+  /// How many contractions have the most common dimensions of a weight.
+  std::size_t most_equal() const { return most_equal_; }
   bool is_reduce(std::size_t step) const;
 
   /// Whether all later steps that use what the view `step` produced are done.
@@ -64,6 +80,12 @@ class Network {
   /// Whether no tensor depends on the result of the Unfold `step`, so that its mask needs the data to be repeated.
   bool unfold_is_bare(std::size_t step, StepSet done, const CoordinateSet& data) const;
 
+  /// Coordinates that a view not in `done` consumes, but for the index of a window: no weight that has one is ready.
+  CoordinateSet closed(StepSet done) const;
+  /// What a view makes of the dimensions of a tensor.
+  CoordinateSet through_view(std::size_t step, const CoordinateSet& dims) const;
+  /// Whether no view is left that consumes what the Reduce `step` produced.
+  bool is_open(std::size_t step, StepSet done) const;
   /// The data's dimensions after the view `step`.
   CoordinateSet after_view(std::size_t step, StepSet done, const CoordinateSet& data) const;
 
@@ -77,6 +99,8 @@ class Network {
   /// The view that consumes a coordinate, or -1.
   std::vector<int> consumer_;
   std::vector<std::size_t> weight_of_step_;
+  std::vector<int> equal_before_;
+  std::size_t most_equal_ = 0;
   StepSet expands_ = 0;
 };
 

@@ -1,17 +1,23 @@
 #include "syno/plan/order.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 namespace {
 
 // How many sets of one size are followed. An operator of a search has a few hundred in all.
 constexpr std::size_t kMaxSets = 20'000;
+// Moves that are priced before fewer sets are followed, and how many these are.
+constexpr std::size_t kMaxMoves = 4'000'000;
+constexpr std::size_t kFewSets = 200;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
 constexpr StepSet bit(std::size_t step) {
@@ -25,8 +31,9 @@ std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
 
 CoordinateSet summed_dims(const Network& network, StepSet reduces) {
   CoordinateSet dims;
-  for (std::size_t s = 0; s < network.step_count(); ++s) {
-    if ((reduces & bit(s)) != 0) dims.set(static_cast<std::size_t>(network.step(s).out[0]));
+  for (; reduces != 0; reduces &= reduces - 1) {
+    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
+    dims.set(static_cast<std::size_t>(network.step(s).out[0]));
   }
   return dims;
 }
@@ -34,16 +41,65 @@ CoordinateSet summed_dims(const Network& network, StepSet reduces) {
 // The subset of `reduces` whose coordinates are in `data`.
 StepSet reduces_in(const Network& network, StepSet reduces, const CoordinateSet& data) {
   StepSet found = 0;
-  for (std::size_t s = 0; s < network.step_count(); ++s) {
-    if ((reduces & bit(s)) != 0 && data[static_cast<std::size_t>(network.step(s).out[0])])
-      found |= bit(s);
+  for (; reduces != 0; reduces &= reduces - 1) {
+    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
+    if (data[static_cast<std::size_t>(network.step(s).out[0])]) found |= bit(s);
   }
   return found;
 }
 
+// The weights that wait in a state: every move from it is priced with their dimensions.
+class Waiting {
+ public:
+  Waiting(const Network& network, StepSet done) : network_(network) {
+    for (std::size_t s = 0; s < network.step_count(); ++s) {
+      if (network.is_contraction(s)) {
+        if ((done & bit(s)) == 0) dims_[s] = network.weight_dims(network.weight_of(s), done);
+        all_ |= dims_[s];
+        before_[s] = all_;
+      } else {
+        before_[s] = all_;
+        if (network.is_reduce(s) && (done & bit(s)) == 0 && network.is_open(s, done))
+          open_reduces_ |= bit(s);
+      }
+    }
+    CoordinateSet behind;
+    for (std::size_t s = network.step_count(); s-- > 0;) {
+      behind_[s] = behind;
+      behind |= dims_[s];
+    }
+  }
+
+  /// None when `s` is no contraction or has been executed.
+  const CoordinateSet& dims(std::size_t s) const { return dims_[s]; }
+  /// The Reduces that may be summed, when all weights wait, or all but that of `s`.
+  StepSet ready_reduces() const { return open_but(all_); }
+  StepSet ready_reduces_without(std::size_t s) const {
+    return open_but((s > 0 ? before_[s - 1] : CoordinateSet()) | behind_[s]);
+  }
+
+ private:
+  StepSet open_but(const CoordinateSet& held) const {
+    StepSet ready = open_reduces_;
+    for (StepSet left = open_reduces_; left != 0; left &= left - 1) {
+      const auto s = static_cast<std::size_t>(std::countr_zero(left));
+      if (held[static_cast<std::size_t>(network_.step(s).out[0])]) ready &= ~bit(s);
+    }
+    return ready;
+  }
+
+  const Network& network_;
+  std::array<CoordinateSet, kMaxPlanSteps> dims_;
+  /// The dimensions of all weights that wait: all, those of steps up to one, those of steps behind one.
+  CoordinateSet all_;
+  std::array<CoordinateSet, kMaxPlanSteps> before_;
+  std::array<CoordinateSet, kMaxPlanSteps> behind_;
+  StepSet open_reduces_ = 0;
+};
+
 // Elements that a view writes: windows and rotations are copies, in the data and in every weight that waits; the
 // other views only re-index. A Merge of which a tensor has one part only repeats it along the other.
-std::int64_t written_by_view(const Network& network, std::size_t s, StepSet done,
+std::int64_t written_by_view(const Network& network, std::size_t s, const Waiting& waiting,
                              const CoordinateSet& before, const CoordinateSet& after) {
   const Step& view = network.step(s);
   const auto written = [&](const CoordinateSet& from, const CoordinateSet& to) -> std::int64_t {
@@ -61,10 +117,8 @@ std::int64_t written_by_view(const Network& network, std::size_t s, StepSet done
   };
   std::int64_t sum = written(before, after);
   for (std::size_t other = 0; other < network.step_count(); ++other) {
-    if (!network.is_contraction(other) || (done & bit(other)) != 0) continue;
-    const std::size_t weight = network.weight_of(other);
-    sum = saturating_add(sum, written(network.weight_dims(weight, done),
-                                      network.weight_dims(weight, done | bit(s))));
+    const CoordinateSet& dims = waiting.dims(other);
+    if (dims.any()) sum = saturating_add(sum, written(dims, network.through_view(s, dims)));
   }
   return sum;
 }
@@ -90,14 +144,17 @@ struct Layer {
     }
   }
   // Keeps the cheapest sets. Returns whether it had to drop any.
-  bool trim() {
-    if (order.size() <= kMaxSets) return false;
-    std::sort(order.begin(), order.end(), [&](StepSet a, StepSet b) {
-      const Cost& cost_a = nodes.at(a).cost;
-      const Cost& cost_b = nodes.at(b).cost;
-      return cost_a != cost_b ? cost_a < cost_b : a < b;
-    });
-    order.resize(kMaxSets);
+  bool trim(std::size_t most) {
+    if (order.size() <= most) return false;
+    std::vector<std::pair<Cost, StepSet>> priced;
+    priced.reserve(order.size());
+    for (const StepSet set : order) priced.emplace_back(nodes.at(set).cost, set);
+    const auto end = priced.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(priced.begin(), end, priced.end());
+    std::sort(priced.begin(), end);
+    for (auto dropped = end; dropped != priced.end(); ++dropped) nodes.erase(dropped->second);
+    order.resize(most);
+    for (std::size_t i = 0; i < most; ++i) order[i] = priced[i].second;
     return true;
   }
 };
@@ -108,21 +165,29 @@ Cost operator+(const Cost& a, const Cost& b) {
   return {saturating_add(a.macs, b.macs), saturating_add(a.written, b.written)};
 }
 
+bool waits_for_equal(const Network& network, std::size_t step, StepSet done) {
+  const int equal = network.equal_before(step);
+  return equal >= 0 && (done & bit(static_cast<std::size_t>(equal))) == 0;
+}
+
 StepSet executed_by(const PlanMove& move) {
   StepSet steps = move.reduces | move.folded | move.offline;
   if (move.kind == MoveKind::kView || move.kind == MoveKind::kContract) steps |= bit(move.step);
   return steps;
 }
 
-std::vector<PricedMove> moves_from(const Network& network, StepSet done,
-                                   const CoordinateSet& data) {
+std::vector<PricedMove> moves_from(const Network& network, StepSet done, const CoordinateSet& data,
+                                   bool equal_in_order) {
   std::vector<PricedMove> moves;
+  const Waiting waiting(network, done);
+  const CoordinateSet closed = network.closed(done);
   for (std::size_t s = 0; s < network.step_count(); ++s) {
     if ((done & bit(s)) != 0) continue;
     if (network.is_contraction(s)) {
-      if (!network.contraction_ready(s, done)) continue;
-      const CoordinateSet all = data | network.weight_dims(network.weight_of(s), done);
-      const StepSet reduces = reduces_in(network, network.ready_reduces(done | bit(s)), all);
+      if (equal_in_order && waits_for_equal(network, s, done)) continue;
+      if ((waiting.dims(s) & closed).any()) continue;
+      const CoordinateSet all = data | waiting.dims(s);
+      const StepSet reduces = reduces_in(network, waiting.ready_reduces_without(s), all);
       const CoordinateSet left = all & ~summed_dims(network, reduces);
       moves.push_back({{MoveKind::kContract, s, reduces},
                        {network.elements(all), network.elements(left)},
@@ -130,10 +195,10 @@ std::vector<PricedMove> moves_from(const Network& network, StepSet done,
     } else if (network.view_ready(s, done)) {
       const CoordinateSet after = network.after_view(s, done, data);
       moves.push_back(
-          {{MoveKind::kView, s, 0}, {0, written_by_view(network, s, done, data, after)}, after});
+          {{MoveKind::kView, s, 0}, {0, written_by_view(network, s, waiting, data, after)}, after});
     }
   }
-  const StepSet ready = network.ready_reduces(done);
+  const StepSet ready = waiting.ready_reduces();
   if (const StepSet sums = reduces_in(network, ready, data); sums != 0) {
     const CoordinateSet left = data & ~summed_dims(network, sums);
     moves.push_back(
@@ -153,11 +218,16 @@ Order cheapest_order(const Network& network) {
   std::vector<Layer> layers(kMaxPlanSteps + 1);
   layers[static_cast<std::size_t>(std::popcount(start))].offer(start,
                                                                {{}, network.input_dims(), 0, {}});
+  std::size_t priced_moves = 0;
+  InterruptPoll poll(64);
   for (Layer& layer : layers) {
-    result.exact = !layer.trim() && result.exact;
+    result.exact = !layer.trim(priced_moves < kMaxMoves ? kMaxSets : kFewSets) && result.exact;
     for (const StepSet set : layer.order) {
+      poll();
       const Node node = layer.nodes.at(set);
-      for (PricedMove& priced : moves_from(network, set, node.data)) {
+      const std::vector<PricedMove> moves = moves_from(network, set, node.data, true);
+      priced_moves += moves.size();
+      for (const PricedMove& priced : moves) {
         const StepSet next = set | executed_by(priced.move);
         layers[static_cast<std::size_t>(std::popcount(next))].offer(
             next, {node.cost + priced.cost, priced.data, set, priced.move});

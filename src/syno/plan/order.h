@@ -8,6 +8,9 @@
 //   sum        every ready Reduce of a coordinate that the data has                   terms
 //   scale      every ready Reduce of a coordinate that no tensor depends on           outputs (a product with a number)
 //
+// Of weights with the same dimensions, the one of the first step is multiplied first: two of them that change places leave
+// an order with the same costs. Of orders with equal costs the one found first is kept, and that is always one of these.
+//
 // Summing less than is ready never pays: the sums cost nothing more in that stage and less data is left. So early
 // reduction (rfactor, Fig. 4 of the paper) is the move `sum` between two views.
 #pragma once
@@ -49,7 +52,7 @@ struct PlanMove {
 struct Order {
   std::vector<PlanMove> moves;
   Cost cost;
-  /// False when there were so many sets that only the cheapest were followed.
+  /// False when there were so many sets that only the cheapest were followed, and very few after four million moves.
   bool exact = true;
 };
 
@@ -61,7 +64,11 @@ struct PricedMove {
 };
 /// The steps that a move executes.
 StepSet executed_by(const PlanMove& move);
-std::vector<PricedMove> moves_from(const Network& network, StepSet done, const CoordinateSet& data);
+/// With `equal_in_order`, weights of the same dimensions are multiplied in the order of their steps alone.
+std::vector<PricedMove> moves_from(const Network& network, StepSet done, const CoordinateSet& data,
+                                   bool equal_in_order = false);
+/// Whether a weight of the same dimensions as that of the contraction `step` stands before it and waits.
+bool waits_for_equal(const Network& network, std::size_t step, StepSet done);
 
 /// The cheapest order; among equals the one found first, which depends on the operator's canonical form alone.
 /// Throws UserError when even the cheapest order needs more than 2^63-1 MACs.

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <set>
+#include <stdexcept>
 
 #include "syno/access/random_graph.h"
 #include "syno/access/zoo_texts_test.h"
 #include "syno/plan/plan.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 
 namespace syno {
 namespace {
@@ -227,6 +229,61 @@ TEST(Order, ManyIndependentStepsAreStillPlanned) {
   const Plan chosen = plan(op, {5});
   EXPECT_EQ(chosen.cost.macs, 0);
   EXPECT_EQ(chosen.stages.size(), 24U);
+}
+
+// `count` weights on all of D0, ..., D5, or each on other ones of them.
+Operator scales(int count, bool equal) {
+  std::string text = "syno operator 1\nout [D0, D1, D2, D3, D4, D5]\nin [D0, D1, D2, D3, D4, D5]\n";
+  for (int i = 0; i < count; ++i) {
+    text += "contract";
+    for (int d = 0; d < 6; ++d) {
+      if (equal || ((i % 63 + 1) >> d & 1) != 0) text += " o" + std::to_string(d) + ":keep";
+    }
+    text += "\n";
+  }
+  return Operator::parse(text + "match o0 o1 o2 o3 o4 o5\n");
+}
+
+TEST(Order, FortyEqualWeightsArePlannedExactly) {
+  const Operator op = scales(40, true);
+  const Plan chosen = plan(op, {2, 3, 2, 3, 2, 3});
+  EXPECT_TRUE(chosen.exact);
+  EXPECT_EQ(chosen.cost.macs, 40 * 216);
+  // In the order of their steps.
+  int next = 0;
+  for (const Stage& stage : chosen.stages)
+    EXPECT_EQ(chosen.tensor(stage.weight).weight, next++);
+  EXPECT_EQ(next, 40);
+}
+
+TEST(Order, EqualWeightsAmongOthersCostWhatTheBestOfAllOrdersCosts) {
+  // Two equal weights, of which one is best multiplied before the sum that the other waits for.
+  const Operator op = Operator::parse(
+      "syno operator 1\nout [C, H]\nin [C, K, H]\nreduce K -> r0\ncontract r0:keep o1:keep\n"
+      "contract r0:keep o1:keep\ncontract o0:keep\ncontract o0:keep\ncontract o1:keep\n"
+      "match o0 r0 o1\n");
+  for (const Values& values : {Values{2, 3, 5}, Values{7, 2, 2}, Values{3, 5, 7}}) {
+    const Plan chosen = plan(op, values);
+    EXPECT_EQ(chosen.cost.macs, BruteForce(op, values).best());
+    EXPECT_TRUE(chosen.exact);
+  }
+}
+
+TEST(Order, FortyDifferentWeightsArePlannedWithinABudget) {
+  const Operator op = scales(40, false);
+  const Values values{2, 2, 2, 2, 2, 2};
+  const Plan chosen = plan(op, values);
+  EXPECT_FALSE(chosen.exact);
+  EXPECT_EQ(chosen.cost.macs, 40 * 64);
+  EXPECT_EQ(chosen.stages.size(), 40U);
+}
+
+TEST(Order, AnInterruptEndsPlanning) {
+  const Operator op = scales(60, false);
+  const InterruptScope scope([] { throw std::runtime_error("interrupted"); });
+  EXPECT_THROW(plan(op, {8, 8, 8, 8, 8, 8}), std::runtime_error);
+  EXPECT_THROW(plans(op, {8, 8, 8, 8, 8, 8}, {.limit = 20, .fold_weights = true}),
+               std::runtime_error);
 }
 
 }  // namespace

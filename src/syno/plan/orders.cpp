@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
+#include "syno/support/text.h"
 
 namespace syno {
 namespace {
@@ -14,6 +16,12 @@ namespace {
 // Histories of the sets of one size, and weights that are ready at once, that are followed.
 constexpr std::size_t kMaxHistories = 40'000;
 constexpr std::size_t kMaxFolded = 6;
+// Weights of the same dimensions that are multiplied in every order; of more, only in that of their steps.
+constexpr std::size_t kMaxEqual = 4;
+// Comparisons of histories before fewer of them are followed, and before the question is refused.
+constexpr std::size_t kMuchWork = 100'000'000;
+constexpr std::size_t kMaxWork = 4 * kMuchWork;
+constexpr std::size_t kFewHistories = 400;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
 constexpr StepSet bit(std::size_t step) {
@@ -85,7 +93,7 @@ std::uint64_t after(std::uint64_t computed, const PlanMove& move, const Coordina
 
 // Moves that multiply several weights into the data at once, or a weight that is summed beforehand.
 void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
-                std::vector<PricedMove>& moves) {
+                bool equal_in_order, std::vector<PricedMove>& moves) {
   std::vector<std::size_t> ready;
   for (std::size_t s = 0; s < network.step_count() && ready.size() < kMaxFolded; ++s) {
     if (network.is_contraction(s) && (done & bit(s)) == 0 && network.contraction_ready(s, done))
@@ -95,8 +103,11 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
     PlanMove move{.kind = MoveKind::kContract};
     CoordinateSet dims;
     bool first = true;
+    bool in_order = true;
     for (std::size_t i = 0; i < ready.size(); ++i) {
       if ((subset >> i & 1) == 0) continue;
+      const StepSet chosen = first ? 0 : move.folded | bit(move.step);
+      in_order = in_order && !waits_for_equal(network, ready[i], done | chosen);
       dims |= network.weight_dims(network.weight_of(ready[i]), done);
       if (first) {
         move.step = ready[i];
@@ -105,6 +116,7 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
       }
       first = false;
     }
+    if (equal_in_order && !in_order) continue;
     const StepSet sums = network.ready_reduces(done | move.folded | bit(move.step));
     move.offline = reduces_in(network, sums, dims & ~data);
     if (move.folded == 0 && move.offline == 0) continue;
@@ -134,15 +146,19 @@ struct Layer {
   std::vector<StepSet> order;
   std::unordered_map<StepSet, std::vector<History>> histories;
 
-  void offer(StepSet set, const History& history, std::size_t limit) {
+  /// Returns how many histories it compared.
+  std::size_t offer(StepSet set, const History& history, std::size_t limit) {
     const auto [place, inserted] = histories.try_emplace(set);
     if (inserted) order.push_back(set);
     std::vector<History>& known = place->second;
+    // Where all that are kept cost no more, it would be dropped at once.
+    if (known.size() == limit && !(history.price() < known.back().price())) return 1;
+    const std::size_t compared = known.size() + 1;
     const auto same = std::find_if(known.begin(), known.end(), [&](const History& other) {
       return other.computed == history.computed;
     });
     if (same != known.end()) {
-      if (!(history.price() < same->price())) return;
+      if (!(history.price() < same->price())) return compared;
       known.erase(same);
     }
     const auto behind =
@@ -150,30 +166,53 @@ struct Layer {
                          [](const History& a, const History& b) { return a.price() < b.price(); });
     known.insert(behind, history);
     if (known.size() > limit) known.pop_back();
+    return compared;
   }
 
-  bool trim(std::size_t limit) {
-    const std::size_t most = std::max<std::size_t>(kMaxHistories / limit, 100);
+  bool trim(std::size_t most) {
     if (order.size() <= most) return false;
-    std::stable_sort(order.begin(), order.end(), [&](StepSet a, StepSet b) {
-      return histories.at(a).front().price() < histories.at(b).front().price();
-    });
-    order.resize(most);
+    // Among equals, the one found first.
+    std::vector<std::tuple<Cost, int, std::size_t>> priced;
+    priced.reserve(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const History& best = histories.at(order[i]).front();
+      priced.emplace_back(best.cost, best.folded, i);
+    }
+    const auto end = priced.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(priced.begin(), end, priced.end());
+    std::sort(priced.begin(), end);
+    std::vector<StepSet> kept;
+    for (auto place = priced.begin(); place != end; ++place)
+      kept.push_back(order[std::get<2>(*place)]);
+    for (auto dropped = end; dropped != priced.end(); ++dropped)
+      histories.erase(order[std::get<2>(*dropped)]);
+    order = std::move(kept);
     return true;
   }
 };
+
+[[noreturn]] void refuse(const Network& network, const OrdersOptions& options) {
+  throw Complaint("cannot list " + std::to_string(options.limit) + " plans of an operator of " +
+                  std::to_string(network.step_count()) + " steps")
+      .expected("at most " + with_thousands(static_cast<std::int64_t>(kMaxWork)) +
+                    " comparisons of orders",
+                "more")
+      .hint("ask for fewer plans, or for the cheapest one alone")
+      .error();
+}
 
 }  // namespace
 
 std::vector<PricedMove> choices_from(const Network& network, StepSet done,
                                      const CoordinateSet& data, bool fold_weights) {
-  std::vector<PricedMove> moves = moves_from(network, done, data);
+  const bool equal_in_order = network.most_equal() > kMaxEqual;
+  std::vector<PricedMove> moves = moves_from(network, done, data, equal_in_order);
   for (PricedMove& priced : moves) {
     if (priced.move.kind == MoveKind::kView &&
         only_reindexes(network, priced.move.step, done, data))
       return {priced};
   }
-  if (fold_weights) add_folded(network, done, data, moves);
+  if (fold_weights) add_folded(network, done, data, equal_in_order, moves);
   return moves;
 }
 
@@ -188,8 +227,13 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
   History first;
   first.data = network.input_dims();
   layer_of(start).offer(start, first, options.limit);
+  std::size_t work = 0;
+  InterruptPoll poll(64);
   for (Layer& layer : layers) {
-    exact = !layer.trim(options.limit) && exact;
+    const bool much = work > kMuchWork;
+    exact = !layer.trim(std::max<std::size_t>((much ? kFewHistories : kMaxHistories) / options.limit,
+                                              much ? 10 : 100)) &&
+            exact;
     for (const StepSet set : layer.order) {
       if (set == goal) continue;
       const std::vector<History>& known = layer.histories.at(set);
@@ -197,12 +241,14 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
       const std::vector<PricedMove> moves =
           choices_from(network, set, known.front().data, options.fold_weights);
       for (std::size_t rank = 0; rank < known.size(); ++rank) {
+        poll();
+        if (work > kMaxWork) refuse(network, options);
         for (const PricedMove& priced : moves) {
           const PlanMove& move = priced.move;
           const Cost cost = known[rank].cost + priced.cost;
           if (cost.macs == kSaturated) continue;
           const StepSet next = set | executed_by(move);
-          layer_of(next).offer(
+          work += layer_of(next).offer(
               next,
               {cost, known[rank].folded + std::popcount(move.folded),
                after(known[rank].computed, move, known[rank].data), priced.data, set, rank, move},

@@ -312,5 +312,30 @@ TEST(Folding, NeverCostsMoreAndIsNeverTheDefault) {
   EXPECT_GT(cheaper, 30);
 }
 
+std::string equal_weights(int count) {
+  std::string text = "syno operator 1\nout [C]\nin [C]\n";
+  for (int i = 0; i < count; ++i) text += "contract o0:keep\n";
+  return text + "match o0\n";
+}
+
+TEST(Plans, OfFourEqualWeightsEveryOrderIsListedAndOfFiveOne) {
+  const PlanOptions all{.limit = 100};
+  EXPECT_EQ(plans_of(equal_weights(4), "C=8", all).size(), 24U);
+  EXPECT_EQ(plans_of(equal_weights(5), "C=8", all).size(), 1U);
+  const std::vector<Plan> forty = plans_of(equal_weights(40), "C=8", all);
+  ASSERT_EQ(forty.size(), 1U);
+  EXPECT_EQ(forty[0].cost.macs, 40 * 8);
+  EXPECT_TRUE(forty[0].exact);
+}
+
+TEST(Plans, FortyEqualWeightsFold) {
+  const std::vector<Plan> found =
+      plans_of(equal_weights(40), "C=8", {.limit = 10, .fold_weights = true});
+  ASSERT_FALSE(found.empty());
+  // Six of them are multiplied with each other at most.
+  EXPECT_EQ(found[0].cost.macs, 7 * 8);
+  EXPECT_TRUE(found[0].exact);
+}
+
 }  // namespace
 }  // namespace syno

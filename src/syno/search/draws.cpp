@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <exception>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "syno/search/accept.h"
 #include "syno/search/enumerate.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/random.h"
+#include "syno/support/threads.h"
 
 namespace syno {
 namespace {
@@ -31,40 +30,27 @@ void shuffle(std::vector<std::size_t>& items, std::uint64_t seed, std::uint64_t 
 
 // The cost of every operator, in the order of their indices.
 std::vector<std::int64_t> costs(const Space& space, const Specification& spec, Stratify by,
-                                int threads) {
+                                std::int64_t threads) {
   std::vector<std::int64_t> values(space.operator_count());
+  constexpr std::size_t kChunk = 64;
   std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work = [&] {
-    try {
-      OperatorJudge judge(spec);
-      constexpr std::size_t kChunk = 64;
-      while (true) {
-        const std::size_t from = next.fetch_add(kChunk);
-        if (from >= values.size()) return;
-        for (std::size_t i = from; i < std::min(from + kChunk, values.size()); ++i) {
-          const Operator op = space.op(spec, i);
-          // The judge remembers what parts of operators cost; it knows no cost of what it refuses.
-          const bool judged = judge.first_reason(op).empty();
-          values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
-                                            : (judged ? judge.params() : total_params(op, spec));
-        }
+  const auto work = [&](std::size_t) {
+    OperatorJudge judge(spec);
+    while (true) {
+      const std::size_t from = next.fetch_add(kChunk);
+      if (from >= values.size()) return;
+      for (std::size_t i = from; i < std::min(from + kChunk, values.size()); ++i) {
+        check_interrupt();
+        const Operator op = space.op(spec, i);
+        // The judge remembers what parts of operators cost; it knows no cost of what it refuses.
+        const bool judged = judge.first_reason(op).empty();
+        values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
+                                          : (judged ? judge.params() : total_params(op, spec));
       }
-    } catch (...) {
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-      next = values.size();
     }
   };
-  const std::size_t wanted = threads > 0
-                                 ? static_cast<std::size_t>(threads)
-                                 : std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  std::vector<std::thread> helpers;
-  for (std::size_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
+  // No more threads than there are chunks.
+  run_on_threads(std::min(thread_count(threads), values.size() / kChunk + 1), work);
   return values;
 }
 
@@ -123,7 +109,7 @@ Stratify parse_stratify(std::string_view name) {
 
 std::vector<std::size_t> draw_operators(const Space& space, const Specification& spec,
                                         std::uint64_t count, std::uint64_t seed, Stratify by,
-                                        int threads) {
+                                        std::int64_t threads) {
   const std::uint64_t all = space.operator_count();
   count = std::min(count, all);
   if (by == Stratify::kPrimitives) return by_primitives(space, count, seed);

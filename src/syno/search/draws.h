@@ -27,6 +27,6 @@ Stratify parse_stratify(std::string_view name);
 /// machine, and for any number of threads (0: as many as there are cores).
 std::vector<std::size_t> draw_operators(const Space& space, const Specification& spec,
                                         std::uint64_t count, std::uint64_t seed,
-                                        Stratify by = Stratify::kNone, int threads = 1);
+                                        Stratify by = Stratify::kNone, std::int64_t threads = 1);
 
 }  // namespace syno

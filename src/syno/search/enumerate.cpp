@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <thread>
 #include <unordered_map>
 
 #include "syno/access/key.h"
 #include "syno/search/accept.h"
 #include "syno/search/expander.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/random.h"
+#include "syno/support/threads.h"
 
 namespace syno {
 namespace {
@@ -111,6 +111,7 @@ class Worker {
   }
 
   void visit(const Space& listed, std::uint32_t node, int limit, Level& level) {
+    check_interrupt();
     const PathEntry& here = reach(listed, node);
     complete(here);
     for (const LiveMove& live : expander_.live_moves(here.position, limit)) {
@@ -124,6 +125,7 @@ class Worker {
       candidate.move = expander_.spelled(live.move);
       level.insert(candidate);
     }
+    bytes_.store(expander_.bytes(), std::memory_order_relaxed);
   }
 
   // Counts what rules refused on this level, as far as it would have been asked in order.
@@ -138,7 +140,8 @@ class Worker {
   std::vector<std::uint32_t>& graphs() { return graphs_; }
   std::vector<Accepted>& accepted() { return accepted_; }
   const Hash128& mark_sum() const { return mark_sum_; }
-  std::size_t bytes() const { return expander_.bytes(); }
+  /// As of the graph visited last; asked by another thread.
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   Rejections take_rejections() {
     Rejections all = expander_.take_rejections();
     for (const auto& [reason, count] : rejections_) all[reason] += count;
@@ -252,17 +255,19 @@ class Worker {
   std::vector<Refused> refused_;
   Rejections rejections_;
   Hash128 mark_sum_;
+  std::atomic<std::size_t> bytes_{0};
 };
 
 class Lister {
  public:
   Lister(const Specification& spec, const EnumerateOptions& options,
          const EnumerateProgress& progress)
-      : spec_(spec), options_(options), progress_(progress), started_(Clock::now()) {
-    std::size_t threads = static_cast<std::size_t>(options.threads);
-    if (options.threads <= 0) threads = std::max(1U, std::thread::hardware_concurrency());
-    for (std::size_t t = 0; t < threads; ++t)
-      workers_.push_back(std::make_unique<Worker>(spec, options));
+      : spec_(spec),
+        options_(options),
+        progress_(progress),
+        threads_(thread_count(options.threads)),
+        started_(Clock::now()) {
+    workers_.push_back(std::make_unique<Worker>(spec, options));
   }
 
   Space run() {
@@ -336,31 +341,21 @@ class Lister {
     }
     std::atomic<std::uint32_t> place{begin};
     std::atomic<bool> stop{false};
-    std::exception_ptr failure;
-    std::mutex failure_mutex;
-    const auto work = [&](Worker& worker, bool reports) {
-      try {
-        while (!stop.load(std::memory_order_relaxed)) {
-          const std::uint32_t from = place.fetch_add(kChunk, std::memory_order_relaxed);
-          if (from >= end) return;
-          const std::uint32_t to = std::min(end, from + kChunk);
-          for (std::uint32_t node = from; node < to; ++node) worker.visit(space, node, limit, next);
-          if (reports && must_stop(space, begin, to, whole, limit, next)) stop = true;
-        }
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-        stop = true;
+    // A level of a few graphs is not worth the threads, and no thread is without a chunk.
+    const std::size_t chunks = (end - begin) / kChunk;
+    const std::size_t threads = end - begin > 2 * kChunk ? std::min(threads_, chunks) : 1;
+    while (workers_.size() < threads)
+      workers_.push_back(std::make_unique<Worker>(spec_, options_));
+    run_on_threads(threads, [&](std::size_t t) {
+      while (!stop.load(std::memory_order_relaxed)) {
+        const std::uint32_t from = place.fetch_add(kChunk, std::memory_order_relaxed);
+        if (from >= end) return;
+        const std::uint32_t to = std::min(end, from + kChunk);
+        for (std::uint32_t node = from; node < to; ++node)
+          workers_[t]->visit(space, node, limit, next);
+        if (t == 0 && must_stop(space, begin, to, whole, limit, next)) stop = true;
       }
-    };
-    // A level of a few graphs is not worth the threads.
-    const std::size_t threads = end - begin > 2 * kChunk ? workers_.size() : 1;
-    std::vector<std::thread> helpers;
-    for (std::size_t t = 1; t < threads; ++t)
-      helpers.emplace_back([&, t] { work(*workers_[t], false); });
-    work(*workers_[0], true);
-    for (std::thread& helper : helpers) helper.join();
-    if (failure) std::rethrow_exception(failure);
+    });
     stopped_ = stopped_ || stop || end < whole || (has_result_ && is_spent(begin, whole, next));
     visited_ += end - begin;
   }
@@ -425,6 +420,8 @@ class Lister {
   const Specification& spec_;
   const EnumerateOptions& options_;
   const EnumerateProgress& progress_;
+  std::size_t threads_;
+  /// Made as levels need them.
   std::vector<std::unique_ptr<Worker>> workers_;
   Clock::time_point started_;
   double reported_ = 0;

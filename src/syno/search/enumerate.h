@@ -22,8 +22,8 @@ struct EnumerateOptions {
   std::int64_t max_memory = 0;
   /// 0 for no limit. Where it ends the enumeration, the result depends on the machine.
   double max_seconds = 0;
-  /// 0 for as many as the machine has cores. The result does not depend on it.
-  int threads = 1;
+  /// 0 for as many as the machine has cores; at most kMaxThreads (support/threads.h). The result does not depend on it.
+  std::int64_t threads = 1;
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
   /// Whether quality conditions and windows of multiply-adds and parameters apply; off for counting raw structures.

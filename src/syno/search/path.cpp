@@ -4,9 +4,14 @@
 
 #include "syno/search/step_order.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
+#include "syno/support/text.h"
 
 namespace syno {
 namespace {
+
+// Sets of steps from which the others are tried. An operator of a search has a few hundred in all.
+constexpr std::int64_t kMaxSets = 20'000;
 
 class PathFinder {
  public:
@@ -26,6 +31,15 @@ class PathFinder {
   bool visit(const PartialGraph& partial) {
     if (order_.done()) return true;
     if (!dead_.insert(order_.taken()).second) return false;
+    check_interrupt();
+    if (static_cast<std::int64_t>(dead_.size()) > kMaxSets) {
+      throw Complaint("cannot find out how this operator of " +
+                      std::to_string(goal_.steps().size()) + " steps is built")
+          .where("the orders of its steps that the rules allow")
+          .expected("at most " + with_thousands(kMaxSets) + " sets of steps", "more")
+          .hint("an operator of fewer steps is explained")
+          .error();
+    }
     for (const std::size_t s : order_.ready()) {
       const Step step = order_.translated(s, partial.graph);
       const std::string why = generator_.why_not(partial, step, max_depth_);

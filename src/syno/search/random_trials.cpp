@@ -4,12 +4,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "syno/access/key.h"
 #include "syno/search/accept.h"
@@ -17,7 +14,9 @@
 #include "syno/search/path.h"
 #include "syno/search/shape_distance.h"
 #include "syno/support/error.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/random.h"
+#include "syno/support/threads.h"
 
 namespace syno {
 namespace {
@@ -28,6 +27,8 @@ constexpr std::uint64_t kTrialStream = 0x747269616C000000ULL;
 constexpr std::uint64_t kSampleStream = 0x73616D7000000000ULL;
 // Trials that a thread takes at once.
 constexpr std::int64_t kChunk = 64;
+// Trials of a round of canonical_rates, at least.
+constexpr std::int64_t kLeastRound = 1024;
 
 std::int64_t depth_limit(const Specification& spec, const TrialOptions& options) {
   const std::int64_t most = spec.limits().max_depth;
@@ -138,32 +139,24 @@ void in_chunks(std::vector<std::unique_ptr<Worker>>& workers, std::int64_t count
                const GoOn& go_on) {
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> stop{false};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto run = [&](std::size_t index) {
-    try {
-      while (!stop.load(std::memory_order_relaxed)) {
-        const std::int64_t from = next.fetch_add(kChunk);
-        if (from >= count) return;
-        work(*workers[index], from, std::min(count, from + kChunk));
-        if (index == 0 && !go_on(from)) stop = true;
-      }
-    } catch (...) {
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-      stop = true;
+  run_on_threads(workers.size(), [&](std::size_t index) {
+    while (!stop.load(std::memory_order_relaxed)) {
+      const std::int64_t from = next.fetch_add(kChunk);
+      if (from >= count) return;
+      work(*workers[index], from, std::min(count, from + kChunk));
+      if (index == 0 && !go_on(from)) stop = true;
     }
-  };
-  std::vector<std::thread> helpers;
-  for (std::size_t t = 1; t < workers.size(); ++t) helpers.emplace_back(run, t);
-  run(0);
-  for (std::thread& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
+  });
 }
 
-std::size_t thread_count(const TrialOptions& options) {
-  return options.threads > 0 ? static_cast<std::size_t>(options.threads)
-                             : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+// What each thread owns, made by `make`: no more of them than there are chunks of work.
+template <class Worker, class Make>
+std::vector<std::unique_ptr<Worker>> make_workers(const TrialOptions& options, const Make& make) {
+  const std::size_t chunks = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(std::max(options.trials, kLeastRound) / kChunk, 1, kMaxThreads));
+  std::vector<std::unique_ptr<Worker>> workers(std::min(thread_count(options.threads), chunks));
+  for (std::unique_ptr<Worker>& worker : workers) worker = make();
+  return workers;
 }
 
 struct TrialWorker {
@@ -212,14 +205,14 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
     return std::chrono::duration<double>(Clock::now() - started).count();
   };
   const std::int64_t limit = depth_limit(spec, options);
-  std::vector<std::unique_ptr<TrialWorker>> workers;
-  for (std::size_t t = 0; t < thread_count(options); ++t)
-    workers.push_back(std::make_unique<TrialWorker>(spec, options));
+  std::vector<std::unique_ptr<TrialWorker>> workers = make_workers<TrialWorker>(
+      options, [&] { return std::make_unique<TrialWorker>(spec, options); });
 
   const auto trial = [&](TrialWorker& worker, std::int64_t number) {
     CounterRandom random(options.seed, kTrialStream + static_cast<std::uint64_t>(number));
     Walker& walker = worker.walker;
     ++worker.counts.trials;
+    check_interrupt();
     walker.start();
     bool complete = false;
     bool valid = false;
@@ -273,9 +266,8 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
   };
   const std::int64_t most = std::max<std::int64_t>(2, depth_limit(spec, options));
   const RuleSet none = RuleSet::none();
-  std::vector<std::unique_ptr<SampleWorker>> workers;
-  for (std::size_t t = 0; t < thread_count(options); ++t)
-    workers.push_back(std::make_unique<SampleWorker>(spec, none, options));
+  std::vector<std::unique_ptr<SampleWorker>> workers = make_workers<SampleWorker>(
+      options, [&] { return std::make_unique<SampleWorker>(spec, none, options); });
 
   // Over all threads; for progress.
   std::atomic<std::int64_t> found{0};
@@ -284,6 +276,7 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
     const std::int64_t limit =
         2 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - 1)));
     Walker& walker = worker.walker;
+    check_interrupt();
     walker.start();
     int met = 0;
     while (walker.step(random, limit)) {
@@ -301,7 +294,7 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
   CanonicalRates result;
   bool ended = false;
   while (static_cast<std::int64_t>(samples.size()) < options.trials && !ended) {
-    const std::int64_t round = std::max<std::int64_t>(1024, options.trials / 8);
+    const std::int64_t round = std::max(kLeastRound, options.trials / 8);
     in_chunks(
         workers, round,
         [&](SampleWorker& worker, std::int64_t from, std::int64_t to) {
@@ -335,6 +328,7 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
       workers, static_cast<std::int64_t>(samples.size()),
       [&](SampleWorker& worker, std::int64_t from, std::int64_t to) {
         for (std::int64_t n = from; n < to; ++n) {
+          check_interrupt();
           const Operator local = samples[static_cast<std::size_t>(n)].op.in_table(spec.variables());
           Verdict& verdict = verdicts[static_cast<std::size_t>(n)];
           verdict.key = semantic_key(local, spec.bindings());

@@ -32,8 +32,8 @@ struct TrialOptions {
   /// Primitives in an operator; 0 takes the specification's max_depth.
   std::int64_t max_depth = 0;
   std::uint64_t seed = 0;
-  /// 0 for as many as the machine has cores. The result does not depend on it.
-  int threads = 1;
+  /// 0 for as many as the machine has cores; at most kMaxThreads (support/threads.h). The result does not depend on it.
+  std::int64_t threads = 1;
   RuleSet rules;
   TrialGuide guide = TrialGuide::kNone;
 };

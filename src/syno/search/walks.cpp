@@ -4,18 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
-#include <thread>
 #include <unordered_map>
 
 #include "syno/access/key.h"
 #include "syno/search/accept.h"
 #include "syno/search/live_steps.h"
+#include "syno/support/interrupt.h"
 #include "syno/support/random.h"
+#include "syno/support/threads.h"
 
 namespace syno {
 namespace {
@@ -259,6 +258,7 @@ class Walker {
   }
 
   std::shared_ptr<const Frame> frame(Position position, const Hash128& path) {
+    check_interrupt();
     auto made = std::make_shared<Frame>();
     made->path = path;
     made->moves = steps_.from(position, limit_);
@@ -296,10 +296,10 @@ class Shepherd {
                                     ? std::min(options.max_depth, spec.limits().max_depth)
                                     : spec.limits().max_depth)) {
     options_.width = std::max<std::int64_t>(1, options_.width);
-    std::size_t threads = static_cast<std::size_t>(options.threads);
-    if (options.threads <= 0) threads = std::max(1U, std::thread::hardware_concurrency());
-    for (std::size_t t = 0; t < threads; ++t)
-      walkers_.push_back(std::make_unique<Walker>(spec, options_, limit_));
+    // A round has no more flocks than that, and each is walked by one thread.
+    const auto flocks = static_cast<std::size_t>(kLargestRound);
+    walkers_.resize(std::min(thread_count(options.threads), flocks));
+    for (auto& walker : walkers_) walker = std::make_unique<Walker>(spec, options_, limit_);
   }
 
   Walks run(const WalkProgress& progress) {
@@ -343,24 +343,11 @@ class Shepherd {
 
   void wander(std::vector<Flock>& flocks) {
     std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failure_mutex;
-    const auto work = [&](Walker& walker) {
-      try {
-        for (std::size_t i = next++; i < flocks.size(); i = next++)
-          flocks[i] = walker.walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-        next = flocks.size();
-      }
-    };
-    std::vector<std::thread> helpers;
-    for (std::size_t t = 1; t < std::min(walkers_.size(), flocks.size()); ++t)
-      helpers.emplace_back([&, t] { work(*walkers_[t]); });
-    work(*walkers_[0]);
-    for (std::thread& helper : helpers) helper.join();
-    if (failure) std::rethrow_exception(failure);
+    run_on_threads(std::min(walkers_.size(), flocks.size()), [&](std::size_t t) {
+      for (std::size_t i = next++; i < flocks.size(); i = next++)
+        flocks[i] =
+            walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
+    });
   }
 
   // Returns what the flock makes of the number of structures.

@@ -34,8 +34,8 @@ struct WalkOptions {
   std::uint64_t seed = 0;
   /// Ends after so many distinct operators; 0 for no limit.
   std::int64_t max_operators = 0;
-  /// 0 for as many as the machine has cores. The result does not depend on it.
-  int threads = 1;
+  /// 0 for as many as the machine has cores; at most kMaxThreads (support/threads.h). The result does not depend on it.
+  std::int64_t threads = 1;
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
 };

@@ -1,0 +1,123 @@
+#include "syno/support/threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "syno/support/error.h"
+#include "syno/support/interrupt.h"
+
+namespace syno {
+namespace {
+
+// Thrown on a thread when another one has failed; never leaves run_on_threads.
+struct Ended {};
+
+class Run {
+ public:
+  explicit Run(const std::function<void(std::size_t)>& work) : work_(work) {}
+
+  void go(std::size_t count) {
+    for (std::size_t t = 1; t < count; ++t) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++running_;
+      }
+      try {
+        helpers_.emplace_back([this, t] { help(t); });
+      } catch (const std::system_error&) {
+        // No more threads than these: they share all of the work.
+        const std::lock_guard lock(mutex_);
+        --running_;
+        break;
+      }
+    }
+    try {
+      const InterruptScope scope([this, &scope] {
+        if (failed_.load(std::memory_order_relaxed)) throw Ended{};
+        scope.check_outer();
+      });
+      work_(0);
+      wait();
+    } catch (...) {
+      // Where another thread has failed, its exception stands already.
+      fail(std::current_exception());
+    }
+    for (std::thread& helper : helpers_) helper.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void help(std::size_t index) {
+    const InterruptScope scope([this] {
+      if (failed_.load(std::memory_order_relaxed)) throw Ended{};
+    });
+    try {
+      work_(index);
+    } catch (const Ended&) {
+      // Another thread has said why.
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    const std::lock_guard lock(mutex_);
+    --running_;
+    done_.notify_all();
+  }
+
+  // Until all helpers are done or one has failed; the calling thread stays open to interrupts.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    while (running_ > 0 && !failure_) {
+      done_.wait_for(lock, std::chrono::milliseconds(50));
+      lock.unlock();
+      check_interrupt();
+      lock.lock();
+    }
+  }
+
+  void fail(std::exception_ptr why) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(why);
+    failed_ = true;
+    done_.notify_all();
+  }
+
+  const std::function<void(std::size_t)>& work_;
+  std::vector<std::thread> helpers_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::size_t running_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::size_t thread_count(std::int64_t requested) {
+  if (requested < 0 || requested > kMaxThreads) {
+    const std::string range = "an integer from 0 to " + std::to_string(kMaxThreads);
+    throw Complaint("'threads' is " + range + ", got " + std::to_string(requested))
+        .expected(range + ", 0 for all cores", std::to_string(requested))
+        .error();
+  }
+  if (requested > 0) return static_cast<std::size_t>(requested);
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1,
+                                 static_cast<std::size_t>(kMaxThreads));
+}
+
+void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
+  if (count <= 1) {
+    work(0);
+    return;
+  }
+  Run(work).go(count);
+}
+
+}  // namespace syno
