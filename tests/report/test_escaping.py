@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from markupsafe import Markup
+from tests.cli.conftest import runs  # noqa: F401, a fixture
+from tests.report import hostile, sample
 
 import syno.report
 from syno._errors import UserError
@@ -17,8 +19,6 @@ from syno.objective import LOSS
 from syno.report import charts, drawing, gather, markup, page, write
 from syno.report.model import Report, RungRow
 from syno.store import Store, StudySummary
-from tests.cli.conftest import runs  # noqa: F401, a fixture
-from tests.report import hostile, sample
 
 RUNGS = tuple(
     RungRow(name, 2, 0, None, 1, best=0.5, baseline=0.5, seconds=1.0) for name in ("low", "high")
@@ -38,9 +38,7 @@ def full_report() -> Report:
     near = replace(report.baseline, accuracy=0.7, loss=2.0, test_accuracy=0.7, test_loss=2.0)
     first = replace(first, note="a note", test_accuracy=0.8, quarantined=True, rung="low")
     candidates = [replace(c, loss=1.5 + c.number / 100, scores=(0.5,)) for c in (first, *others)]
-    return replace(
-        report, baseline=near, candidates=tuple(candidates), rungs=RUNGS, final=True
-    )
+    return replace(report, baseline=near, candidates=tuple(candidates), rungs=RUNGS, final=True)
 
 
 @pytest.mark.parametrize("text", [*hostile.MARKUP, hostile.HOSTILE])
@@ -128,9 +126,12 @@ def test_no_text_ends_the_script_with_the_figures() -> None:
     assert not set(script[1]) & set("<>&\u2028\u2029")
     figures = json.loads(script[1])
     assert len(figures) == 5
-    drawn = [text for figure in figures.values() for trace in figure["data"] for text in [
-        trace["name"], *trace.get("text", ())
-    ]]
+    drawn = [
+        text
+        for figure in figures.values()
+        for trace in figure["data"]
+        for text in [trace["name"], *trace.get("text", ())]
+    ]
     assert len(drawn) > 20
     assert {tag for text in drawn for tag in re.findall(r"<(/?\w*)", text)} == {"b", "/b", "br"}
 
@@ -169,7 +170,9 @@ def test_of_a_drawing_only_shapes_and_texts_are_kept() -> None:
     )
 
 
-def test_a_drawing_that_is_no_xml_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drawing_that_is_no_xml_is_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "dot"
     program.write_text("#!/bin/sh\necho '<svg><img></svg>'\n")
     program.chmod(0o755)

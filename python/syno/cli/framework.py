@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from syno._errors import UserError
+from syno.cli import output
 
 OK = 0
 NEGATIVE = 1
@@ -100,7 +101,7 @@ def group(
         @click.pass_context
         def shown(ctx: click.Context) -> None:
             if ctx.invoked_subcommand is None:
-                click.echo(ctx.get_help())
+                output.echo(ctx.get_help())
 
         made = click.group(
             cls=Group, examples=tuple(examples), invoke_without_command=True, **options
@@ -191,7 +192,7 @@ def _usage_hint(error: click.UsageError, name: str) -> str:
 
 
 def _fail(message: str, hint: str = "") -> None:
-    click.echo("\n".join(part for part in (f"error: {message}", hint) if part), err=True)
+    output.say("\n".join(part for part in (f"error: {message}", hint) if part))
 
 
 def _as_ours(error: click.ClickException) -> str:

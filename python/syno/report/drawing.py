@@ -28,16 +28,18 @@ _POINTS = re.compile(r"[\d.]+pt")
 # What Graphviz makes nodes, edges and labels of.
 _ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
 _ATTRIBUTES = frozenset(
-    "width height viewBox transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry "
-    "x y text-anchor font-family font-size font-weight font-style".split()
+    {"width", "height", "viewBox", "transform", "fill", "stroke", "stroke-width", "points", "d"}
+    | {"stroke-dasharray", "cx", "cy", "rx", "ry", "x", "y", "text-anchor"}
+    | {"font-family", "font-size", "font-weight", "font-style"}
 )
+_NOTHING = Markup()
 
 
 @dataclass(frozen=True)
 class Drawing:
     """Inline SVG, or why there is none."""
 
-    svg: Markup = Markup("")
+    svg: Markup = _NOTHING
     problem: str = ""
 
 
