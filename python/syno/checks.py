@@ -132,14 +132,17 @@ def from_file(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
     """Turns what an operating system says about a path into a UserError, such as a name that is
     too long, one with a NUL byte, a folder that may not be read. what: "cannot read the recipe".
     """
+    name = os.fspath(path)
     try:
+        if "\0" in name:  # SQLite, for one, takes what is before it
+            raise ValueError("a NUL character")
         yield
+    except UserError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
         found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UserError(
-            f"{what} '{short(os.fspath(path))}'\n"
+            f"{what} '{short(name)}'\n"
             f"  expected: a path of this system that may be used so      got: {found}"
         ) from error
 

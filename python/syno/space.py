@@ -309,8 +309,9 @@ def check_layers(specification: Any) -> None:
 def check_writable(path: Path) -> None:
     """UserError unless a file of this name can be made or replaced."""
     folder = path.parent
-    if path.is_dir():
-        raise UserError(_cannot_write(path, "a folder"))
+    with checks.from_file("cannot write the file of an enumeration", path):
+        if path.is_dir():
+            raise UserError(_cannot_write(path, "a folder"))
     if not folder.is_dir():
         raise UserError(_cannot_write(path, f"no folder '{folder}'"))
     if not os.access(folder, os.W_OK):
@@ -336,6 +337,8 @@ def _check_readable(path: Path) -> None:
         found = "no such file"
     except OSError as error:
         found = error.strerror or str(error)
+    except ValueError as error:  # a NUL character
+        found = str(error)
     raise UserError(
         f"cannot read the file of an enumeration '{path}'\n"
         f"  expected: a file that `syno enumerate --file` wrote      got: {found}\n"
