@@ -136,6 +136,7 @@ def from_file(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         if "\0" in name:  # SQLite, for one, takes what is before it
             raise ValueError("a NUL character")
+        os.fsencode(name)
         yield
     except UserError:
         raise

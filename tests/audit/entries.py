@@ -729,11 +729,11 @@ ENTRIES: dict[str, Entry] = {
 def _load_named(name: str) -> None:
     from syno.data import load, load_text
 
+    if name.startswith(("/", "~")) or ".." in name:
+        raise UserError("no folders elsewhere")
     empty = _folder() / "empty"
     empty.mkdir(exist_ok=True)
-    for read in (
-        lambda: load(name, str(empty), cache=False, progress=False),
-        lambda: load_text(name, str(empty), cache=False, progress=False),
-    ):
-        with contextlib.suppress(UserError):
-            read()
+    with contextlib.chdir(empty):
+        for read in (load, load_text):
+            with contextlib.suppress(UserError):
+                read(name, str(empty), cache=False, progress=False)

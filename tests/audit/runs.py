@@ -22,20 +22,21 @@ class Found:
 
     counts: dict[str, int] = field(default_factory=dict)
     first: dict[str, dict] = field(default_factory=dict)
+    entry: str = ""  # that was tried last
 
     def add(self, failure: dict) -> None:
-        kind = failure["kind"]
+        kind = f"{failure['kind']}, entry '{self.entry}'"
         self.counts[kind] = self.counts.get(kind, 0) + 1
         shortest = self.first.setdefault(kind, failure)
         if len(failure.get("input", shortest["input"])) < len(shortest["input"]):
             self.first[kind] = failure
 
-    def text(self, name: str, seed: int) -> str:
+    def text(self, seed: int) -> str:
         lines = []
         for kind, count in sorted(self.counts.items(), key=lambda item: -item[1]):
             one = self.first[kind]
             lines += [
-                f"{name}: {count} x {kind}: {one['error']}",
+                f"{count} x {kind}: {one['error']}",
                 f"    seed {seed}, input {one['number']}: {one['input']}",
             ]
         return "\n".join(lines)
@@ -50,15 +51,21 @@ def run(name: str, seed: int, count: int, folder: Path) -> Found:
             break
         if last < first:
             raise AssertionError(f"the worker of '{name}' did not start: {why}")
-        known = found.first.get(why, {}).get("number")
-        if known != last:
-            text = _input(name, seed, last, folder)
-            found.add({"number": last, "kind": why, "error": "", "input": text})
+        text = _input(name, seed, last, folder)
+        found.add({"number": last, "kind": why, "error": "", "input": text})
         first, ends = last + 1, ends + 1
         if ends == MOST_ENDS:
             found.add({"number": last, "kind": "given up", "error": "", "input": ""})
             break
     return found
+
+
+def run_few(names: list[str], seed: int, count: int, folder: Path) -> str:
+    """What goes wrong among the first `count` inputs of several entries, in one worker."""
+    found = Found()
+    last, why = _run_worker(";".join(names), seed, 0, count, folder, found)
+    ended = "" if why is None else f"\nthe worker {why} at input {last}"
+    return f"{found.text(seed)}{ended}"
 
 
 def _command(*arguments: object) -> list[str]:
@@ -96,6 +103,8 @@ def _run_worker(
                         found.add(json.loads(line))
                     elif line.isdigit():
                         last, limit = int(line), DEADLINE_S
+                    elif line.startswith(b"entry "):
+                        found.entry = line[6:].decode()
                     done |= line == b"done"
             worker.wait()
         finally:

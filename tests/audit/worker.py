@@ -1,9 +1,10 @@
 """Runs mutated inputs of one entry, and says on a pipe what becomes of each.
 
-python -m tests.audit.worker ENTRY SEED FIRST LAST PIPE
+python -m tests.audit.worker ENTRIES SEED FIRST LAST PIPE
 
-A line for each input: its number, before it is tried. A line of JSON for a failure. The parent
-notices when no line comes for too long, and starts another worker behind that input.
+ENTRIES are names with semicolons between them. A line for each entry: its name. A line for each
+input: its number, before it is tried. A line of JSON for a failure. The parent notices when no line
+comes for too long, and starts another worker behind that input.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import resource
 import sys
 import time
 import traceback
-from typing import Any
+from typing import Any, TextIO
 
+from tests.audit.entries import ENTRIES
 from tests.audit.mutations import smaller
 
 from syno import UserError
@@ -89,33 +91,36 @@ def limit_memory() -> None:
 
 
 def main() -> None:
-    name, seed, first, last, pipe = sys.argv[1], *map(int, sys.argv[2:6])
-    from tests.audit.entries import ENTRIES
-
-    entry = ENTRIES[name]
-    seeds = entry.seeds()
-    call = entry.call
-    for value in seeds:
-        call(value)  # a valid input gives a result
+    names, (seed, first, last, pipe) = sys.argv[1].split(";"), map(int, sys.argv[2:6])
+    seeds = {name: ENTRIES[name].seeds() for name in names}
+    for name in names:
+        for value in seeds[name]:
+            ENTRIES[name].call(value)  # a valid input gives a result
     limit_memory()
-    known: set[str] = set()
     with os.fdopen(pipe, "w", buffering=1) as out:
-        print("ready", file=out)
-        for number in range(first, last):
-            rng = stream(name, seed, number)
-            value = entry.mutated(rng.choice(seeds), rng)
-            print(number, file=out)
-            error = failure(call, value)
-            if error is None:
-                continue
-            kind = signature(error)
-            found = {"number": number, "kind": kind, "error": str(error)[:LONG]}
-            if kind not in known:
-                known.add(kind)
-                print(json.dumps(found | {"input": shown(value)}), file=out)
-                found["input"] = shown(shrunk(call, value, kind))
-            print(json.dumps(found), file=out)
+        for name in names:
+            print(f"entry {name}", file=out)
+            _try(name, seeds[name], seed, range(first, last), out)
         print("done", file=out)
+
+
+def _try(name: str, seeds: list[Any], seed: int, numbers: range, out: TextIO) -> None:
+    entry = ENTRIES[name]
+    known: set[str] = set()
+    for number in numbers:
+        rng = stream(name, seed, number)
+        value = entry.mutated(rng.choice(seeds), rng)
+        print(number, file=out)
+        error = failure(entry.call, value)
+        if error is None:
+            continue
+        kind = signature(error)
+        found = {"number": number, "kind": kind, "error": str(error)[:LONG]}
+        if kind not in known:
+            known.add(kind)
+            print(json.dumps(found | {"input": shown(value)}), file=out)
+            found["input"] = shown(shrunk(entry.call, value, kind))
+        print(json.dumps(found), file=out)
 
 
 if __name__ == "__main__":

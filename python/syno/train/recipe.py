@@ -119,6 +119,10 @@ class Recipe:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
+        for name in ("betas", "area", "progressive", "least_accuracy"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) and not (name == "area" and value is None):
+                self._refuse(name, value, "a list of numbers or of pairs")
         ascending = "ascending from 0 on, each with a share of the resolution above 0 and at most 1"
         starts = [start for start, _ in self.progressive]
         shares = [share for _, share in self.progressive]
