@@ -7,62 +7,34 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import json
-import os
 import random
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.audit.lines import lines, mutated_line, try_line
 from tests.audit.mutations import mutated_bytes, mutated_data, mutated_text
+from tests.audit.valid import (
+    COEFFICIENT,
+    PRIMARY,
+    SHAPES,
+    SIZES,
+    Entry,
+    folder,
+    operators,
+    specification,
+)
 
 import syno
 from syno import Operator, Space, Specification, UserError, zoo
 from syno.spec import checked_binding
 
-SHAPES = ("[N, C_in: unordered, H]", "[N, C_out: unordered, H]")
-PRIMARY, COEFFICIENT = ["C_in: 2", "C_out: 2", "H: 1", "N: 0"], ["k=3: 1", "s=2: 1"]
-SIZES = {"C_in": 4, "C_out": 8, "H": 6}
 # Sizes under which everything of an operator is small.
 SMALLEST = (2, 3, 1, 4, 2, 6)
 MOST_TERMS = 50_000
-
-
-@dataclass(frozen=True)
-class Entry:
-    """seeds: valid inputs; mutated: one of them changed; call: gives it to the entry."""
-
-    seeds: Callable[[], list[Any]]
-    mutated: Callable[[Any, random.Random], Any]
-    call: Callable[[Any], Any]
-
-
-def _folder() -> Path:
-    """A folder of the worker's own."""
-    folder = Path(os.environ["SYNO_AUDIT_FOLDER"]) / f"{os.getpid()}"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@functools.cache
-def specification(**limits: Any) -> Specification:
-    """A small one with a layer."""
-    return Specification(
-        *SHAPES, PRIMARY, COEFFICIENT, bindings=[SIZES], passed_through=[(0, 0)], **limits
-    )
-
-
-@functools.cache
-def operators() -> tuple[Operator, ...]:
-    """Those of the zoo, and some of a small space."""
-    known = [zoo.load(name) for name in zoo.names()]
-    space = Space.listed(specification(), depth=4, max_nodes=2000, threads=1)
-    return (*known, *(space[i] for i in range(0, len(space), max(1, len(space) // 8))))
 
 
 def _texts() -> list[str]:
@@ -239,7 +211,7 @@ def _draw(given: Any) -> None:
 
 def _in_file(name: str, read: Callable[[Path], Any]) -> Callable[[Any], None]:
     def call(content: str | bytes) -> None:
-        path = _folder() / name
+        path = folder() / name
         if isinstance(content, str):
             content = content.encode("utf-8", "surrogatepass")
         path.write_bytes(content)
@@ -249,7 +221,7 @@ def _in_file(name: str, read: Callable[[Path], Any]) -> Callable[[Any], None]:
 
 
 def _space_file() -> list[bytes]:
-    path = _folder() / "whole.space"
+    path = folder() / "whole.space"
     _space().save(path)
     return [path.read_bytes()]
 
@@ -279,9 +251,9 @@ def _load_rules(path: Path) -> None:
     Space.listed(specification(), depth=2, max_nodes=50, threads=1, rules=rules)
 
 
-def _toml(folder: str) -> Callable[[], list[str]]:
+def _toml(place: str) -> Callable[[], list[str]]:
     def seeds() -> list[str]:
-        root = Path(syno.__file__).parent / folder
+        root = Path(syno.__file__).parent / place
         return [path.read_text() for path in sorted(root.glob("*/*.toml"))]
 
     return seeds
@@ -368,7 +340,7 @@ def _weights() -> list[bytes]:
     from syno import models
 
     net = models.build("resnet-small", width=4, classes=2, size=8)
-    path = _folder() / "weights.pt"
+    path = folder() / "weights.pt"
     torch.save(net.state_dict(), path)
     small = [path.read_bytes()]
     from safetensors.torch import save
@@ -380,7 +352,7 @@ def _load_weights(content: bytes) -> None:
     from syno import models
 
     safe = not content.startswith(b"PK") and b"{" in content[:64]
-    path = _folder() / ("w.safetensors" if safe else "w.pt")
+    path = folder() / ("w.safetensors" if safe else "w.pt")
     path.write_bytes(content)
     models.build("resnet-small", width=4, classes=2, size=8, weights=str(path))
 
@@ -389,12 +361,12 @@ def _data_seeds(make: Callable[[Path], None]) -> Callable[[], list[Any]]:
     """A folder as {path: content}."""
 
     def seeds() -> list[Any]:
-        folder = _folder() / "made" / make.__name__
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        make(folder)
-        files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != ".lock")
-        return [{str(p.relative_to(folder)): p.read_bytes() for p in files}]
+        made = folder() / "made" / make.__name__
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        make(made)
+        files = sorted(p for p in made.rglob("*") if p.is_file() and p.name != ".lock")
+        return [{str(p.relative_to(made)): p.read_bytes() for p in files}]
 
     return seeds
 
@@ -408,13 +380,13 @@ def _mutated_files(files: dict[str, bytes], rng: random.Random) -> dict[str, byt
 
 def _in_data_folder(use: Callable[[Path], Any]) -> Callable[[Any], None]:
     def call(files: dict[str, bytes]) -> None:
-        folder = _folder() / "data"
-        shutil.rmtree(folder, ignore_errors=True)
+        made = folder() / "data"
+        shutil.rmtree(made, ignore_errors=True)
         for name, content in files.items():
-            path = folder / name
+            path = made / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        use(folder)
+        use(made)
 
     return call
 
@@ -442,22 +414,29 @@ def _open_store(name: Any) -> None:
     if address.path is not None and (address.path.is_absolute() or ".." in address.path.parts):
         Store.open(name, read_only=True).close()
         return
-    with contextlib.chdir(_folder()):
+    with contextlib.chdir(folder()):
         with contextlib.suppress(UserError):
             Store.open(name, read_only=True).close()
         with Store.open(name) as store:
             store.studies()
 
 
-def _name_study(name: Any) -> None:
+@functools.cache
+def _memory() -> Any:
     from syno.store import Store
 
-    with Store.open("sqlite:///:memory:") as store:
-        study = store.create_study(
-            name, specification=("key", {}), settings={"model": "resnet-small"}, seed=0
-        )
-        assert store.study(name).name == study.name
-        store.summary(study)
+    return Store.open("sqlite:///:memory:")
+
+
+def _name_study(name: Any) -> None:
+    store = _memory()
+    study = store.create_study(
+        f"{name}-" if isinstance(name, str) else name,  # a number follows: no name is taken
+        specification=("key", {}),
+        settings={"model": "resnet-small"},
+        seed=0,
+    )
+    store.summary(study)
 
 
 def _settings() -> list[Any]:
@@ -504,133 +483,6 @@ def _parse(given: Any) -> None:
         raise UserError("Python itself refuses these keywords")
     found = Operator.parse(**{"text": ""} | given)
     found.text
-
-
-# The command line.
-
-_SHAPE_OPTIONS = [
-    *("--input", SHAPES[0], "--output", SHAPES[1], "--primary", "C_in: 2", "--primary", "C_out: 2"),
-    *("--primary", "H: 1", "--coefficient", "k=3: 1", "--primary", "N: 0"),
-    *("--passed-through", "0:0", "--binding", "C_in=4,C_out=8,H=6"),
-]
-_FEW = ["--max-nodes", "300", "--max-seconds", "1"]
-# What stands at the end of each line whatever the mutation: the work stays small. A line is
-# (mutated arguments, kept ones).
-_LINES: list[tuple[list[str], list[str]]] = [
-    (["--version"], []),
-    (["show", "OPERATOR.txt", "--binding", "C_in=4,C_out=8,H=6,k=3"], []),
-    (["show", "OPERATOR.txt", "--plans", "2", "--json", "--binding", "C_in=4,C_out=8,H=6"], []),
-    (["show", "1e1e", "--store", "STORE", "--study", "digits-1"], []),
-    (["show", "y[o] = sum(i:C_in) x[i] * w0[o,i]", "--preset", "paper/resnet18"], []),
-    (["zoo", "show", "operator-1", "--json"], []),
-    (["zoo", "list"], []),
-    (["models", "show", "resnet-small", "--model-option", "width=8"], ["--help"]),
-    (["models", "show", "resnet-small", "--size", "16"], []),
-    (["rules", "list", "--json"], []),
-    (["rules", "show", "R1a"], []),
-    (["status", "STORE", "--study", "digits-1", "--operators"], []),
-    (["status", "STORE", "--json"], []),
-    (["report", "STORE", "--study", "digits-1", "-o", "page.html"], []),
-    (["select", "--store", "STORE", "--study", "digits-1", "--top", "2", "--within", "90"], []),
-    (["resume", "STORE", "--study", "digits-1", "--evaluations", "2"], ["--dry-run"]),
-    (["search", "--net", "resnet-small", "--data", "digits", "--store", "new.db", "--name", "a",
-      "--evaluations", "2", "--fidelity", "fast/digits", "--seed", "1"], ["--help"]),
-    (["data", "list", "--data-dir", "FOLDER"], []),
-    (["data", "show", "digits", "--data-dir", "FOLDER"], []),
-    (["data", "show", "FOLDER"], []),
-    (["enumerate", *_SHAPE_OPTIONS, "--depth", "2", "--rule", "R1a=off", "--max-memory", "100M"],
-     [*_FEW, "--threads", "1"]),
-    (["enumerate", "--preset", "paper/resnet18", "--max-macs", "1e9"], [*_FEW, "--threads", "1"]),
-    (["explain", "OPERATOR.txt", *_SHAPE_OPTIONS], _FEW),
-    (["why-not", "OPERATOR.txt", *_SHAPE_OPTIONS], _FEW),
-    (["export", "OPERATOR.txt", "--binding", "C_in=4,C_out=8,H=6", "--out", "out.py"], []),
-]  # fmt: skip
-
-
-@functools.cache
-def _line_files() -> dict[str, str]:
-    """The files that command lines name, made once in the worker's folder."""
-    from tests.audit.stores import small_store
-
-    folder = _folder() / "line"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    found = next(op for op in operators()[::-1] if "k" not in op.variables)
-    (folder / "OPERATOR.txt").write_text(found.text)
-    small_store(folder / "STORE")
-    (folder / "FOLDER").mkdir()
-    return {"folder": str(folder)}
-
-
-def _lines() -> list[Any]:
-    return [(list(changed), list(kept)) for changed, kept in _LINES]
-
-
-def _mutated_line(line: tuple[list[str], list[str]], rng: random.Random) -> Any:
-    changed, kept = list(line[0]), line[1]
-    for _ in range(rng.choice((1, 1, 2))):
-        at = rng.randrange(1 if len(changed) > 1 else 0, len(changed))
-        match rng.randrange(8):
-            case 0:
-                del changed[at]
-            case 1:
-                changed.insert(at, mutated_text(rng.choice(changed), rng))
-            case _:
-                changed[at] = mutated_text(changed[at], rng)
-        if len(changed) < 2:
-            break
-    return changed, kept
-
-
-class _Terminal(io.TextIOWrapper):
-    """Standard output and error of a command: only what UTF-8 can hold, as a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
-
-    def text(self) -> str:
-        self.flush()
-        return self.buffer.getvalue().decode()  # type: ignore[attr-defined]
-
-
-def run_line(arguments: list[str], folder: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command, in this process."""
-    from syno.cli.main import cli
-
-    out, err = _Terminal(), _Terminal()
-    before = sys.stdin
-    sys.stdin = io.StringIO("")
-    os.environ["SYNO_DEBUG"] = "1"  # a fault is an exception here
-    try:
-        with (
-            contextlib.chdir(folder),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
-            try:
-                cli.main(args=list(arguments), prog_name="syno")
-            except SystemExit as left:
-                code = left.code if isinstance(left.code, int) else 0
-    finally:
-        sys.stdin = before
-        os.environ.pop("SYNO_DEBUG", None)
-    return code, out.text(), err.text()
-
-
-_ELSEWHERE = ("/", "..", "~")
-
-
-def _run_line(line: tuple[list[str], list[str]]) -> None:
-    changed, kept = line
-    if any(part.startswith(_ELSEWHERE) or ".." in part for part in changed):
-        raise UserError("no files elsewhere")
-    if any("://" in part and "sqlite" not in part for part in changed):
-        raise UserError("no servers")
-    code, out, err = run_line([*changed, *kept], _line_files()["folder"])
-    assert code in (0, 1, 2), (code, err)
-    assert (code == 2) == err.startswith("error: ") or code != 2, err
-    for text in (out, err):
-        assert not any((ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 for c in text)
 
 
 def _words(*texts: str) -> Callable[[], list[Any]]:
@@ -721,7 +573,7 @@ ENTRIES: dict[str, Entry] = {
         mutated_text, _open_store,
     ),
     "study name": Entry(_words("digits-1", "résumé 2"), mutated_text, _name_study),
-    "command line": Entry(_lines, _mutated_line, _run_line),
+    "command line": Entry(lines, mutated_line, try_line),
     **dict(_damage()),
 }  # fmt: skip
 
@@ -731,7 +583,7 @@ def _load_named(name: str) -> None:
 
     if name.startswith(("/", "~")) or ".." in name:
         raise UserError("no folders elsewhere")
-    empty = _folder() / "empty"
+    empty = folder() / "empty"
     empty.mkdir(exist_ok=True)
     with contextlib.chdir(empty):
         for read in (load, load_text):

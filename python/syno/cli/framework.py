@@ -154,18 +154,23 @@ class LazyGroup(click.Group):
         run = super().main
 
         def work() -> Any:
-            _refuse_nul(words)
+            _check_words(words)
             return run(*args, **options)
 
         sys.exit(_run(work, name))
 
 
-def _refuse_nul(words: Sequence[str]) -> None:
-    """No system passes such a word on; a program that calls the commands itself could."""
-    found = next((word for word in words if "\0" in word), None)
-    if found is not None:
+def _check_words(words: Sequence[str]) -> None:
+    """UserError for words that no system passes on; a program that calls commands itself could."""
+    for word in words:
+        try:
+            if b"\0" not in os.fsencode(word):
+                continue
+            found = "a NUL character"
+        except UnicodeEncodeError:
+            found = "half of a surrogate pair"
         raise UserError(
-            f"a word of the command line holds a NUL character: {shown(found)}\n"
+            f"a word of the command line holds {found}: {shown(word)}\n"
             "  expected: words as a shell passes them"
         )
 

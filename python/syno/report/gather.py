@@ -83,7 +83,8 @@ def _moment(text: str) -> datetime.datetime:
         return datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise UserError(
-            f"the study holds a time that cannot be read\n  expected: as {_A_TIME}      got: {text!r}"
+            "the study holds a time that cannot be read\n"
+            f"  expected: as {_A_TIME}      got: {text!r}"
         ) from error
 
 
