@@ -421,15 +421,24 @@ def _open_store(name: Any) -> None:
             store.studies()
 
 
-@functools.cache
-def _memory() -> Any:
-    from syno.store import Store
+class _Memory:
+    """A store in memory, another after some studies: a study is found among all."""
 
-    return Store.open("sqlite:///:memory:")
+    store: Any = None
+    uses = 0
+
+    @classmethod
+    def take(cls) -> Any:
+        from syno.store import Store
+
+        if cls.uses % 100 == 0:
+            cls.store = Store.open("sqlite:///:memory:")
+        cls.uses += 1
+        return cls.store
 
 
 def _name_study(name: Any) -> None:
-    store = _memory()
+    store = _Memory.take()
     study = store.create_study(
         f"{name}-" if isinstance(name, str) else name,  # a number follows: no name is taken
         specification=("key", {}),
