@@ -17,6 +17,7 @@ def main(folder: Path) -> None:
     assert package == folder / "syno", f"syno comes from {package}, not from {folder}"
     assert (package / "_core.pyi").is_file() and (package / "py.typed").is_file()
     assert "torch" not in sys.modules, "import syno loads torch"
+    assert (package / "report" / "templates" / "page.html").is_file()
     size = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6}
     sampler = syno.Sampler(
         "[N, C_in: unordered, H, W]",

@@ -5,9 +5,13 @@ from collections.abc import Iterable
 
 from syno._core import InternalError, UserError
 
+_LONGEST = 100
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A line that names what is like `name`, or nothing."""
+    if len(name) > _LONGEST:  # nothing is like it, and to see that takes the product of the lengths
+        return ""
     found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
     return f"\n  did you mean: {', '.join(found)}?" if found else ""
 

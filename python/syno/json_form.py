@@ -20,12 +20,11 @@ with "causal": true for a window that ends at its position, and roles keep, drop
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 
 _QUOTED = re.compile(r"'(\w+)'")
@@ -97,15 +96,7 @@ def _parse(text: str | bytes) -> Any:
             raise UserError(f"the operator's JSON gives the field '{twice}' twice in one object")
         return fields
 
-    try:
-        return json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        raise UserError(
-            f"the operator is not valid JSON: {error.msg}\n"
-            f"  in line {error.lineno}, column {error.colno}"
-        ) from error
-    except (RecursionError, UnicodeDecodeError) as error:
-        raise UserError(f"the operator is not valid JSON: {error}") from error
+    return checks.json_content("the operator", text, unique)
 
 
 def _kind(value: Any) -> str:
@@ -115,7 +106,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return f"the number {value}"
+        return f"the number {checks.shown(value)}"
     if isinstance(value, str):
         return f'the string "{value}"' if len(value) <= 40 else "a long string"
     if isinstance(value, Mapping):
@@ -237,7 +228,7 @@ class _Reader:
 
     def _size(self, field: str, value: Any) -> str:
         self._check_field(field, "size", value)
-        self._guarded(lambda: _core.size_names(value))
+        self._guarded(lambda: _core.size_names(checks.text("a size", value)))
         return str(value)
 
     def _flag(self, dim: Mapping[str, Any], field: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from syno._errors import UserError, nearest
+from syno.checks import is_file, short, text
 
 ENDING = ".toml"
 
@@ -51,25 +52,28 @@ class NamedFiles:
         title, file = self._found(name)
         try:
             return title, tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UserError(f"cannot read {self.kind} '{title}': {error}\n  expected: TOML") from (
-                error
-            )
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            # ValueError: no UTF-8, no TOML, and a number of thousands of digits
+            raise UserError(
+                f"cannot read {self.kind} '{short(title)}': {error}\n  expected: TOML"
+            ) from error
 
     def _found(self, name: str) -> tuple[str, Traversable]:
         known = self._shipped
+        if not isinstance(name, str):
+            text(f"the name of a {self.kind}", name)
         if name in known:
             return name, known[name]
         names = ", ".join(self.names())
         if not name.endswith(ENDING):
             raise UserError(
-                f"unknown {self.kind} '{name}'\n"
+                f"unknown {self.kind} '{short(name)}'\n"
                 f"  expected: one of {names}, or a {ENDING} file{nearest(name, self.names())}"
             )
         path = Path(name)
-        if not path.is_file():
+        if not is_file(path):
             raise UserError(
-                f"there is no {self.kind} file '{name}'\n"
+                f"there is no {self.kind} file '{short(name)}'\n"
                 f"  expected: a {ENDING} file, or one of {names}"
             )
         return path.stem, path

@@ -48,6 +48,7 @@ LOSS = Objective("loss")
 
 def objective_of(settings: Mapping[str, Any]) -> Objective:
     """What a study with these settings is judged by: its recipe says what is trained on."""
-    recipe = settings.get("fidelity", {}).get("recipe")
+    fidelity = settings.get("fidelity") if isinstance(settings, Mapping) else None
+    recipe = fidelity.get("recipe") if isinstance(fidelity, Mapping) else None
     task = recipe.get("task") if isinstance(recipe, Mapping) else None
     return LOSS if task == "text" else ACCURACY

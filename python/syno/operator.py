@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 from syno.json_form import from_data, to_data
 from syno.spec import Binding, Specification, checked_binding
@@ -55,7 +55,7 @@ class Operator:
         """Reads the versioned text. UserError names the line that is wrong."""
         if not isinstance(text, str):
             raise UserError(f"an operator's text is a string, got {type(text).__name__}")
-        return cls(_core.Operator.parse(text), specification)
+        return cls(_core.Operator.parse(checks.text("an operator's text", text)), specification)
 
     @classmethod
     def from_json(
@@ -120,7 +120,12 @@ class Operator:
             output = specification.output if output is None else output
         if sizes is None:
             sizes = {} if specification is None else _numbers(specification)
-        core, weights = _core.parse_formula(text, input or "", output or "", checked_binding(sizes))
+        core, weights = _core.parse_formula(
+            checks.text("index notation", text),
+            checks.text("'input'", input or ""),
+            checks.text("'output'", output or ""),
+            checked_binding(sizes),
+        )
         return cls(core, specification), [(name, tuple(order)) for name, order in weights]
 
     def to_json(self) -> dict[str, Any]:
@@ -287,7 +292,8 @@ class Operator:
         """y at some row-major positions of the output only, as a vector."""
         x, *weights = _arrays({"x": x} | _named(weights))
         values = self.complete(binding, x)
-        return _core.interpret_at(self._core, values, x, weights, [int(p) for p in positions])
+        at = [checks.whole("a position of the output", p, least=0) for p in positions]
+        return _core.interpret_at(self._core, values, x, weights, at)
 
     def gradients(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike], dy: ArrayLike
@@ -304,6 +310,7 @@ class Operator:
         read the same elements count n^2. With weights of variances s0, s1, ... it is multiplied by
         all of them. Where an output has many terms, some outputs are drawn from `seed`.
         """
+        seed = checks.whole("'seed'", seed, least=0)
         return _core.mean_square(self._core, self.complete(binding), seed)
 
     def reads_future(
@@ -318,10 +325,10 @@ class Operator:
         """
         data = self.to_json()
         for name, dim in (("out", output_dim), ("in", input_dim)):
-            if not 0 <= dim < len(data[name]):
+            if not isinstance(dim, int) or not 0 <= dim < len(data[name]):
                 raise UserError(
                     f"'{name}put_dim' is a dimension of the {name}put, from 0 to "
-                    f"{len(data[name]) - 1}, got {dim}"
+                    f"{len(data[name]) - 1}, got {checks.shown(dim)}"
                 )
             for place, entry in enumerate(data[name]):
                 entry |= {"unordered": False, "causal": place == dim}
@@ -372,8 +379,8 @@ class Operator:
         are its costs. fold_weights: weights may be multiplied with each other before the data
         comes, for inference; such MACs stand in `fold_macs`, apart.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise UserError(f"a limit of plans is a positive integer, got {limit!r}")
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= checks.MOST:
+            raise UserError(f"a limit of plans is a positive integer, got {checks.shown(limit)}")
         return _core.plans(self._core, self.complete(binding), limit, fold_weights)
 
     def numbered_plan(
@@ -385,7 +392,8 @@ class Operator:
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_PLANS:
             raise UserError(
-                f"the number of a plan is an integer in 1..{MOST_PLANS}, got {number!r}\n"
+                f"the number of a plan is an integer in 1..{MOST_PLANS}, "
+                f"got {checks.shown(number)}\n"
                 "  hint: `syno show OP --plans 10` prints the first ten"
             )
         if number == 1 and not fold_weights:

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 
 Kind = Literal["exact", "approximate", "restriction"]
@@ -178,6 +178,7 @@ class Rule:
         for what in ("id", "name", "doc", "version"):
             if not isinstance(getattr(self, what), str):
                 raise UserError(f"the {what} of a rule is a string, got {getattr(self, what)!r}")
+            checks.text(f"the {what} of a rule", getattr(self, what))
         if self.kind not in KINDS:
             raise UserError(
                 f"unknown kind of rule {self.kind!r}\n"
@@ -188,7 +189,7 @@ class Rule:
         for step in self.steps:
             if step not in PRIMITIVES:
                 raise UserError(
-                    f"rule '{self.id}' names an unknown primitive {step!r}\n"
+                    f"rule '{self.id}' names an unknown primitive {checks.shown(step)}\n"
                     f"  expected: {', '.join(PRIMITIVES)}      got: {step!r}"
                 )
 
@@ -269,11 +270,11 @@ def load_rules(path: str | Path) -> list[Rule]:
     The file is run. UserError for a file that cannot be read or run, and for one without rules.
     """
     file = Path(path)
-    if not file.is_file():
+    if not checks.is_file(file):
         raise UserError(
             f"cannot read the rules in '{path}'\n"
             "  expected: a Python file that defines rules with @syno.rule      got: "
-            + ("a folder" if file.is_dir() else "no such file")
+            + ("a folder" if checks.is_folder(file) else "no such file")
         )
     name = f"syno_rules_{file.stem}_{abs(hash(file.resolve()))}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -351,12 +352,14 @@ def describe_rule(rule: str) -> RuleInfo:
 def added_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """What a user gave as `rules`. UserError for anything else than rules."""
     if isinstance(rules, (Rule, str)):
-        raise UserError(f"'rules' is one value\n  expected: a list of rules      got: {rules!r}")
-    listed = tuple(rules)
+        raise UserError(
+            f"'rules' is one value\n  expected: a list of rules      got: {checks.shown(rules)}"
+        )
+    listed = tuple(_listed("rules", rules))
     for one in listed:
         if not isinstance(one, Rule):
             raise UserError(
-                f"'rules' holds {one!r}, which is no rule\n"
+                f"'rules' holds {checks.shown(one)}, which is no rule\n"
                 "  expected: what @syno.rule(ID, NAME, kind=...) makes of a function      got: "
                 f"{type(one).__name__}\n"
                 "  hint: rules of the catalogue are on unless 'rules_off' names them"
@@ -373,15 +376,24 @@ def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleS
     """
     if isinstance(off, str):
         raise UserError(f"'rules_off' is one string\n  expected: a list of rules      got: {off!r}")
+    off = _listed("rules_off", off)
     rules = _core.RuleSet()
     for one in added_rules(added):
         rules.add(one.id, one.name, one.kind, one.doc, one.version, list(one.steps), one._asked)
     for rule in off:
         if not isinstance(rule, str):
-            raise UserError(f"a rule is named by its id or name, got {rule!r}")
+            raise UserError(f"a rule is named by its id or name, got {checks.shown(rule)}")
+        checks.text("the id or name of a rule", rule)
         for id in of_kind(rule) if rule in KINDS else [rule]:
             rules.set(id, False)
     return rules
+
+
+def _listed(name: str, value: Iterable[Any]) -> Iterable[Any]:
+    if not isinstance(value, Iterable):
+        found = checks.shown(value)
+        raise UserError(f"'{name}' is no list\n  expected: a list of rules      got: {found}")
+    return value
 
 
 def of_kind(kind: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 from syno.operator import Operator
 from syno.rules import Rule, added_rules, rule_set
@@ -76,19 +76,16 @@ class Space:
         Where a budget ends the listing, the last complete depth limit is the result, or what was
         found when there is none.
         """
-        off, added = tuple(rules_off), added_rules(rules)
+        off, added = checks.names("rules_off", rules_off), added_rules(rules)
         check_layers(specification)
         for name, value, least in (
-            ("depth", depth, 0),
             ("max_nodes", max_nodes, 1),
             ("max_memory", max_memory, 0),
-            ("threads", threads, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-                raise UserError(
-                    f"'{name}' is an integer of at least {least}, got {value!r}\n"
-                    f"  expected: an integer from {least} to 2^63 - 1      got: {value!r}"
-                )
+            checks.whole(f"'{name}'", value, least)
+
+        for name, value in (("depth", depth), ("threads", threads)):
+            checks.whole(f"'{name}'", value, least=0, most=checks.MOST_INT)
 
         def listed(core: _core.Space) -> None:
             if on_limit is not None:
@@ -100,9 +97,9 @@ class Space:
             depth,
             max_nodes,
             max_memory,
-            max_seconds,
+            checks.number("'max_seconds'", max_seconds),
             threads,
-            bound,
+            checks.text("'bound'", bound),
             progress,
             listed,
             None if before is None else before._core,
@@ -150,13 +147,12 @@ class Space:
         primitives take turns.
         """
         for name, value in (("count", count), ("seed", seed)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-                raise UserError(
-                    f"'{name}' is an integer of at least 0, got {value!r}\n"
-                    f"  expected: an integer from 0 to 2^63 - 1      got: {value!r}"
-                )
+            checks.whole(f"'{name}'", value, least=0)
+        checks.whole("'threads'", threads, least=0, most=checks.MOST_INT)
         spec = self._specification._core
-        drawn = _core.draw_operators(self._core, spec, count, seed, stratify, threads)
+        drawn = _core.draw_operators(
+            self._core, spec, count, seed, checks.text("'stratify'", stratify), threads
+        )
         return [self[index] for index in drawn]
 
     # What was found.
@@ -283,7 +279,7 @@ class Space:
         another specification or with other rules; the message says what differs.
         """
         _check_readable(Path(path))
-        off, added = tuple(rules_off), added_rules(rules)
+        off, added = checks.names("rules_off", rules_off), added_rules(rules)
         core = _core.load_space(str(path), str(path), specification._core, rule_set(off, added))
         ended = "complete" if core.exhausted else ""
         return cls(core, specification, rules_off=off, rules=added, ended=ended)
@@ -313,8 +309,9 @@ def check_layers(specification: Any) -> None:
 def check_writable(path: Path) -> None:
     """UserError unless a file of this name can be made or replaced."""
     folder = path.parent
-    if path.is_dir():
-        raise UserError(_cannot_write(path, "a folder"))
+    with checks.from_file("cannot write the file of an enumeration", path):
+        if path.is_dir():
+            raise UserError(_cannot_write(path, "a folder"))
     if not folder.is_dir():
         raise UserError(_cannot_write(path, f"no folder '{folder}'"))
     if not os.access(folder, os.W_OK):
@@ -340,6 +337,8 @@ def _check_readable(path: Path) -> None:
         found = "no such file"
     except OSError as error:
         found = error.strerror or str(error)
+    except ValueError as error:  # a NUL character
+        found = str(error)
     raise UserError(
         f"cannot read the file of an enumeration '{path}'\n"
         f"  expected: a file that `syno enumerate --file` wrote      got: {found}\n"

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
+from syno.checks import shown
 
 _FIELDS = (
     "input",
@@ -176,10 +177,7 @@ class Specification:
     @classmethod
     def from_json(cls, text: str) -> Specification:
         """Reads what `to_json` writes. UserError for anything else."""
-        try:
-            fields = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise UserError(f"the specification is not valid JSON: {error}") from error
+        fields = checks.json_content("the specification", text)
         if not isinstance(fields, dict):
             raise UserError("the specification's JSON is not an object")
         for name in ("input", "output", "primary"):
@@ -194,6 +192,8 @@ class Specification:
         limits = fields.pop("limits", {})
         if not isinstance(limits, dict):
             raise UserError("the field 'limits' of the specification's JSON is not an object")
+        for name in limits:
+            _kind_of_limit(name)
         return cls(**fields, **limits)
 
     def __eq__(self, other: object) -> bool:
@@ -219,30 +219,29 @@ def checked_binding(binding: Binding | str) -> dict[str, int]:
     Raises UserError that names the variable which is wrong.
     """
     if isinstance(binding, str):
-        return _core.parse_binding(binding)
+        return _core.parse_binding(checks.text("a binding", binding))
     if not isinstance(binding, Mapping):
         raise UserError(
             "a binding is a dict of sizes by variable\n"
-            f'  expected: {{"C_in": 64, "H": 56}}      got: {binding!r}'
+            f'  expected: {{"C_in": 64, "H": 56}}      got: {shown(binding)}'
         )
     values = {}
     for name, value in binding.items():
         if not isinstance(name, str):
-            raise UserError(f"a variable's name in a binding is a string, got {name!r}")
+            raise UserError(f"a variable's name in a binding is a string, got {shown(name)}")
+        checks.text("a variable's name in a binding", name)
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or not 0 < int(value) < 2**63:
             raise UserError(
-                f"variable '{name}' cannot be bound to {value!r}\n"
-                f"  expected: a positive integer      got: {value!r}"
+                f"variable '{name}' cannot be bound to {shown(value)}\n"
+                f"  expected: a positive integer      got: {shown(value)}"
             )
         values[name] = int(value)
     return values
 
 
 def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise UserError(f"'{name}' is not a string\n  expected: a string      got: {value!r}")
-    return value
+    return checks.text(f"'{name}'", value)
 
 
 def _texts(name: str, value: Any) -> list[str]:
@@ -258,20 +257,24 @@ def _iterable(name: str, value: Any) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
-        raise UserError(f"'{name}' is not a list\n  expected: a list      got: {value!r}")
+        raise UserError(f"'{name}' is not a list\n  expected: a list      got: {shown(value)}")
     return list(value)
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise UserError(f"'{name}' has {value!r}\n  expected: integers      got: {value!r}")
-    return int(value)
+        raise UserError(
+            f"'{name}' has {shown(value)}\n  expected: integers      got: {shown(value)}"
+        )
+    return checks.whole(f"an integer of '{name}'", value)
 
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise UserError(f"'{name}' has {value!r}\n  expected: numbers      got: {value!r}")
-    return float(value)
+        raise UserError(
+            f"'{name}' has {shown(value)}\n  expected: numbers      got: {shown(value)}"
+        )
+    return checks.number(f"a number of '{name}'", value)
 
 
 def _pair(value: Any) -> tuple[int, int]:
@@ -279,23 +282,29 @@ def _pair(value: Any) -> tuple[int, int]:
     if len(items) != 2:
         raise UserError(
             "'passed_through' holds pairs (output dimension, input dimension)\n"
-            f"  expected: [(0, 0)]      got: {value!r}"
+            f"  expected: [(0, 0)]      got: {shown(value)}"
         )
     return _whole("passed_through", items[0]), _whole("passed_through", items[1])
 
 
 def _limit(name: str, value: Any) -> float:
-    kinds = {d["name"]: d["type"] for d in _core.option_descriptors()}
-    if name not in kinds:
-        raise UserError(
-            f"unknown argument or limit '{name}' of a specification\n"
-            f"  known limits: {', '.join(kinds)}"
-        )
-    if isinstance(value, bool) != (kinds[name] == "bool") or not isinstance(
+    kind = _kind_of_limit(name)
+    if isinstance(value, bool) != (kind == "bool") or not isinstance(
         value, (bool, int, float, np.number)
     ):
         raise UserError(
-            f"limit '{name}' cannot be {value!r}\n"
-            f"  expected: a value of type {kinds[name]}      got: {value!r}"
+            f"limit '{name}' cannot be {shown(value)}\n"
+            f"  expected: a value of type {kind}      got: {shown(value)}"
         )
-    return float(value)
+    return float(value) if kind == "bool" else checks.number(f"limit '{name}'", value)
+
+
+def _kind_of_limit(name: str) -> str:
+    """Its type. UserError for a name that is no limit."""
+    kinds = {d["name"]: str(d["type"]) for d in _core.option_descriptors()}
+    if name not in kinds:
+        raise UserError(
+            f"unknown argument or limit '{checks.short(name)}' of a specification\n"
+            f"  known limits: {', '.join(kinds)}"
+        )
+    return kinds[name]

@@ -287,8 +287,10 @@ def _print(run: KernelRun, batch: int) -> None:
     screen = output.console()
     peak = run.roofline.flops / 1e9
     screen.print(
-        f"[bold]batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s at most[/bold]"
-        + ("   (noisy: something else used the machine)" if run.noisy else "")
+        output.heading(
+            f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s at most",
+            "   (noisy: something else used the machine)" if run.noisy else "",
+        )
     )
     rows = [
         [

@@ -125,9 +125,11 @@ def _print(run: SlotsRun, model: str, batch: int) -> None:
     screen = output.console()
     count = sum(run.counts.values())
     screen.print(
-        f"[bold]{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
-        f"{run.kernels.threads} threads[/bold]"
-        + ("   (noisy: something else used the machine)" if run.kernels.noisy else "")
+        output.heading(
+            f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
+            f"{run.kernels.threads} threads",
+            "   (noisy: something else used the machine)" if run.kernels.noisy else "",
+        )
     )
     original = run.times[0]
     rows = [

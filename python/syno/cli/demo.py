@@ -59,7 +59,7 @@ def command(out: Path, operators: int, seed: int, dry_run: bool, as_json: bool) 
     """
     if dry_run:
         text = f"train the original network and {operators} operators on {_DATA}, into {out}"
-        click.echo(json.dumps({"would": text}) if as_json else f"would {text}; 2 to 5 minutes")
+        output.echo(json.dumps({"would": text}) if as_json else f"would {text}; 2 to 5 minutes")
         return framework.OK
     began = time.monotonic()
     _make_folder(out)
@@ -239,6 +239,6 @@ def _print(result: dict[str, Any], report: Report, out: Path) -> None:
         ("took", fmt.duration(result["seconds"])),
     )
     for name, value in facts:
-        screen.print(f"{name:<18} {value}", markup=False, soft_wrap=True)
+        screen.print(f"{name:<18} {value}", soft_wrap=True)
     for words in result["missing"]:
         output.say(f"missing: {words}")

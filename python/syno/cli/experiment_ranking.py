@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,8 @@ def command(
         _print(found, table)
     left = next(table.waiting(), None)
     if left is not None:
-        output.say(f"not finished: `syno experiment ranking --out {out}` goes on")
+        again = shlex.join(["syno", "experiment", "ranking", "--out", str(out)])
+        output.say(f"not finished: `{again}` goes on")
     return framework.OK if left is None else framework.NEGATIVE
 
 

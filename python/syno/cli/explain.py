@@ -74,7 +74,7 @@ def _print(operator: Operator, found: dict[str, Any]) -> None:
     from syno.report.tree import tree
 
     screen = output.console()
-    screen.print(f"[bold]operator {operator.key}[/bold]")
+    screen.print(output.heading(f"operator {operator.key}"))
     screen.print(output.indented(operator.formula(), 2), soft_wrap=True)
     if found["listed"]:
         _path(screen, found["steps"])
@@ -84,7 +84,8 @@ def _print(operator: Operator, found: dict[str, Any]) -> None:
         against(screen, found)
         screen.print("`syno why-not` says which operator is kept instead, and what admits it")
     use(screen, found["usage"])
-    screen.print("\n[bold]Drawing[/bold]")
+    screen.print()
+    screen.print(output.heading("Drawing"))
     screen.print(output.indented(tree(operator.to_json()), 2), soft_wrap=True)
 
 
@@ -97,11 +98,11 @@ def against(screen: Console, found: dict[str, Any]) -> None:
         r["reason"] in found["obstacle"] for r in found["refusals"]
     ):
         rows.append([found["obstacle_reason"], _words(found)])
-    screen.print("[bold]Refused[/bold]")
+    screen.print(output.heading("Refused"))
     screen.print(output.facts([["  " + reason, text] for reason, text in rows]))
     for misfit in found["usage"]["misfits"]:
         line = f"  does not fit {misfit['binding']}: {misfit['size']} is no positive integer there"
-        screen.print(line, markup=False, soft_wrap=True)
+        screen.print(line, soft_wrap=True)
     screen.print()
 
 
@@ -118,7 +119,8 @@ def _path(screen: Console, steps: Sequence[dict[str, Any]]) -> None:
         beside = f"one of {step['children']:,}" if step["children"] > 1 else "the only one"
         rows.append([f"{number:>4}", step["step"], beside])
         rows += [["", f"  not {o['step']}", o["reason"]] for o in step["others"]]
-    screen.print("\n[bold]Path[/bold], from the output to the input")
+    screen.print()
+    screen.print(output.heading("Path", ", from the output to the input"))
     screen.print(output.facts(rows))
 
 
@@ -150,7 +152,8 @@ def _kinds() -> dict[str, str]:
 def _shaped(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
     if not rules:
         return
-    screen.print("\n[bold]Rules along the path[/bold]")
+    screen.print()
+    screen.print(output.heading("Rules along the path"))
     rows = [
         [
             r["rule"],
@@ -166,20 +169,23 @@ def _shaped(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
 
 def use(screen: Console, usage: dict[str, Any]) -> None:
     """Print what an operator uses of budgets and limits, and what it costs."""
-    screen.print("\n[bold]Budgets[/bold]")
+    screen.print()
+    screen.print(output.heading("Budgets"))
     budgets = [
         [f"  {b['variable']}", f"{b['used']} of {b['budget']}", "" if b["within"] else "too much"]
         for b in usage["budgets"]
     ]
     screen.print(output.facts(budgets))
-    screen.print("\n[bold]Limits[/bold]")
+    screen.print()
+    screen.print(output.heading("Limits"))
     limits = [
         [f"  {u['limit']}", amount(u), "" if u["within"] else "not allowed"]
         for u in usage["limits"]
         if not u["within"] or _says_something(u)
     ]
     screen.print(output.facts(limits))
-    screen.print("\n[bold]Costs[/bold], all layers that it fits together")
+    screen.print()
+    screen.print(output.heading("Costs", ", all layers that it fits together"))
     costs = [("MACs", usage["macs"]), ("parameters", usage["params"])]
     rows = [[f"  {name}", f"{value:,}", f"({fmt.count(value)})"] for name, value in costs]
     rows.append(["  pooling", f"{usage['pooling']:,}", "elements are summed before any weight"])

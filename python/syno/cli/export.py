@@ -213,7 +213,7 @@ def command(
         from syno.export.write import operator_subject
 
         line = operand.command_line(
-            f"export {op} -o {out}", preset=preset, store=store, study=study
+            "export", op, "-o", str(out), preset=preset, store=store, study=study
         )
         if binding is None:
             sizes = operand.own_sizes(operator, line)[0]
@@ -230,8 +230,8 @@ def command(
         output.print_json(result | {"fold_weights": fold_weights} | measured | checked)
     else:
         for line in plans.lines():
-            click.echo(line)
-        click.echo("\n".join(f"wrote {file}" for file in files))
+            output.echo(line)
+        output.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
-            click.echo(f"without Syno: {run.output}")
+            output.echo(f"without Syno: {run.output}")
     return framework.OK if run is None or run.passed else framework.NEGATIVE

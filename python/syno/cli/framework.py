@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import os
@@ -19,6 +20,8 @@ from typing import Any, NoReturn
 import click
 
 from syno._errors import UserError
+from syno.checks import short, shown
+from syno.cli import output
 
 OK = 0
 NEGATIVE = 1
@@ -100,7 +103,7 @@ def group(
         @click.pass_context
         def shown(ctx: click.Context) -> None:
             if ctx.invoked_subcommand is None:
-                click.echo(ctx.get_help())
+                output.echo(ctx.get_help())
 
         made = click.group(
             cls=Group, examples=tuple(examples), invoke_without_command=True, **options
@@ -148,7 +151,28 @@ class LazyGroup(click.Group):
         words = sys.argv[1:] if given is None else list(given)
         known = [word for word in words[:1] if word in self.commands_by_name]
         name = " ".join(["syno", *known])
-        sys.exit(_run(lambda: super(LazyGroup, self).main(*args, **options), name))
+        run = super().main
+
+        def work() -> Any:
+            _check_words(words)
+            return run(*args, **options)
+
+        sys.exit(_run(work, name))
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """UserError for words that no system passes on; a program that calls commands itself could."""
+    for word in words:
+        try:
+            if b"\0" not in os.fsencode(word):
+                continue
+            found = "a NUL character"
+        except UnicodeEncodeError:
+            found = "half of a surrogate pair"
+        raise UserError(
+            f"a word of the command line holds {found}: {shown(word)}\n"
+            "  expected: words as a shell passes them"
+        )
 
 
 def _run(work: Callable[[], Any], name: str = "syno") -> int:
@@ -171,17 +195,41 @@ def _run(work: Callable[[], Any], name: str = "syno") -> int:
         # The reader has gone (`syno sample | head`): nothing to say, and nothing more to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except Exception as error:
-        if os.environ.get("SYNO_DEBUG"):
-            raise
+    except OSError as error:
+        if error.errno not in _CIRCUMSTANCES:
+            return _fault(error)
         _fail(
-            f"a fault in Syno: {type(error).__name__}: {error}\n"
-            "  please report it with this command line and what SYNO_DEBUG=1 prints;\n"
-            "  `syno doctor --json` says what to include about this machine"
+            f"the system refuses {_place(error)}: {error.strerror}\n"
+            "  expected: paths that exist where they are read, and room and rights where they are "
+            "written"
         )
-        return FAULT
+        return MISTAKE
+    except Exception as error:
+        return _fault(error)
     # Outside stand-alone mode click returns the exit code of `ctx.exit(code)`.
     return result if isinstance(result, int) else OK
+
+
+# What an operating system says about a path or a disk, whatever the program does.
+_CIRCUMSTANCES = frozenset(
+    {errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
+    | {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ELOOP, errno.EMFILE, errno.EFBIG}
+)
+
+
+def _place(error: OSError) -> str:
+    return "this" if error.filename is None else f"'{short(os.fsdecode(error.filename))}'"
+
+
+def _fault(error: Exception) -> int:
+    if os.environ.get("SYNO_DEBUG"):
+        raise error
+    _fail(
+        f"a fault in Syno: {type(error).__name__}: {error}\n"
+        "  please report it with this command line and what SYNO_DEBUG=1 prints;\n"
+        "  `syno doctor --json` says what to include about this machine"
+    )
+    return FAULT
 
 
 def _usage_hint(error: click.UsageError, name: str) -> str:
@@ -191,7 +239,7 @@ def _usage_hint(error: click.UsageError, name: str) -> str:
 
 
 def _fail(message: str, hint: str = "") -> None:
-    click.echo("\n".join(part for part in (f"error: {message}", hint) if part), err=True)
+    output.say("\n".join(part for part in (f"error: {message}", hint) if part))
 
 
 def _as_ours(error: click.ClickException) -> str:

@@ -24,9 +24,9 @@ def as_json(operators: Sequence[Operator]) -> list[dict[str, Any]]:
 def show(screen: Console, operators: Sequence[Operator]) -> None:
     """Print them, numbered."""
     for number, operator in enumerate(operators, start=1):
-        facts = (
-            f"{number:>4}  [bold]{operator.key[:8]}[/bold]  {fmt.count(operator.macs()):>7} MACs"
+        costs = (
+            f"  {fmt.count(operator.macs()):>7} MACs"
             f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
         )
-        screen.print(facts)
+        screen.print(output.heading(operator.key[:8], costs, before=f"{number:>4}  "))
         screen.print(output.indented(operator.formula(), 6), soft_wrap=True)

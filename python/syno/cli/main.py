@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from syno._helper_process import protect_command_line
+from syno.cli import output
 from syno.cli.framework import LazyGroup
 
 COMMANDS = {
@@ -51,9 +52,9 @@ def cli(ctx: click.Context, version: bool) -> None:
     if version:
         from syno import __version__
 
-        click.echo(f"syno {__version__}")
+        output.echo(f"syno {__version__}")
     elif ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        output.echo(ctx.get_help())
 
 
 def main() -> None:

@@ -135,18 +135,22 @@ def _show(found: Summary) -> None:
 
     info = models.describe(found.name)
     screen = output.console()
-    screen.print(f"[bold]{found.name}[/bold]  {info.summary}")
+    screen.print(output.heading(f"{found.name}", f"  {info.summary}"))
     if info.options:
-        screen.print("\n[bold]Options[/bold]")
+        screen.print()
+        screen.print(output.heading("Options"))
         rows = [
             [name, str(o.default), f"{o.least:,} to {o.most:,}", o.doc]
             for name, o in info.options.items()
         ]
         columns = [("option", "left"), ("default", "right"), ("range", "left"), ("meaning", "fold")]
         screen.print(output.table(columns, rows))
-    screen.print("[bold]Layers[/bold]" if info.options else "\n[bold]Layers[/bold]")
+    if not info.options:
+        screen.print()
+    screen.print(output.heading("Layers"))
     screen.print(output.indented(str(found.report), 2), soft_wrap=True)
-    screen.print("\n[bold]Bindings[/bold]")
+    screen.print()
+    screen.print(output.heading("Bindings"))
     for sizes, count in found.bindings:
         text = ", ".join(f"{name}={value}" for name, value in sizes.items())
         screen.print(f"  {count} x {text}")

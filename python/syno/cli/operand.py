@@ -73,10 +73,10 @@ def explained_specification(
     return options.required_specification(**named)
 
 
-def command_line(words: str, **options: str | None) -> str:
+def command_line(*words: str, **options: str | None) -> str:
     """The command that was given, as far as messages repeat it: "syno show op.txt --store s.db"."""
-    given = [f"--{name} {shlex.quote(value)}" for name, value in options.items() if value]
-    return " ".join(["syno", words, *given])
+    given = [part for name, value in options.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["syno", *words, *given])
 
 
 def checked_sizes(operator: Operator, given: str | None, line: str) -> dict[str, int]:

@@ -2,6 +2,10 @@
 
 So `--json` output can be piped while a bar moves. Rich is imported on first use: `syno --help`
 answers without it.
+
+Every text that a command writes goes through `echo`, `print_json` or a console from here, which
+show control characters instead of sending them: names in a store and outputs of child processes
+are texts of strangers. A text is no markup either; `heading` makes what is bold.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+
+from syno.printable import json_escaped, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,28 +39,43 @@ dry_run_option = click.option(
 
 def console(*, stderr: bool = False) -> Console:
     """A Rich console on stdout or stderr as they are now."""
-    from rich.console import Console
+    from syno.cli.screen import Screen
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PIPE_WIDTH
-    return Console(file=stream, highlight=False, soft_wrap=False, width=width)
+    return Screen(
+        file=stream, highlight=False, soft_wrap=False, width=width, markup=False, emoji=False
+    )
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """`text` on stdout, or on stderr."""
+    click.echo(printable(text), err=err, nl=nl)
 
 
 def say(text: str = "") -> None:
     """One remark on stderr."""
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 def print_json(value: Any) -> None:
     """`value` as indented JSON on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json_escaped(json.dumps(value, indent=2, ensure_ascii=False)))
+
+
+def heading(title: str, rest: str = "", *, before: str = "") -> Text:
+    """`title` in bold, and what follows it on the line, or stands before it."""
+    from rich.text import Text
+
+    return Text.assemble(printable(before), (printable(title), "bold"), printable(rest))
 
 
 def indented(text: str, by: int) -> Text:
     """`text` as it is, `by` columns from the left; a terminal wraps what is too long for it."""
     from rich.text import Text
 
-    return Text("\n".join(f"{'':{by}}{line}" for line in text.rstrip("\n").split("\n")))
+    lines = printable(text).rstrip("\n").split("\n")
+    return Text("\n".join(f"{'':{by}}{line}" for line in lines))
 
 
 def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
@@ -76,7 +97,7 @@ def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> 
             overflow="fold",
         )
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 
@@ -89,7 +110,7 @@ def facts(rows: Sequence[Sequence[str]]) -> Table:
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 
@@ -133,12 +154,12 @@ def progress(description: str, total: int | None, *, remaining: bool = True) -> 
     )
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
-        TextColumn("{task.fields[remark]}"),
+        TextColumn("{task.fields[remark]}", markup=False),
         console=console(stderr=True),
         transient=True,
     )

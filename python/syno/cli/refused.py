@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from syno import _core
+from syno.cli import output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def drawn(rejections: Mapping[str, int]) -> Tree:
     from rich.tree import Tree
 
     root = tree(rejections)
-    made = Tree(f"[bold]{root['name']}[/bold]  {root['count']:,}")
+    made = Tree(output.heading(root["name"], f"  {root['count']:,}"))
     _grow(made, root)
     return made
 

@@ -66,4 +66,4 @@ def command(
         output.print_json({"study": summary.study.name, "written": [str(f) for f in written]})
         return
     for file in written:
-        click.echo(f"wrote {file}")
+        output.echo(f"wrote {file}")

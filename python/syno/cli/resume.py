@@ -92,5 +92,5 @@ def _describe(url: str, study: str | None, evaluations: int | None, *, as_json: 
         )
     else:
         cost = f", about {fmt.duration(seconds)}" if seconds else ""
-        click.echo(f"{summary.study.name}: {done} operators done, {left} to go{cost}")
+        output.echo(f"{summary.study.name}: {done} operators done, {left} to go{cost}")
     return framework.OK

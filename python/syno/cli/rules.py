@@ -80,7 +80,7 @@ def show_command(rule: str, as_json: bool) -> None:
         output.print_json(_as_json(found))
         return
     screen = output.console()
-    screen.print(f"[bold]{found.id} {found.name}[/bold], {found.kind}")
+    screen.print(output.heading(f"{found.id} {found.name}", f", {found.kind}"))
     rows = [[f"{heading}:", text] for heading, text in found.doc.items()]
     screen.print(output.facts(rows))
 

@@ -113,7 +113,7 @@ def _small(limits: dict[str, Any]) -> Specification:
 
 def _print(check: RuleCheck) -> None:
     screen = output.console()
-    screen.print(f"[bold]{check.rule}[/bold], {check.kind}: {_verdict(check)}")
+    screen.print(output.heading(f"{check.rule}", f", {check.kind}: {_verdict(check)}"))
     rows = [
         ["  refused", f"{check.refused:,} of {check.asked:,} steps, {check.graphs:,} graphs"],
     ]

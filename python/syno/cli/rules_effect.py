@@ -86,7 +86,7 @@ def command(
     if as_json:
         output.print_json({"depth": wanted, "effects": [effect.as_json() for effect in found]})
     elif markdown:
-        click.echo(_markdown(found))
+        output.echo(_markdown(found))
     else:
         columns = [("", "left"), ("kind", "left"), *((name, "right") for name in _COUNTS)]
         output.console().print(output.table(columns, [_row(effect) for effect in found]))

@@ -118,9 +118,12 @@ def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
         )
         return
     screen = output.console()
-    screen.print("[bold]Layers[/bold]")
+    screen.print(output.heading("Layers"))
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
-    screen.print(f"\n[bold]Rungs[/bold] of ladder {ladder.name}: the best 1/{ladder.eta} go on")
+    screen.print()
+    screen.print(
+        output.heading("Rungs", f" of ladder {ladder.name}: the best 1/{ladder.eta} go on")
+    )
     for rung, goes_on, n, each in rows:
         width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
         how = ", from the checkpoint of the rung below" if goes_on else ""
@@ -128,7 +131,8 @@ def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
         cost = "unknown: the probe did not train" if each is None else fmt.duration(each)
         screen.print(f"    about {n} operators and the original, {cost} each{how}", soft_wrap=True)
     cost = "unknown" if total is None else f"about {fmt.duration(total)}"
-    screen.print(f"\n[bold]Cost[/bold]\n  {cost}; operators that lower badly take longer\n")
+    screen.print()
+    screen.print(output.heading("Cost", f"\n  {cost}; operators that lower badly take longer\n"))
     screen.print(f"Nothing was written; the results would go to {arguments['store']}")
 
 
@@ -136,16 +140,20 @@ def _print(
     arguments: dict[str, Any], layers: LayerReport, count: int, seconds: float | None
 ) -> None:
     screen = output.console()
-    screen.print("[bold]Layers[/bold]")
+    screen.print(output.heading("Layers"))
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
-    screen.print(f"\n[bold]Fidelity[/bold]\n  {amounts(arguments['fidelity'])}", soft_wrap=True)
+    screen.print()
+    screen.print(
+        output.heading("Fidelity", f"\n  {amounts(arguments['fidelity'])}"), soft_wrap=True
+    )
     cost = "unknown: the probe did not train"
     if seconds is not None:
         cost = (
             f"{count} trainings of about {fmt.duration(seconds)} each, by the original network: "
             f"{fmt.duration(count * seconds)}; operators that lower badly take longer"
         )
-    screen.print(f"\n[bold]Cost[/bold]\n  {cost}\n", soft_wrap=True)
+    screen.print()
+    screen.print(output.heading("Cost", f"\n  {cost}\n"), soft_wrap=True)
     screen.print(f"Nothing was written; the results would go to {arguments['store']}")
 
 

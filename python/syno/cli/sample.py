@@ -60,7 +60,7 @@ def command(
     specification = options.required_specification(**named)
     sampler, drawn = _draw(specification, count, seed, max_nodes, rules_off, rules)
     if text:
-        click.echo(drawn[0].text, nl=False)
+        output.echo(drawn[0].text, nl=False)
         return framework.OK
     if as_json:
         statistics = sampler.statistics()

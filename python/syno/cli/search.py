@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ import click
 
 from syno._errors import UserError
 from syno.cli import framework, options, output
+
+_MOST_DIGITS = 18  # of an option of a model
 
 if TYPE_CHECKING:
     from syno.store import StudySummary
@@ -169,8 +172,13 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
         status.print_rungs(summary)
         status.print_operators(summary, limit=10)
         status.print_quarantine(summary)
-        output.say(f"next: syno report {store} --study {summary.study.name} -o report.html")
+        output.say(f"next: {report_line(store, summary.study.name)}")
     return framework.OK if summary.trained else framework.NEGATIVE
+
+
+def report_line(store: str, study: str) -> str:
+    """The command that writes the report of a study."""
+    return shlex.join(["syno", "report", store, "--study", study, "-o", "report.html"])
 
 
 def numbers(pairs: Sequence[str]) -> dict[str, Any]:
@@ -180,7 +188,7 @@ def numbers(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in pair.partition("="))
         if name == "weights" and value:
             found[name] = value
-        elif equals and value.isdecimal():
+        elif equals and value.isdecimal() and len(value) <= _MOST_DIGITS:
             found[name] = int(value)
         else:
             raise UserError(

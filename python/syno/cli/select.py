@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,8 @@ def command(
         asked = _asked(within, reference, summary.objective.name)
         output.say(f"no operator of '{summary.study.name}' is {asked}")
     elif out:
-        output.say(f"wrote {len(folders)} operators to {out}; next: syno show {folders[0]}")
+        following = shlex.join(["syno", "show", str(folders[0])])
+        output.say(f"wrote {len(folders)} operators to {out}; next: {following}")
     return framework.OK if chosen else framework.NEGATIVE
 
 

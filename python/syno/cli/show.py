@@ -70,7 +70,7 @@ def command(
     """
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = operand.command_line(f"show {op}", preset=preset, store=store, study=study)
+    line = operand.command_line("show", op, preset=preset, store=store, study=study)
     layers = _layers(operator, [operand.checked_sizes(operator, b, line) for b in bindings])
     if fold_weights and plans is None:
         raise UserError("--fold-weights is about plans: add --plans")
@@ -85,7 +85,7 @@ def command(
             operator, layers, plans or 1, fold_weights, emitter or "cpp", threads or 1, again
         )
     if dot:
-        click.echo(operator.dot())
+        output.echo(operator.dot())
     elif as_json:
         output.print_json(described(operator) | {"layers": layers})
     else:
@@ -191,8 +191,8 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     from syno.report.tree import tree
 
     screen = output.console()
-    screen.print(f"[bold]operator {operator.key}[/bold]")
-    screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n", markup=False)
+    screen.print(output.heading(f"operator {operator.key}"))
+    screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n")
     formula, stages = operator.formula(), operator.formula(stages=True)
     for heading, text in (
         ("Formula", formula),
@@ -200,7 +200,7 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
         ("Drawing", tree(operator.to_json())),
         ("Text", operator.text),
     ):
-        screen.print(f"[bold]{heading}[/bold]")
+        screen.print(output.heading(f"{heading}"))
         screen.print(output.indented(text, 2), soft_wrap=True)
         screen.print()
     if not layers:
@@ -214,10 +214,9 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
     for layer in layers:
         for number, plan in enumerate(layer.get("plans", []), 1):
             sizes = ", ".join(f"{k}={v}" for k, v in layer["binding"].items())
-            screen.print(f"\n[bold]Plan {number}[/bold] of {sizes}", highlight=False)
-            screen.print(
-                output.indented(plan["stages"], 2), soft_wrap=True, markup=False, highlight=False
-            )
+            screen.print()
+            screen.print(output.heading(f"Plan {number}", f" of {sizes}"), highlight=False)
+            screen.print(output.indented(plan["stages"], 2), soft_wrap=True, highlight=False)
         if "measured" in layer:
             _print_times(layer)
 

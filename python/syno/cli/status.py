@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,7 +43,8 @@ def command(store: str, study: str | None, operators: bool, as_json: bool) -> No
         output.print_json({"store": name, "studies": listed})
         return
     if not summaries:
-        click.echo(f"{name} holds no study; `syno search --store {store}` starts one")
+        start = shlex.join(["syno", "search", "--store", store])
+        output.echo(f"{name} holds no study; `{start}` starts one")
         return
     print_studies(summaries)
     for summary in summaries:
@@ -123,8 +125,11 @@ def print_quarantine(summary: StudySummary) -> None:
     rows = [[record.key[:8], str(record.failures), record.reason] for record in summary.quarantined]
     screen = output.console()
     screen.print(
-        f"[bold]in quarantine[/bold] in {summary.study.name}: proposed no more; "
-        "`syno resume STORE --release KEY` lets one out",
+        output.heading(
+            "in quarantine",
+            f" in {summary.study.name}: proposed no more; "
+            "`syno resume STORE --release KEY` lets one out",
+        ),
         soft_wrap=True,
     )
     columns = [("key", "left"), ("failures", "right"), ("the last time", "fold")]
@@ -182,7 +187,8 @@ def print_rungs(summary: StudySummary) -> None:
     screen = output.console()
     eta = summary.settings["ladder"]["eta"]
     screen.print(
-        f"[bold]rungs[/bold] of {summary.study.name}: the best 1/{eta} go on", soft_wrap=True
+        output.heading("rungs", f" of {summary.study.name}: the best 1/{eta} go on"),
+        soft_wrap=True,
     )
     screen.print(output.table(columns, rows))
 
@@ -220,5 +226,5 @@ def print_operators(summary: StudySummary, limit: int | None = None) -> None:
     columns += [("latency", "right"), ("ratio", "right"), ("MACs", "right"), ("params", "right")]
     columns += [("primitives", "fold"), ("status", "fold")]
     screen = output.console()
-    screen.print(f"[bold]{summary.study.name}[/bold]")
+    screen.print(output.heading(f"{summary.study.name}"))
     screen.print(output.table(columns, rows))

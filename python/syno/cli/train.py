@@ -199,7 +199,9 @@ def _command(
         )
     else:
         print_rows(rows, results.record.name, fidelity)
-        output.say(f"next: syno report {store} --study {results.record.name} -o report.html")
+        from syno.cli.search import report_line
+
+        output.say(f"next: {report_line(store, results.record.name)}")
     return framework.OK if all(row["ok"] for row in rows) else framework.NEGATIVE
 
 
@@ -370,9 +372,10 @@ def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
         )
         return
     screen = output.console()
-    screen.print("[bold]Layers[/bold]")
+    screen.print(output.heading("Layers"))
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
-    screen.print(f"\n[bold]Fidelity[/bold]\n  {amounts(trainings.fidelity)}", soft_wrap=True)
+    screen.print()
+    screen.print(output.heading("Fidelity", f"\n  {amounts(trainings.fidelity)}"), soft_wrap=True)
     original = {"name": "baseline", "key": None, "macs": network.macs, "params": network.params}
     rows = [
         [c["name"], (c["key"] or "")[:8], fmt.count(c["macs"]), fmt.count(c["params"])]
@@ -387,5 +390,5 @@ def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
             f"original network: {fmt.duration(len(jobs) * seconds)}; operators that lower badly "
             "take longer"
         )
-    screen.print(f"[bold]Cost[/bold]\n  {cost}\n", soft_wrap=True)
+    screen.print(output.heading("Cost", f"\n  {cost}\n"), soft_wrap=True)
     screen.print(f"Nothing was written; the results would go to {store}")

@@ -137,7 +137,7 @@ def print_rows(rows: list[dict[str, Any]], study: str, fidelity: Fidelity) -> No
     screen = output.console()
     recipe = fidelity.recipe
     screen.print(
-        f"[bold]{study}[/bold]  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
+        output.heading(study, f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}")
     )
     screen.print(output.table(columns, lines))
     for row in rows:

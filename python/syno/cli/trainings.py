@@ -330,13 +330,14 @@ class Results:
     """A study of trainings in a store: made anew, or gone on with under its name."""
 
     def __init__(self, store: Store, name: str | None, trainings: Trainings) -> None:
-        from syno.store import Worker, capture_environment
+        from syno.store import Worker, automatic_name, capture_environment
         from syno.study.study import settings_of
 
         settings, specification = trainings.settings(), trainings.specification()
         known = {study.name for study in store.studies()}
         if name is None or name not in known:
-            made = name or f"train-{trainings.model}-{Path(trainings.data).name}-".replace("/", "-")
+            data = Path(trainings.data).name
+            made = name or automatic_name("train", trainings.model, data).replace("/", "-")
             self.record = store.create_study(
                 made,
                 specification=(specification.key, json.loads(specification.to_json())),

@@ -82,7 +82,7 @@ def command(
         raise UserError("nothing to verify\n  expected: OP, or --random N      got: neither")
     wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = operand.command_line(f"verify {op}", preset=preset, store=store, study=study)
+    line = operand.command_line("verify", op, preset=preset, store=store, study=study)
     chosen = [operand.checked_sizes(operator, b, line) for b in bindings]
     chosen = chosen or operand.own_sizes(operator, line)
     results = _verify(operator, chosen, names, seed)
@@ -136,7 +136,7 @@ def _print(operator: Operator, results: list[dict[str, Any]]) -> None:
     ]
     columns = [("binding", "fold"), ("result", "left"), ("outputs compared", "right")]
     screen = output.console()
-    screen.print(f"[bold]operator {operator.key}[/bold]")
+    screen.print(output.heading(f"operator {operator.key}"))
     screen.print(output.table([*columns, ("largest error", "right"), ("code", "left")], rows))
     for result in results:
         if result["failure"]:

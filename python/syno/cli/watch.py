@@ -128,7 +128,7 @@ class Watch(Observer):
         if self._bar is None:
             output.say(text)
         else:
-            self._bar.console.print(text, markup=False)
+            self._bar.console.print(text)
 
     def _move(self, tally: Tally, remark: str) -> None:
         if self._bar is not None and self._task is not None:
@@ -158,13 +158,13 @@ def _bar() -> Progress:
 
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[remark]}"),
+        TextColumn("{task.fields[remark]}", markup=False),
         console=output.console(stderr=True),
         transient=True,
     )

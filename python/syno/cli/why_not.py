@@ -116,7 +116,7 @@ def _as_json(operator: Operator, found: dict[str, Any]) -> dict[str, Any]:
 def _print(operator: Operator, found: dict[str, Any]) -> None:
     explanation = found["explanation"]
     screen = output.console()
-    screen.print(f"[bold]operator {operator.key}[/bold]")
+    screen.print(output.heading(f"operator {operator.key}"))
     screen.print(output.indented(operator.formula(), 2), soft_wrap=True)
     screen.print()
     if explanation["listed"]:
@@ -137,7 +137,7 @@ def _exceeded(screen: Console, usage: dict[str, Any]) -> None:
         return
     rows = [[f"  budget of {b['variable']}", f"{b['used']} of {b['budget']}"] for b in budgets]
     rows += [[f"  {u['limit']}", explaining.amount(u)] for u in limits]
-    screen.print("[bold]Beyond the specification[/bold]")
+    screen.print(output.heading("Beyond the specification"))
     screen.print(output.facts(rows))
     screen.print()
 
@@ -146,7 +146,7 @@ def _kept(screen: Console, kept: dict[str, Any]) -> None:
     by = ", then ".join(kept["rules"]) if kept["rules"] else "found in a listing"
     # A near-equal operator differs on some outputs: `syno rules show` says on which.
     what = "a near-equal operator" if kept["near"] else "the same operator"
-    screen.print(f"[bold]Kept instead[/bold], {what} ({by})", markup=True)
+    screen.print(output.heading("Kept instead", f", {what} ({by})"))
     screen.print(output.indented(kept["operator"].formula(), 2), soft_wrap=True)
     screen.print(output.indented(kept["operator"].text, 4), soft_wrap=True)
     screen.print()
@@ -154,11 +154,13 @@ def _kept(screen: Console, kept: dict[str, Any]) -> None:
 
 def _changes(screen: Console, found: dict[str, Any]) -> None:
     if not found["relaxations"]:
-        screen.print("[bold]No change[/bold] of budgets, limits or rules was found that admits it")
+        screen.print(
+            output.heading("No change", " of budgets, limits or rules was found that admits it")
+        )
         if found["no_relaxation"]:
             screen.print(output.indented(f"what remains: {found['no_relaxation']}", 2))
         return
-    screen.print("[bold]The smallest change that admits it as it is[/bold]")
+    screen.print(output.heading("The smallest change that admits it as it is"))
     rows = [
         [f"  {_what(r)}", f"from {r['from']} to {r['to']}", _option(r)]
         for r in found["relaxations"]

@@ -72,20 +72,21 @@ def show_command(name: str, as_text: bool, as_json: bool) -> None:
 
     operator = zoo.load(name)
     if as_text:
-        click.echo(operator.text, nl=False)
+        output.echo(operator.text, nl=False)
         return
     entry = _entry(name)
     if as_json:
         output.print_json(entry | {"operator": operator.to_json()})
         return
     screen = output.console()
-    screen.print(f"[bold]{name}[/bold]")
+    screen.print(output.heading(f"{name}"))
     for heading, text in (
         ("Definition", entry["doc"]),
         ("Formula", operator.formula(stages=True)),
         ("Text", operator.text),
     ):
-        screen.print(f"\n[bold]{heading}[/bold]")
+        screen.print()
+        screen.print(output.heading(f"{heading}"))
         screen.print(output.indented(text, 2), soft_wrap=True)
     screen.print()
     cost = [["under", _sizes(entry["binding"])], ["MACs", f"{entry['macs']:,}"]]

@@ -36,9 +36,10 @@ def entries(data_dir: str | os.PathLike[str]) -> list[Entry]:
     base = Path(data_dir).expanduser()
     try:
         found = sorted(base.iterdir())
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(
-            f"cannot read data folder '{base}': {error.strerror}\n"
+            f"cannot read data folder '{base}': {reason}\n"
             "  expected: a folder with a data set in each of its folders and archives"
         ) from error
     made = []

@@ -201,7 +201,7 @@ def _label(source: Source, path: str) -> int | str:
     if path.endswith(".json"):
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"label {source.locate(path)} is no JSON: {error}") from error
         if isinstance(value, dict):
             value = next((value[key] for key in _KEYS if key in value), None)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from syno._errors import UserError
+from syno.checks import from_file
 from syno.data.layout import is_image
 
 ARCHIVES = (".tar.xz", ".tar", ".tar.gz", ".tgz", ".txz")
@@ -283,8 +284,20 @@ def find_path(
     Raises UserError that lists where it looked and what is there, with the nearest of these names
     and of `known`.
     """
+    with from_file("cannot look for data at", name):
+        return _found_path(name, data_dir, suffixes, known)
+
+
+def _found_path(
+    name: str,
+    data_dir: str | os.PathLike[str] | None,
+    suffixes: Sequence[str],
+    known: Sequence[str],
+) -> Path:
     if os.sep in name or name.startswith(("~", ".")):
-        return Path(name).expanduser()
+        path = Path(name).expanduser()
+        path.exists()  # raises for what no path can be
+        return path
     given = data_dir if data_dir is not None else os.environ.get("SYNO_DATA")
     wanted = f"'{name}' or '{name}{suffixes[0]}'"
     if not given:
@@ -325,7 +338,7 @@ def bare_name(entry: str, suffixes: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    if name in known:
+    if name in known or len(name) > 100:
         return ""
     close = difflib.get_close_matches(name, sorted(set(known)), n=3)
     return f"; did you mean {' or '.join(repr(other) for other in close)}?" if close else ""

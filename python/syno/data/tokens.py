@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from syno import checks
 from syno._errors import UserError
 
 # A byte-pair tokenizer learns from so much of the training documents, in their order.
@@ -65,7 +66,13 @@ class BytePairTokenizer:
 
     def __init__(self, model: str) -> None:
         """model: the JSON of a tokenizer of the package `tokenizers`."""
-        self._model = _package().Tokenizer.from_str(model)
+        try:
+            self._model = _package().Tokenizer.from_str(model)
+        except Exception as error:  # the package raises no narrower kind
+            raise UserError(
+                f"this is no tokenizer of the package 'tokenizers': {error}\n"
+                "  expected: the JSON that BytePairTokenizer.to_json gives"
+            ) from error
         # The end is no token of the model, so no text can hold it.
         self.end = int(self._model.get_vocab_size())
         self.vocabulary = self.end + 1
@@ -115,10 +122,21 @@ class BytePairTokenizer:
 
 
 def from_json(content: dict[str, Any]) -> Tokenizer:
-    """The tokenizer that `to_json` described."""
-    if content["name"] == ByteTokenizer.name:
+    """The tokenizer that `to_json` described. Raises UserError for anything else."""
+    content = checks.fields("a tokenizer", content)
+    name = checks.field("a tokenizer", content, "name")
+    if name == ByteTokenizer.name:
         return ByteTokenizer()
-    return BytePairTokenizer(json.dumps(content["model"]))
+    if name != BytePairTokenizer.name:
+        raise UserError(
+            f"unknown tokenizer {checks.shown(name)}\n"
+            f"  expected: {ByteTokenizer.name} or {BytePairTokenizer.name}"
+        )
+    try:
+        model = json.dumps(checks.field("a tokenizer", content, "model"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"a tokenizer's model is not JSON: {error}") from error
+    return BytePairTokenizer(model)
 
 
 def _sample(documents: Iterable[bytes]) -> Iterator[str]:

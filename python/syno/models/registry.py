@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno import checks
 from syno._errors import UserError, nearest
 from syno.models.catalogue import MODELS, TIMM, timm_info
 from syno.models.info import Built, Images, ModelInfo, Option
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 BUILT = "syno_model"
 # With a stem that keeps the size of an image, these networks halve it three times or four.
 SMALLEST_FOR_SMALL_STEM = 8
+_MOST = 2**31 - 1  # classes, channels or pixels
 
 
 def list_models() -> tuple[str, ...]:
@@ -105,7 +107,7 @@ def _checked(model: ModelInfo, options: Mapping[str, Any]) -> dict[str, int]:
         bounds = model.options[option]
         if not (_is_whole(value) and bounds.least <= value <= bounds.most):
             raise UserError(
-                f"option '{option}' of model '{model.name}' cannot be {value!r}\n"
+                f"option '{option}' of model '{model.name}' cannot be {checks.shown(value)}\n"
                 f"  expected: a whole number from {bounds.least} to {bounds.most}"
             )
     values = {option: o.default for option, o in model.options.items()} | dict(options)
@@ -138,9 +140,10 @@ def _checked_images(
         value = getattr(images, quantity) if value is None else value
         if not (_is_whole(value) and value >= bound):
             raise UserError(
-                f"model '{model.name}' cannot have {quantity} = {value!r}\n"
+                f"model '{model.name}' cannot have {quantity} = {checks.shown(value)}\n"
                 f"  expected: a whole number of at least {bound}"
             )
+        checks.whole(f"'{quantity}' of a model", value, bound, _MOST)
         found[quantity] = value
     if found["size"] % multiple:
         raise UserError(
@@ -162,7 +165,9 @@ def _refuse_images(name: str, shape: Mapping[str, int | None]) -> None:
 def _load_weights(net: nn.Module, name: str, path: str) -> None:
     """Loads a state dict. UserError where there is none, or it is another network's."""
     if not isinstance(path, (str, Path)):
-        raise UserError(f"'weights' is the path of a file with a state dict, got {path!r}")
+        raise UserError(
+            f"'weights' is the path of a file with a state dict, got {checks.shown(path)}"
+        )
     state = _read_state(Path(path))
     wanted = net.state_dict()
     problems = [f"'{key}' is missing" for key in wanted if key not in state]
@@ -183,21 +188,19 @@ def _load_weights(net: nn.Module, name: str, path: str) -> None:
 
 
 def _read_state(path: Path) -> dict[str, Any]:
-    import pickle
-
     import torch
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if not path.is_file():
+    if not checks.is_file(path):
         raise UserError(f"there is no file with weights at {path}")
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, OSError, pickle.UnpicklingError, SafetensorError) as error:
+    except Exception as error:  # a damaged pickle raises whatever its instructions lead to
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise UserError(
-            f"{path} holds no state dict: {str(error).splitlines()[0]}\n"
+            f"{path} holds no state dict: {reason}\n"
             "  expected: torch.save(net.state_dict(), path), or a .safetensors file"
         ) from error
     if not isinstance(state, dict) or not all(isinstance(v, torch.Tensor) for v in state.values()):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from syno.printable import printable
 from syno.report import format as fmt
 from syno.report.model import Candidate, Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
@@ -83,7 +84,7 @@ def scores_by_rung(report: Report) -> Figure | None:
     done = [*report.trained, *report.stopped]
     if not report.rungs or not done:
         return None
-    names = [rung.name for rung in report.rungs]
+    names = [_plain(rung.name) for rung in report.rungs]
     x: list[str | None] = []
     y: list[float | None] = []
     for c in (c for c in done if len(c.scores) > 1):  # a gap parts two lines
@@ -97,7 +98,11 @@ def scores_by_rung(report: Report) -> Figure | None:
         ends = list(group)
         at = [names[c.rung_index] for c in ends]
         data.append(_trace(label, role, at, _qualities(report, ends), ends, report))
-    original = [(r.name, r.baseline) for r in report.rungs if r.baseline is not None]
+    original = [
+        (name, r.baseline)
+        for name, r in zip(names, report.rungs, strict=True)
+        if r.baseline is not None
+    ]
     if original:
         edges = [list(part) for part in zip(*original, strict=True)]
         data.append(_line("baseline", "baseline", edges[0], edges[1], dash=True))
@@ -218,14 +223,19 @@ def _line(
 def hover(candidate: Candidate, objective: str = "accuracy") -> str:
     """The text of a point: key, what it costs and gives, and its formula in short lines."""
     lines = [
-        f"<b>{candidate.short}</b> · proposal {candidate.number}",
+        f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
         f"{objective} {fmt.quality(getattr(candidate, objective), objective)}"
         f" · {fmt.milliseconds(candidate.latency_ms)}"
         f" · {fmt.count(candidate.macs)} MACs",
     ]
     for part in candidate.formula.strip().split("\n")[:3]:
-        lines += [escape(piece, quote=False) for piece in textwrap.wrap(part, 72)]
+        lines += [_plain(piece) for piece in textwrap.wrap(part, 72)]
     return "<br>".join(lines)
+
+
+def _plain(text: str) -> str:
+    """`text` for Plotly, which reads a few tags, links among them, in every text it draws."""
+    return escape(printable(text), quote=False)
 
 
 def _layout(x_title: str, y_title: str, *, of: Report | None = None) -> Figure:

@@ -8,6 +8,12 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from syno.printable import printable
+from syno.report import markup
 
 from syno._helper_process import find_program
 
@@ -17,13 +23,23 @@ INSTALL_HINT = (
     "the next time the report is written."
 )
 _TIME_LIMIT = 20.0  # seconds for one drawing; a graph of a dozen nodes takes 30 ms
+_SVG = "{http://www.w3.org/2000/svg}"
+_POINTS = re.compile(r"[\d.]+pt")
+# What Graphviz makes nodes, edges and labels of.
+_ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
+_ATTRIBUTES = frozenset(
+    {"width", "height", "viewBox", "transform", "fill", "stroke", "stroke-width", "points", "d"}
+    | {"stroke-dasharray", "cx", "cy", "rx", "ry", "x", "y", "text-anchor"}
+    | {"font-family", "font-size", "font-weight", "font-style"}
+)
+_NOTHING = Markup()
 
 
 @dataclass(frozen=True)
 class Drawing:
     """Inline SVG, or why there is none."""
 
-    svg: str = ""
+    svg: Markup = _NOTHING
     problem: str = ""
 
 
@@ -47,7 +63,7 @@ def _draw_one(program: str, source: str) -> Drawing:
     try:
         result = subprocess.run(
             [program, "-Tsvg"],
-            input=source.encode(),
+            input=source.encode("utf-8", "backslashreplace"),
             capture_output=True,
             timeout=_TIME_LIMIT,
             cwd=os.sep,
@@ -58,24 +74,42 @@ def _draw_one(program: str, source: str) -> Drawing:
     if result.returncode != 0:
         reason = result.stderr.decode(errors="replace").strip().split("\n", 1)[0]
         return Drawing(problem=f"Graphviz did not draw this operator: {reason}")
-    return Drawing(svg=inline(result.stdout.decode()))
+    try:
+        return Drawing(svg=inline(result.stdout))
+    except ElementTree.ParseError as error:
+        return Drawing(problem=f"Graphviz wrote a drawing that cannot be read: {error}")
 
 
-def inline(svg: str) -> str:
-    """`svg` ready to stand in a page beside others.
+def inline(svg: bytes) -> Markup:
+    """`svg` ready to stand in a page beside others: its shapes and texts, and nothing else of it.
 
-    The head of the file, comments, the white ground, and the ids and titles that repeat in every
-    drawing go away.
-    Colours stay: the style sheet turns them around on a dark page.
+    Links, images, scripts, the white ground, and the ids and titles that repeat in every drawing
+    go away. Colours stay: the style sheet turns them around on a dark page.
     """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\s(?:id|xmlns:xlink|xlink:title)="[^"]*"', "", svg)
-    svg = re.sub(
-        r'<polygon fill="white" stroke="(?:transparent|none|white)"[^>]*/>\n?', "", svg, count=1
-    )
-    svg = re.sub(r'font-family="[^"]*"', 'font-family="inherit"', svg)
+    (root,) = _shapes(ElementTree.fromstring(svg))
+    ground = root.find("g/polygon[@fill='white']")
+    if ground is not None and ground.get("stroke") in ("transparent", "none", "white"):
+        root[0].remove(ground)
     # Points at natural size: a page may shrink a wide drawing but must not blow up a small one.
-    svg = re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', r'style="width:\1pt"', svg, count=1)
-    return svg.replace("<svg", '<svg role="img" aria-label="drawing of the operator"', 1)
+    width = root.attrib.pop("width", "")
+    root.attrib.pop("height", None)
+    if _POINTS.fullmatch(width):
+        root.set("style", f"width:{width}")
+    root.attrib = {"role": "img", "aria-label": "drawing of the operator", **root.attrib}
+    return markup.drawing(root)
+
+
+def _shapes(found: ElementTree.Element) -> list[ElementTree.Element]:
+    """What is drawn of an element: itself without what a shape does not need, or what it holds."""
+    name = found.tag.removeprefix(_SVG)
+    inside = [shape for child in found for shape in _shapes(child)]
+    if name not in _ELEMENTS:
+        return inside if name == "a" else []
+    kept = ElementTree.Element(name)
+    for attribute, value in found.attrib.items():
+        if attribute in _ATTRIBUTES and "url(" not in value:
+            kept.set(attribute, "inherit" if attribute == "font-family" else value)
+    kept.extend(inside)
+    if name == "text":
+        kept.text = printable(found.text or "")
+    return [kept]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BASELINE = "baseline"
 TEST = "test"
+_A_TIME = "2026-01-31T10:00:00.000000Z"
 STOP_TEXTS = {
     "evaluations": "all evaluations that were asked for are done",
     "seconds": "the time limit is reached",
@@ -78,7 +79,22 @@ def _rungs(summary: StudySummary) -> tuple[RungRow, ...]:
 
 
 def _moment(text: str) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(text)
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UserError(
+            "the study holds a time that cannot be read\n"
+            f"  expected: as {_A_TIME}      got: {text!r}"
+        ) from error
+
+
+def _status(text: str) -> Status:
+    if text not in set(Status):
+        raise UserError(
+            "the study holds a status that is not known\n"
+            f"  expected: one of {', '.join(Status)}      got: {text!r}"
+        )
+    return Status(text)
 
 
 def _baseline(summary: StudySummary) -> Baseline:
@@ -122,7 +138,7 @@ def _candidate(
         number=shown.ask,
         key=shown.key or "",
         quarantined=shown.key in quarantined,
-        status=Status(shown.status),
+        status=_status(shown.status),
         reason=shown.reason,
         accuracy=_mean(ACCURACY, same),
         accuracy_spread=_deviation(ACCURACY, same),

@@ -1,4 +1,4 @@
-"""Python source as HTML with a few colours, by the standard tokenizer."""
+"""Python source in pieces of a few kinds, by the standard tokenizer, for colours on a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import builtins
 import io
 import keyword
 import tokenize
-from html import escape
+
+# (class of the style sheet, or nothing; text)
+Pieces = list[tuple[str, str]]
 
 _CLASSES = {
     tokenize.COMMENT: "c",
@@ -16,22 +18,22 @@ _CLASSES = {
 }
 
 
-def python(code: str) -> str:
-    """The HTML of `code`: escaped, with `<span class>` around comments, strings and the like.
+def python(code: str) -> Pieces:
+    """`code` in pieces with the class of each: comments, strings and the like.
 
-    Text the tokenizer cannot read comes back escaped and plain; the characters are never changed.
+    Text the tokenizer cannot read is one plain piece; the characters are never changed.
     """
     try:
-        return "".join(_pieces(code))
-    except (tokenize.TokenError, IndentationError, SyntaxError):
-        return escape(code)
+        return _pieces(code)
+    except (tokenize.TokenError, SyntaxError, ValueError):  # ValueError: surrogates, NUL
+        return [("", code)]
 
 
-def _pieces(code: str) -> list[str]:
+def _pieces(code: str) -> Pieces:
     starts = [0]
     for line in code.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    pieces: list[str] = []
+    pieces: Pieces = []
     position = 0
     named = ""  # `def` or `class` just read: the next name is what is being defined
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -39,14 +41,12 @@ def _pieces(code: str) -> list[str]:
             continue
         begin = starts[token.start[0] - 1] + token.start[1]
         end = starts[token.end[0] - 1] + token.end[1]
-        pieces.append(escape(code[position:begin]))
         name = _class_of(token, named)
-        text = escape(code[begin:end])
-        pieces.append(f'<span class="{name}">{text}</span>' if name else text)
+        pieces += [("", code[position:begin]), (name, code[begin:end])]
         named = token.string if token.string in ("def", "class") else ""
         position = end
-    pieces.append(escape(code[position:]))
-    return pieces
+    pieces.append(("", code[position:]))
+    return [(name, text) for name, text in pieces if text]
 
 
 def _class_of(token: tokenize.TokenInfo, named: str) -> str:

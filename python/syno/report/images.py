@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno.figures import load_matplotlib
+from syno.printable import printable
 from syno.report import format as fmt
 from syno.report.charts import bests, quality_axis
 from syno.report.model import Report
@@ -13,6 +14,7 @@ from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: told apart with every common kind of colour blindness.
 _FRONT = "#0072b2"
@@ -32,7 +34,7 @@ def save_front(report: Report, path: Path) -> None:
     by_latency.set_xlabel("network latency, batch 1 (× the original in the same run)")
     _draw_front(by_macs, report, macs, report.baseline.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
-    figure.suptitle(report.title, fontsize=11)
+    _head(figure, report.title)
     figure.savefig(path, dpi=_DPI)
 
 
@@ -55,8 +57,13 @@ def save_progress(report: Report, path: Path) -> None:
         axes.axhline(base, color=_BASELINE, linestyle="--", label="baseline")
     axes.set_xlabel("proposal")
     _finish(axes, report)
-    figure.suptitle(report.title, fontsize=11)
+    _head(figure, report.title)
     figure.savefig(path, dpi=_DPI)
+
+
+def _head(figure: Figure, title: str) -> None:
+    """A title that is a text: matplotlib would read formulas between dollar signs."""
+    figure.suptitle(printable(title, line=True), fontsize=11, parse_math=False)
 
 
 def _draw_front(

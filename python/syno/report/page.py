@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from html import escape
-from importlib import resources
+from markupsafe import Markup
 
-from syno.report import charts, sections
+from syno.report import charts, markup, sections
 from syno.report.drawing import draw
 from syno.report.model import Candidate, Report
 from syno.report.pareto import front, latency, macs
@@ -16,7 +14,7 @@ from syno.report.pareto import front, latency, macs
 SECTION_LIMIT = 120
 
 
-def render(report: Report) -> str:
+def render(report: Report) -> Markup:
     """The HTML page: style, scripts, charts and drawings inside."""
     figures = {
         "front-latency": charts.front_by_latency(report),
@@ -28,10 +26,7 @@ def render(report: Report) -> str:
     drawn = {name: figure for name, figure in figures.items() if figure is not None}
     detailed = _worth_a_section(report)
     table = sections.operators(report, {c.number for c in detailed})
-    body = [
-        f"<header><p class='brand'>Syno report</p><h1>{escape(report.title)}</h1></header>",
-        sections.lead(report),
-        sections.headline(report),
+    parts = [
         _section("front", "Pareto front", _charts(report, drawn, "front-"), _FRONT_NOTE),
         _section("operators", "Operators", table, _table_note(report)),
         _section("details", "Each operator", _details(report, detailed)),
@@ -41,14 +36,17 @@ def render(report: Report) -> str:
         _section("failures", "Evaluations that failed", sections.failures(report)),
         _section("asked", "What was asked", sections.asked(report)),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(report.title)} – Syno</title>\n<style>\n{_asset('report.css')}</style>\n"
-        f"</head>\n<body>\n{_navigation()}\n<main>\n{chr(10).join(body)}\n</main>\n"
-        f'<script id="figures" type="application/json">{_embedded_json(drawn)}</script>\n'
-        f"{_plotly() if drawn else ''}<script>\n{_asset('report.js')}</script>\n</body>\n</html>\n"
+    return markup.render(
+        "page.html",
+        title=report.title,
+        style=markup.asset("report.css"),
+        navigation=_NAVIGATION,
+        lead=sections.lead(report),
+        headline=sections.headline(report),
+        sections=parts,
+        figures=markup.embedded_json(drawn),
+        plotly=markup.plotly_library() if drawn else None,
+        script=markup.asset("report.js"),
     )
 
 
@@ -80,17 +78,14 @@ _NAVIGATION = (
 )
 
 
-def _navigation() -> str:
-    links = "".join(f'<a href="#{target}">{name}</a>' for target, name in _NAVIGATION)
-    return f'<nav aria-label="sections">{links}</nav>'
+_Section = dict[str, str | Markup]
 
 
-def _section(name: str, heading: str, content: str, note: str = "") -> str:
-    below = f'<p class="quiet">{escape(note)}</p>' if note else ""
-    return f'<section id="{name}"><h2>{heading}</h2>{below}{content}</section>'
+def _section(name: str, heading: str, content: Markup, note: str = "") -> _Section:
+    return {"name": name, "heading": heading, "content": content, "note": note}
 
 
-def _rungs(report: Report, drawn: dict[str, charts.Figure]) -> list[str]:
+def _rungs(report: Report, drawn: dict[str, charts.Figure]) -> list[_Section]:
     """The section about a ladder, where there is one."""
     if not report.rungs:
         return []
@@ -111,38 +106,24 @@ _TITLES = {
 }
 
 
-def _charts(report: Report, figures: dict[str, charts.Figure], prefix: str) -> str:
+def _charts(report: Report, figures: dict[str, charts.Figure], prefix: str) -> Markup:
     titles = {name: title.format(report.objective.name) for name, title in _TITLES.items()}
-    boxes = "".join(
-        f'<figure class="card"><figcaption>{_sentence(titles[name])}</figcaption>'
-        f'<div class="chart" id="{name}"></div></figure>'
-        for name in figures
-        if name.startswith(prefix)
-    )
-    return (
-        f'<div class="charts">{boxes}</div>'
-        if boxes
-        else '<p class="quiet">Nothing has been trained and measured yet.</p>'
-    )
+    shown = [(name, _sentence(titles[name])) for name in figures if name.startswith(prefix)]
+    return markup.render("charts.html", charts=shown)
 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _details(report: Report, ordered: list[Candidate]) -> str:
+def _details(report: Report, ordered: list[Candidate]) -> Markup:
     drawings = draw([c.dot for c in ordered])
     parts = [
         sections.operator(c, drawing, opened=index == 0, objective=report.objective)
         for index, (c, drawing) in enumerate(zip(ordered, drawings, strict=True))
     ]
     left_out = len(report.candidates) - len(ordered)
-    if left_out:
-        parts.append(
-            f'<p class="quiet">{left_out} more operators are in the table above only; '
-            "<code>syno show KEY --store URL</code> prints each of them.</p>"
-        )
-    return "".join(parts)
+    return markup.render("details.html", operators=parts, left_out=left_out)
 
 
 def _worth_a_section(report: Report) -> list[Candidate]:
@@ -153,18 +134,3 @@ def _worth_a_section(report: Report) -> list[Candidate]:
     ranked = [*(c for c in trained if c.number in chosen), *trained, *rest]
     picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]
     return [c for c in [*trained, *rest] if c.number in picked]
-
-
-def _asset(name: str) -> str:
-    return (resources.files("syno.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _embedded_json(value: object) -> str:
-    # `</` would end the script element that carries the JSON.
-    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return f"<script>{get_plotlyjs()}</script>\n"

@@ -12,6 +12,7 @@ from syno.store.errors import (
 )
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
+from syno.store.names import automatic_name
 from syno.store.records import (
     BaselineLatency,
     Environment,
@@ -49,6 +50,7 @@ __all__ = [
     "StudySummary",
     "VerificationResult",
     "Worker",
+    "automatic_name",
     "capture_environment",
     "current_settings",
 ]

@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from syno._errors import UserError
+from syno.checks import from_file, short, shown
 
 WRITES = "syno_writes"
 
@@ -43,6 +44,8 @@ class Address:
 
 def parse_address(url: str) -> Address:
     """Reads a store's address; a bare path means a SQLite file. UserError when it is neither."""
+    if not isinstance(url, str):
+        raise UserError(f"the address of a store is a string, got {shown(url)}\n{_EXPECTED}")
     if "://" not in url:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
@@ -50,8 +53,8 @@ def parse_address(url: str) -> Address:
     try:
         parsed = make_url(url)
         dialect = parsed.get_backend_name()
-    except ArgumentError:
-        raise UserError(f"'{url}' is not the address of a store\n{_EXPECTED}") from None
+    except (ArgumentError, ValueError):
+        raise UserError(f"'{short(url)}' is not the address of a store\n{_EXPECTED}") from None
     if dialect == "sqlite":
         file = parsed.database
         path = None if file in (None, "", ":memory:") else Path(str(file))
@@ -82,7 +85,8 @@ def make_engine(
 def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
-        _check_path(path, create=create)
+        with from_file("cannot open the store", path):
+            _check_path(path, create=create)
 
     def connect() -> sqlite3.Connection:
         # Without an isolation level Python begins no transactions behind our back; see `_begin`.

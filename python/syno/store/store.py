@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from syno.store import answers, log, quarantine, schema
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import not_a_store, translated
 from syno.store.migrations import check_version, migrate, stored_version
+from syno.store.names import check_name
 from syno.store.records import (
     Environment,
     EventRecord,
@@ -146,7 +148,9 @@ class Store:
         """Makes a study; `specification` is (key, JSON content). UserError when the name is taken.
 
         An empty last part ("digits-") is completed with the first free number ("digits-1").
+        A name is a printable text: it stands in lines of a terminal and in commands.
         """
+        check_name(name)
         key, content = specification
         column = schema.study.c
         with self._writing() as connection:
@@ -157,7 +161,7 @@ class Store:
             if name in taken:
                 raise UserError(
                     f"the store '{self.name}' has a study '{name}' already\n"
-                    f"  what to do: continue it with `syno resume {name}`, or choose another name"
+                    f"  what to do: continue it with `{self._resume(name)}`, or choose another name"
                 )
             identity = add(
                 connection,
@@ -171,6 +175,10 @@ class Store:
                 created=utc_now(),
             )
         return self.study(identity)
+
+    def _resume(self, study: str) -> str:
+        """The command that continues a study."""
+        return shlex.join(["syno", "resume", self.name, "--study", study])
 
     def studies(self) -> list[StudyRecord]:
         """All studies, the oldest first."""

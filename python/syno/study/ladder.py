@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from syno import checks
 from syno._errors import UserError, nearest
 from syno.named_files import NamedFiles
 
@@ -49,7 +50,7 @@ class Rung:
     def amount(self, name: str) -> float:
         """`images`, `resolution`, `epochs` or `width`; all images are more than any number."""
         value = self.width if name == "width" else getattr(self.fidelity, name)
-        return float("inf") if value is None else float(value)
+        return float("inf") if value is None else checks.number(f"'{name}' of a rung", value)
 
     def is_same_but_longer(self, below: Rung) -> bool:
         """Whether it only adds epochs to the rung below."""
@@ -75,7 +76,8 @@ class Ladder:
         whole = isinstance(self.eta, int) and not isinstance(self.eta, bool)
         if not whole or self.eta < 2:
             self._refuse(
-                f"eta = {self.eta!r}", "a whole number of at least 2: the best 1/eta go on"
+                f"eta = {checks.shown(self.eta)}",
+                "a whole number of at least 2: the best 1/eta go on",
             )
         if len(self.rungs) < 2:
             self._refuse(f"{len(self.rungs)} rungs", "at least two, each a table [[rung]]")
@@ -88,7 +90,9 @@ class Ladder:
                 self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", "images")
             number = isinstance(rung.width, (int, float)) and not isinstance(rung.width, bool)
             if not number or not 0 < rung.width <= 1:
-                self._refuse(f"width = {rung.width!r}", "a share above 0 and at most 1", rung)
+                self._refuse(
+                    f"width = {checks.shown(rung.width)}", "a share above 0 and at most 1", rung
+                )
         for below, above in zip(self.rungs, self.rungs[1:], strict=False):
             self._check_order(below, above)
         if self.rungs[-1].width != 1:
@@ -183,8 +187,22 @@ class Ladder:
         """The inverse of `to_json`."""
         from syno.train import Fidelity
 
-        rungs = [Rung(Fidelity.from_json(r["fidelity"]), r["width"]) for r in content["rungs"]]
-        return Ladder(content["name"], tuple(rungs), content["eta"])
+        content = checks.fields("a ladder", content)
+        listed = checks.field("a ladder", content, "rungs")
+        if not isinstance(listed, (list, tuple)):
+            raise UserError(
+                f"a ladder's field 'rungs' is not a list\n  got: {checks.shown(listed)}"
+            )
+        tables = [checks.fields("a ladder's rung", table) for table in listed]
+        rungs = [
+            Rung(
+                Fidelity.from_json(checks.field("a ladder's rung", table, "fidelity")),
+                checks.field("a ladder's rung", table, "width"),
+            )
+            for table in tables
+        ]
+        name = checks.text("a ladder's name", checks.field("a ladder", content, "name"))
+        return Ladder(name, tuple(rungs), checks.field("a ladder", content, "eta"))
 
 
 def ladder(name: str) -> Ladder:

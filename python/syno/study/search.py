@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from syno._errors import UserError
 from syno.sampler import Sampler
 from syno.spec import NO_TOTALS, Specification
-from syno.store import Store, StudySummary
+from syno.store import Store, StudySummary, automatic_name
 from syno.study.checkpoints import Checkpoints
 from syno.study.ladder import Ladder, Rung, ladder_names
 from syno.study.ladder import chosen as chosen_ladder
@@ -180,7 +181,8 @@ def resume(
         if settings.method == GIVEN:
             raise UserError(
                 f"study '{record.name}' was no search: its operators were named one by one\n"
-                f"  what to do: `syno train OP --name {record.name}` with the same options goes on"
+                f"  what to do: `syno train OP --name {shlex.quote(record.name)}` with the same "
+                "options goes on"
             )
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
@@ -469,4 +471,4 @@ def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
 
 def _name(settings: StudySettings) -> str:
     """Ends in "-": the store adds a number."""
-    return f"{settings.model or 'network'}-{Path(settings.data or 'data').name}-"
+    return automatic_name(settings.model or "network", Path(settings.data or "data").name)

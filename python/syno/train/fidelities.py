@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from syno import checks
 from syno._errors import UserError, nearest
 from syno.train.recipe import Recipe, read_recipe, recipe, recipe_names
 
@@ -129,7 +130,7 @@ class Fidelity:
 
         Raises UserError for an unknown or missing field.
         """
-        content = dict(fields)
+        content = checks.fields("a fidelity", fields)
         if "recipe" in content:
             content["recipe"] = Recipe.from_json(content["recipe"])
         else:
@@ -139,7 +140,8 @@ class Fidelity:
 
     def _refuse(self, name: str, value: object, expected: str) -> None:
         raise UserError(
-            f"fidelity '{self.name}' cannot have {name} = {value!r}\n  expected: {expected}"
+            f"fidelity '{self.name}' cannot have {name} = {checks.shown(value)}\n"
+            f"  expected: {expected}"
         )
 
 
@@ -181,7 +183,7 @@ def rungs(recipe_name: str) -> tuple[Fidelity, ...]:
 def _made(content: dict[str, Any]) -> Fidelity:
     try:
         return Fidelity(**content)
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UserError(f"cannot read a fidelity: {error}\n  got: {', '.join(content)}") from error
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any
 
+from syno import checks
 from syno._errors import UserError, nearest
 from syno.named_files import NamedFiles
 
@@ -118,6 +119,10 @@ class Recipe:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
+        for name in ("betas", "area", "progressive", "least_accuracy"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) and not (name == "area" and value is None):
+                self._refuse(name, value, "a list of numbers or of pairs")
         ascending = "ascending from 0 on, each with a share of the resolution above 0 and at most 1"
         starts = [start for start, _ in self.progressive]
         shares = [share for _, share in self.progressive]
@@ -145,16 +150,17 @@ class Recipe:
     def from_json(content: Mapping[str, Any]) -> Recipe:
         """The inverse of `to_json`. Raises UserError for an unknown field or a bad value."""
         known = [field.name for field in fields(Recipe)]
-        name = str(content.get("name", "without a name"))
+        content = checks.fields("a recipe", content)
+        name = checks.text("a recipe's name", content.get("name", "without a name"))
         for key in content:
             if key not in known:
                 raise UserError(
-                    f"recipe '{name}' has an unknown entry '{key}'\n"
+                    f"recipe '{name}' has an unknown entry '{checks.short(key)}'\n"
                     f"  expected: {', '.join(known)}{nearest(key, known)}"
                 )
         try:
             return Recipe(**{key: _frozen(value) for key, value in content.items()})
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise UserError(f"cannot read recipe '{name}': {error}") from error
 
     def _boolean(self, name: str) -> None:
@@ -179,7 +185,8 @@ class Recipe:
 
     def _refuse(self, name: str, value: object, expected: str) -> None:
         raise UserError(
-            f"recipe '{self.name}' cannot have {name} = {value!r}\n  expected: {expected}"
+            f"recipe '{self.name}' cannot have {name} = {checks.shown(value)}\n"
+            f"  expected: {expected}"
         )
 
 
@@ -211,9 +218,9 @@ def _read(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
     table = content.pop("least_accuracy", {})
     try:
         content["least_accuracy"] = sorted((int(epoch), float(a)) for epoch, a in table.items())
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
-            f"recipe '{title}' has a bad table least_accuracy: {table!r}\n"
+            f"recipe '{title}' has a bad table least_accuracy: {checks.shown(table)}\n"
             "  expected: [least_accuracy] with lines such as 10 = 0.3"
         ) from error
     return Recipe.from_json({"name": title, **content}), tuple(rungs)
