@@ -335,6 +335,8 @@ def problems(block: Block, reader: Reader = read) -> list[str]:
             found = [n.text for row in block.rows()[1] for cell in row[1:] for n in numbers(cell)]
         return [f"no figures comment says where {', '.join(found)} comes from"] if found else []
     source = parsed(block.comment)
+    if missing := [file for file in source.files if not (ROOT / file).is_file()]:
+        return [f"there is no file {file}" for file in missing]
     names = helpers() | {Path(file).stem.replace("-", "_"): reader(file) for file in source.files}
     if block.is_table:
         return list(_table_problems(block, source, names))
