@@ -54,9 +54,9 @@ _NUMBER = re.compile(
     r"(?P<unit> ?%| [kMG]\b|x\b)?(?![\w^])(?!-\w)"
 )
 _SCALES = {"%": 0.01, "k": 1e3, "M": 1e6, "G": 1e9, "x": 1.0, "": 1.0}
-# What follows the number of a measurement.
+# What follows the number of a measurement. Whole seconds and minutes are most often settings.
 _MEASURED = re.compile(
-    r" ?(?:ms|s|GB/s|GFLOP/s|times|seconds|minutes|min|hours|points|nats)\b(?! as)"
+    r" ?(?:ms|GB/s|GFLOP/s|times|points|nats)\b"
     r"|[\w ]{0,12} a second\b"
 )
 
