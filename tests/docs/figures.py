@@ -10,7 +10,7 @@ A comment right above a table, a paragraph or a list says where its figures come
 
 - Each file is a value under the stem of its name: attributes and keys lead into objects, keywords
   choose the one entry of a list (`times(layer="64@56")`), `.where(...)` several. The table of
-  `syno experiment ranking` is a `Table`, a text has `.find(regex)`.
+  `syno experiment ranking` is a `Table`, a text has `.find(regex)`, a test is its module.
 - `name = expression` defines what later lines use.
 - `| column | expression` belongs to a table. `row` has the cells of the row by column, `label` is
   the cell on the left. The numbers of a cell are the values of the expression in their order;
@@ -26,6 +26,7 @@ decimals, `84 %` is a share of 0.84, `25.2 M` is 25,200,000.
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
@@ -269,6 +270,8 @@ def read(file: str) -> Any:
         from syno.experiments.ranking import Table
 
         return Table.read(path)
+    if path.suffix == ".py":
+        return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     text = path.read_text(encoding="utf-8")
     return wrapped(json.loads(text)) if path.suffix == ".json" else Text(text)
 
@@ -349,9 +352,14 @@ def _evaluated(expression: str, names: dict[str, Any]) -> list[Any]:
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
-def _define(source: Source, names: dict[str, Any]) -> None:
+def _define(source: Source, names: dict[str, Any]) -> list[str]:
+    """Evaluates the definitions; what is wrong with one, as a list."""
     for line in source.definitions:
-        exec(line, names)
+        try:
+            exec(line, names)
+        except Exception as error:  # whatever a wrong definition raises makes its figures wrong
+            return [f"{line}: {type(error).__name__}: {error}"]
+    return []
 
 
 def _table_problems(block: Block, source: Source, names: dict[str, Any]) -> Iterator[str]:
@@ -363,7 +371,9 @@ def _table_problems(block: Block, source: Source, names: dict[str, Any]) -> Iter
     used = False
     for row in rows:
         names["row"] = dict(zip(head, row, strict=True))
-        _define(source, names)
+        if wrong := _define(source, names):
+            yield from (f"row {row[0]!r}: {each}" for each in wrong)
+            return
         for place, (column, cell) in enumerate(zip(head, row, strict=True)):
             names["label"] = row[place - 1] if place else ""
             expression = source.columns.get(column, "given" if place == 0 else "")
@@ -404,7 +414,9 @@ def _mismatches(where: str, printed: list[Printed], wanted: list[Any]) -> Iterat
 def _text_problems(text: str, source: Source, names: dict[str, Any]) -> Iterator[str]:
     found = numbers(text)
     open_ = dict.fromkeys((number.start for number in found if number.measured))
-    _define(source, names)
+    if wrong := _define(source, names):
+        yield from wrong
+        return
     if source.columns:
         yield "a paragraph has phrases, not columns"
     for phrase, expression in source.phrases:
