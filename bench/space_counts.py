@@ -2,8 +2,8 @@
 
     python bench/space_counts.py --out bench/results/space_counts.json
 
-`deepening` enumerates the way `syno enumerate` does, with every smaller depth limit first; the other
-parts enumerate once, under one depth limit. Some minutes on one core.
+`deepening` enumerates as `syno enumerate` does, with every smaller depth limit first; so do the
+presets. The other parts enumerate once, under one depth limit. Some minutes on one core.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def main() -> int:
     found: dict[str, Any] = {"what": "python bench/space_counts.py", "preset": PRESET}
     found["deepening"] = [told(f"deepening {depth}", deepening(depth)) for depth in (7, 8, 9)]
     found["macs_bound"] = [
-        told(f"macs bound {row['share']}", row) for depth in (7, 8) for row in with_macs_bound(depth)
+        told(f"macs bound {row['share']}", row)
+        for depth in (7, 8)
+        for row in with_macs_bound(depth)
     ]
     found["wider"] = [
         told(name, {"setting": name, "depth": depth} | counts(wide(changes, depth)))

@@ -41,7 +41,6 @@ from .pages import ROOT, name
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _GENERATED = re.compile(r"<!-- (\w+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _HEAD = re.compile(r"<!-- figures: *([^\n]*?)(?: *-->|\n)")
 _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)")
@@ -175,10 +174,13 @@ class Block:
         return head, rows
 
 
+def _empty_lines(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a page but for code, headings and tables that are made from the code."""
-    keep_lines: Callable[[re.Match[str]], str] = lambda match: "\n" * match[0].count("\n")
-    text = _GENERATED.sub(keep_lines, _FENCE.sub(keep_lines, text))
+    text = _GENERATED.sub(_empty_lines, _FENCE.sub(_empty_lines, text))
     comment: str | None = None
     line = 1
     for part in re.split(r"(\n\s*\n|<!--.*?-->\n?)", text, flags=re.DOTALL):
@@ -186,7 +188,9 @@ def blocks(text: str) -> Iterator[Block]:
         if stripped.startswith("<!--"):
             comment = stripped if stripped.startswith("<!-- figures:") else comment
         elif stripped and not stripped.startswith("#"):
-            yield Block(stripped, line + part[: len(part) - len(part.lstrip())].count("\n"), comment)
+            yield Block(
+                stripped, line + part[: len(part) - len(part.lstrip())].count("\n"), comment
+            )
             comment = None
         line += part.count("\n")
     assert comment is None, f"nothing stands below the comment {comment}"
@@ -413,7 +417,7 @@ def _mismatches(where: str, printed: list[Printed], wanted: list[Any]) -> Iterat
 
 def _text_problems(text: str, source: Source, names: dict[str, Any]) -> Iterator[str]:
     found = numbers(text)
-    open_ = dict.fromkeys((number.start for number in found if number.measured))
+    open_ = dict.fromkeys(number.start for number in found if number.measured)
     if wrong := _define(source, names):
         yield from wrong
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from pathlib import Path
+from bisect import bisect_right
 from typing import Any
 
 import pytest
@@ -47,7 +47,9 @@ def test_every_file_of_results_is_quoted_and_every_page_names_its_files():
             for file in parsed(block.comment).files
             if file.startswith(RESULTS)
         }
-        assert [file for file in sorted(files) if file.removeprefix(RESULTS) not in prose(page)] == [], name(page)
+        assert [
+            file for file in sorted(files) if file.removeprefix(RESULTS) not in prose(page)
+        ] == [], name(page)
         quoted |= files
     there = {RESULTS + path.name for path in (ROOT / RESULTS).iterdir()}
     assert sorted(there - quoted) == []
@@ -73,17 +75,16 @@ def checked_numbers(part: Block) -> list[Any]:
     found = numbers(part.text)
     if not part.is_table:
         return [number for number in found if number.measured]
-    head, rows = part.rows()
+    head, _ = part.rows()
     columns = parsed(part.comment).columns
     ends, end = [], part.text.rindex("\n") + 1
     for cell in part.text[end:].strip("|").split("|"):
         end += len(cell) + 1
         ends.append(end)
-    place = lambda number: next(i for i, each in enumerate(ends) if number.start < each)
     settings = {0, *(i for i, column in enumerate(head) if columns.get(column) == "given")}
     settings -= {i for i, column in enumerate(head) if columns.get(column, "given") != "given"}
     start = part.text.rindex("\n")
-    return [n for n in found if n.start > start and place(n) not in settings]
+    return [n for n in found if n.start > start and bisect_right(ends, n.start) not in settings]
 
 
 def test_a_changed_number_of_a_page_is_noticed():
@@ -155,7 +156,9 @@ def shuffled(table: Any) -> Any:
         replace(each, macs=each.macs * (2 + i % 3), params=each.params * 3)
         for i, each in enumerate(table.entries)
     ]
-    low = {key: value + 1 if type(value) is int else value for key, value in table.settings.low.items()}
+    low = {
+        key: value + 1 if type(value) is int else value for key, value in table.settings.low.items()
+    }
     found.settings = replace(table.settings, low=low, max_slowdown=9.9)
     return found
 

@@ -148,7 +148,9 @@ def test_the_best_third_is_that_of_the_low_rung():
 
 
 def test_both_seeds_and_every_band_of_macs_are_compared_with_the_high_rung():
-    table = ranked([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95], [0.1, 0.2, 0.4, 0.3, 0.5, 0.6, 0.8, 0.7])
+    table = ranked(
+        [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95], [0.1, 0.2, 0.4, 0.3, 0.5, 0.6, 0.8, 0.7]
+    )
     for i in range(8):
         trained(table, (i, LOW, SCALED, 1), 0.9 - 0.1 * i)
         macs = (1000, 100, 149, 150, 299, 300, 900, 1200)[i]

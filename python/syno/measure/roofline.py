@@ -18,7 +18,7 @@ from syno.threads import check_threads
 _SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
 _ROUNDS = 40_000  # some 0.3 ms of multiply-adds
 _BYTES = 32 << 20  # read in one repeat, at least
-# Everything is measured in passes, so that what disturbs the machine for a moment meets one of them.
+# Everything is measured in passes: what disturbs the machine for a moment meets one of them.
 _PASSES = 5
 _REPEATS = 3  # of a bandwidth in a pass
 _PEAK_REPEATS = 12
