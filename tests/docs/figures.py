@@ -26,7 +26,7 @@ decimals, `84 %` is a share of 0.84, `25.2 M` is 25,200,000.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import math
 import re
@@ -275,7 +275,11 @@ def read(file: str) -> Any:
 
         return Table.read(path)
     if path.suffix == ".py":
-        return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
     text = path.read_text(encoding="utf-8")
     return wrapped(json.loads(text)) if path.suffix == ".json" else Text(text)
 
