@@ -46,7 +46,7 @@ _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)")
 # Numbers that name something: versions, sections, dates, publications.
 _NAMES = re.compile(
-    r"\b(?:Python|PyTorch|torchvision|Pillow|TVM|Triton|Debian|g\+\+|[Ss]ections?|Table|capability)"
+    r"\b(?:Python|PyTorch|torch|torchao|torchvision|Syno|Pillow|TVM|Triton|Debian|g\+\+|[Ss]ections?|Table|capability)"
     r" \d[\d.]*(?: and \d[\d.]*)?|\bdoi:\S+|\(\w+ '\d\d\), \d{4}"
 )
 _NUMBER = re.compile(
