@@ -33,6 +33,76 @@ def test_the_roofline_of_this_machine_is_one():
         roofline.measure_roofline(0)
 
 
+def passes(*found: float):
+    """What a measurement gives in one pass after the other, the last one for ever."""
+    left = list(found)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_passes_of_the_peak_must_agree():
+    measure = passes(16e9, 352e9, 350e9)
+    assert roofline.stable("the peak", [353e9, 16e9], measure, 1e9, 3) == 353e9
+    disagree = iter(1e9 * 1.2**i for i in range(200))
+    with pytest.raises(roofline.UnstableRooflineError, match="the peak of this processor cannot"):
+        roofline.stable("the peak", [1e9], lambda: next(disagree), 0.0, 3)
+
+
+def test_a_peak_below_what_reading_did_is_refused():
+    with pytest.raises(
+        roofline.UnstableRooflineError,
+        match=r"the best of 105 passes gave 16, 16, 16, 16\n.* that at least 58, as another",
+    ):
+        roofline.stable("the peak", [16e9] * 5, passes(16e9), 58e9, 3)
+    assert roofline.stable("the peak", [16e9] * 5, passes(200e9), 58e9, 3) == 200e9
+
+
+def test_bandwidth_is_that_of_memory_that_was_touched(monkeypatch):
+    """Pages that nobody wrote to are one page of zeros in the cache, whatever their number."""
+    seen = []
+
+    class Read:
+        argtypes = restype = None
+
+        def __call__(self, pointer, floats, threads, passes, repeats):
+            memory = np.ctypeslib.as_array(pointer, (floats * threads,))
+            seen.append((floats * threads, bool((memory[:: 4096 // 8] != 0).all())))
+            return 1e11
+
+    class Peak:
+        argtypes = restype = None
+
+        def __call__(self, threads, rounds, repeats):
+            return 1e12
+
+    class Library:
+        syno_peak_flops, syno_read_bytes = Peak(), Read()
+
+    class Compiler:
+        threads = True
+
+        def library(self, source):
+            return Library
+
+    monkeypatch.setattr(roofline, "find_compiler", Compiler)
+    machine = roofline.measure_roofline.__wrapped__(2)
+    assert (machine.flops, machine.levels[-1].bytes_per_s) == (1e12, 1e11)
+    assert max(floats for floats, _ in seen) * 4 == 2 * machine.levels[-1].bytes
+    assert all(touched for _, touched in seen)
+
+
+def order_of_calls(interleave, rounds):
+    """Which of three calls is made when, the untimed ones of `timing` left out."""
+    made = []
+    interleave([lambda name=name: made.append(name) for name in "abc"], rounds)
+    return made
+
+
+def test_the_order_of_kernels_rotates_from_round_to_round():
+    made = order_of_calls(timing.interleaved, 4)
+    assert made[::2] == made[1::2]  # each is called once before it is timed
+    assert "".join(made[::2]) == "abcbcacababc"
+
+
 def test_wrong_code_is_not_timed():
     operator = zoo.load("conv2d")
     binding = kernels.sizes(operator, 32, 7, 1)

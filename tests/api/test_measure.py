@@ -25,6 +25,28 @@ class Slow(nn.Module):
         return y
 
 
+class Named(nn.Module):
+    """Writes its name down when it is called."""
+
+    def __init__(self, name, calls):
+        super().__init__()
+        self.name, self.calls = name, calls
+
+    def forward(self, x):
+        self.calls.append(self.name)
+        return x
+
+
+def test_network_and_baseline_change_places_from_round_to_round():
+    calls = []
+    net, baseline = Named("net", calls), Named("baseline", calls)
+    latency(net, (3, 8, 8), baseline=baseline, repeats=21, warmup=1)
+    rounds = [tuple(calls[i : i + 2]) for i in range(2, len(calls), 2)]
+    # With the control computation there are three, and each comes first in a third of the rounds.
+    first, second = ("net", "baseline"), ("baseline", "net")
+    assert rounds == [first, second, second] * 7
+
+
 def test_the_ratio_is_that_of_the_work():
     net = network()
     found = latency(Slow(net, 12), (3, 8, 8), baseline=net, repeats=20, warmup=3)

@@ -14,7 +14,9 @@ def test_a_page_begins_with_its_title_and_has_only_one(page):
     text = page.read_text(encoding="utf-8")
     for block in blocks(page):
         text = text.replace(block.text, "")
-    text = re.sub(r"\A<!--.*?-->\s*", "", text, flags=re.DOTALL)  # who made the page
+    text = re.sub(
+        r"<!--.*?-->\s*", "", text, flags=re.DOTALL
+    )  # who made it, where figures are from
     titles = [line for line in text.splitlines() if line.startswith("# ")]
     assert text.startswith("# ") and len(titles) == 1
 

@@ -118,6 +118,67 @@ def test_the_figures_are_those_of_scipy_and_of_what_was_put_in():
     assert 0.0 < found.value < 0.9
 
 
+def ranked(low, high):
+    """A table of as many operators with these accuracies at the two rungs."""
+    table = Table(settings(), {}, [entry(i) for i in range(len(low))])
+    for i, (below, above) in enumerate(zip(low, high, strict=True)):
+        trained(table, (i, LOW, SCALED, 0), below)
+        trained(table, (i, HIGH, SCALED, 0), above)
+    return table
+
+
+def test_recall_compares_the_best_of_one_rung_with_those_of_the_other():
+    up = [0.3 + 0.01 * i for i in range(COUNT)]
+    assert agreement(ranked(up, up)).recall == 10
+    assert agreement(ranked(up, up[::-1])).recall == 0
+    turned = [*up[4:], *up[:4]]  # the high rung's best four are the low rung's worst
+    assert agreement(ranked(turned, up)).recall == 6
+
+
+def test_the_best_third_is_that_of_the_low_rung():
+    random = np.random.default_rng(1)
+    low = [0.3 + 0.01 * i for i in range(COUNT)]
+    high = [float(value) for value in random.permutation(low)]
+    found = agreement(ranked(low, high)).correlation("best third of the low rung")
+    wanted = spearman("", dict(enumerate(low)), dict(enumerate(high)), range(COUNT - 10, COUNT))
+    assert (found.count, found.value) == (10, wanted.value)
+    by_high = sorted(range(COUNT), key=lambda i: -high[i])[:10]
+    other = spearman("", dict(enumerate(low)), dict(enumerate(high)), by_high)
+    assert found.value != other.value
+
+
+def test_both_seeds_and_every_band_of_macs_are_compared_with_the_high_rung():
+    table = ranked(
+        [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95], [0.1, 0.2, 0.4, 0.3, 0.5, 0.6, 0.8, 0.7]
+    )
+    for i in range(8):
+        trained(table, (i, LOW, SCALED, 1), 0.9 - 0.1 * i)
+        macs = (1000, 100, 149, 150, 299, 300, 900, 1200)[i]
+        table.entries[i] = Entry("conv2d" if i == 0 else "", f"{i:032x}", "", "{}", macs, 10, 1.0)
+    table.entries[7] = Entry("", f"{7:032x}", "", "{}", 999, 10, 1.0)
+    found = agreement(table)
+    assert found.correlation("low rung, one seed").value > 0.9
+    assert found.correlation("low rung, second seed").value < -0.9
+    bands = [each.count for each in found.correlations if each.name.startswith("MACs of ")]
+    assert bands == [2, 2, 4]
+    assert sum(bands) == 8
+
+
+def test_the_high_rung_takes_any_of_three_neighbours():
+    """Always the best of three would leave out what the low rung puts second and third."""
+    places = []
+    for draw in range(12):
+        table = filled(draw=draw)
+        low = table.accuracies(LOW)
+        order = sorted(low, key=lambda i: (-low[i], i))
+        picked = table.stratified()
+        assert picked == table.stratified()
+        places += [order.index(i) % 3 for i in picked]
+    shares = [places.count(place) / len(places) for place in range(3)]
+    assert min(shares) > 0.2
+    assert max(shares) < 0.5
+
+
 def test_too_few_or_all_alike_give_no_correlation():
     assert spearman("few", {0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0}).value is None
     alike = dict.fromkeys(range(9), 0.1)

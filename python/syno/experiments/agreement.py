@@ -14,8 +14,8 @@ from syno.experiments.ranking import HIGH, INITIAL, LOW, PLAIN, SCALED, Table
 
 _DRAWS = 2000
 _LEAST = 4
-# MACs over the original's: a band in which operators cost alike, within a factor of 2.
-BAND = (0.15, 0.3)
+# MACs over the original's: bands in which operators cost alike. Together they hold all operators.
+BANDS = ((0.0, 0.15), (0.15, 0.3), (0.3, math.inf))
 _TOP = 10
 
 
@@ -72,19 +72,17 @@ def agreement(table: Table) -> Agreement:
     both = {i: (first[i] + second[i]) / 2 for i in first if i in second}
     high = table.accuracies(HIGH)
     entries = table.entries
-    largest = max((entry.macs for entry in entries if entry.name == "conv2d"), default=0)
-    band = [i for i in high if largest and BAND[0] <= entries[i].macs / largest <= BAND[1]]
-    best = sorted((i for i in high if i in first), key=lambda i: -first[i])[: len(high) // 3]
     losses = {r.operator: -sum(r.losses) for r in table.runs if r.job[1:] == (LOW, SCALED, 0)}
     correlations = [
         spearman("two seeds of the low rung", first, second),
         spearman("low rung, one seed", first, high),
+        spearman("low rung, second seed", second, high),
         spearman("low rung, mean of two seeds", both, high),
         spearman("low rung, sum of losses", losses, high),
         spearman("MACs", {i: float(entry.macs) for i, entry in enumerate(entries)}, high),
         spearman("parameters", {i: float(entry.params) for i, entry in enumerate(entries)}, high),
-        spearman("best third of the low rung", first, high, best),
-        spearman(f"MACs of {BAND[0]:g} to {BAND[1]:g} of conv2d", first, high, band),
+        spearman("best third of the low rung", first, high, best_third(first, high)),
+        *(_within(band, table, first, high) for band in BANDS),
         spearman("drawn operators alone", first, high, [i for i in high if not entries[i].name]),
     ]
     settings = table.settings
@@ -103,6 +101,24 @@ def agreement(table: Table) -> Agreement:
         recall=_recall(first, high),
         arms=tuple(arm for scales in (SCALED, INITIAL, PLAIN) for arm in _arm(table, scales)),
     )
+
+
+def best_third(low: Mapping[int, float], high: Mapping[int, float]) -> list[int]:
+    """Of the operators that both rungs have, the third that the low rung puts first."""
+    shared = [i for i in high if i in low]
+    return sorted(shared, key=lambda i: -low[i])[: len(shared) // 3]
+
+
+def _within(
+    band: tuple[float, float], table: Table, first: Mapping[int, float], high: Mapping[int, float]
+) -> Correlation:
+    """How well the low rung ranks operators whose MACs over the convolution's lie in a band."""
+    low, below = band
+    macs = {i: entry.macs for i, entry in enumerate(table.entries)}
+    largest = max((entry.macs for entry in table.entries if entry.name == "conv2d"), default=0)
+    among = [i for i in high if largest and low <= macs[i] / largest < below]
+    name = f"at least {low:g}" if below == math.inf else f"{low:g} to {below:g}"
+    return spearman(f"MACs of {name} of conv2d", first, high, among)
 
 
 def _images(fidelity: Mapping[str, Any], there_are: int) -> int:
