@@ -12,7 +12,9 @@ from .interrupted import interrupt
 
 WITHIN = 10.0
 _BIG = "dict(M=4000, N=4000, K=4000)"
-_BIG_ARRAYS = "op = Operator.from_text(MATRIX); x = np.ones((4000, 4000)); w = np.ones((4000, 4000))"
+_BIG_ARRAYS = (
+    "op = Operator.from_text(MATRIX); x = np.ones((4000, 4000)); w = np.ones((4000, 4000))"
+)
 _SCALES = "op = scales(40); b = {f'D{d}': 8 for d in range(6)}"
 
 # Name: what comes before, and the call; each of them takes minutes where nothing ends it.
@@ -43,8 +45,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "walk": ("", "syno.walk(PAPER, count=10**9)"),
     "check_rule": (
         "from syno.rules import list_rules",
-        "[syno.check_rule(r.id, PAPER, trials=10**8, max_graphs=10**8)"
-        " for r in list_rules()]",
+        "[syno.check_rule(r.id, PAPER, trials=10**8, max_graphs=10**8) for r in list_rules()]",
     ),
     "rule_effects": (
         "from syno.rule_effects import rule_effects",
