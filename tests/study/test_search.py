@@ -17,6 +17,7 @@ from syno.cli.main import cli
 from syno.data import load
 from syno.store import Store
 from syno.study.network import Network
+from syno.study.observer import Observer
 from syno.study.specifications import small_vision, specification_for
 from syno.train import fidelity
 
@@ -49,7 +50,16 @@ def test_a_module_of_the_users_own_is_searched_and_resumed(path):
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
     with pytest.raises(UserError, match=r"was started with a module.*\n.*net=\.\.\."):
         syno.resume(path, evaluations=2)
-    more = syno.resume(path, net=own_net(), evaluations=2)
+    notes = []
+
+    class Watch(Observer):
+        def on_note(self, text):
+            notes.append(text)
+
+    assert summary.settings["training"]["max_attempts"] == 5
+    more = syno.resume(path, net=own_net(), evaluations=2, max_attempts=7, observer=Watch())
+    assert notes[0].startswith("max_attempts is 7 from now on: without isolation, an operator is")
+    assert more.settings["training"]["max_attempts"] == 7
     assert more.evaluations[:1] == summary.evaluations
     assert len(more.trained) == 2
 
@@ -100,6 +110,7 @@ def test_a_study_about_a_model_takes_no_module(path):
         ({"specification": "paper/lenet"}, "unknown preset 'paper/lenet'"),
         ({"method": "best"}, "no search method 'best'"),
         ({"evaluations": 0}, "evaluations must be at least 1, got 0"),
+        ({"max_attempts": 0}, r"max_attempts \(--max-attempts\) must be at least 1, got 0"),
         ({"max_slowdown": 0.0}, "max_slowdown must be positive, got 0"),
         ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
         ({"net": nn.Linear(64, 10)}, "fails on the example input"),

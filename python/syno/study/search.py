@@ -191,15 +191,15 @@ def resume(
         _check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
-        if release is not None:
-            left = opened.leave_quarantine(record, None if release == "all" else release)
-            names = ", ".join(each.key[:8] for each in left)
-            observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         changes = {
             "isolate": isolate,
             "memory_limit": _memory(memory_limit),
             "max_attempts": None if max_attempts is None else _attempts(max_attempts),
         }
+        if release is not None:
+            left = opened.leave_quarantine(record, None if release == "all" else release)
+            names = ", ".join(each.key[:8] for each in left)
+            observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         training = settings.training | {k: v for k, v in changes.items() if v is not None}
         continued = Study.load(
             opened,
