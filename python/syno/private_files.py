@@ -46,8 +46,10 @@ def check_folder(folder: Path) -> None:
 
     OSError where it is not there.
     """
-    _check_links(folder)
+    folder = Path(os.path.abspath(folder))
     real = Path(os.path.realpath(folder))
+    if real != folder:
+        _check_links(folder)
     _check(real, os.stat(real), folder, {_user(), _ROOT})
     system = _system_users()
     for above in real.parents:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
+import pickle
 import shutil
 import stat
 import subprocess
@@ -276,6 +278,14 @@ class Malice:
         return os.mkdir, (str(self.witness),)
 
 
+class Encoded:
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return codecs.encode, ("text", self.encoding)
+
+
 def test_a_checkpoint_runs_nothing(tmp_path: Path) -> None:
     witness = tmp_path / "witness"
     write_checkpoint(tmp_path / "state.ckpt", {"x": Malice(witness)})
@@ -290,3 +300,22 @@ def test_a_file_of_weights_runs_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no state dict"):
         build("resnet-small", weights=tmp_path / "weights.pt")
     assert not witness.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (Malice(Path("witness")), "it calls for (posix|nt).mkdir"),
+        (Encoded("hex"), "it calls for the encoding 'hex'"),
+    ],
+)
+def test_a_pickle_of_a_data_set_runs_nothing(
+    content: object, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    batch = tmp_path / "cifar10" / "data_batch_1"
+    batch.parent.mkdir()
+    batch.write_bytes(pickle.dumps({b"data": content, b"labels": [0]}))
+    with pytest.raises(UserError, match=said):
+        load("cifar10", tmp_path, cache=False)
+    assert not Path("witness").exists()

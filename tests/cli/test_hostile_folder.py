@@ -142,7 +142,8 @@ def test_an_isolated_search_and_its_report(folders: Folders) -> None:
 def test_export_in_other_formats(folders: Folders, form: str) -> None:
     if form == "triton" and importlib.util.find_spec("triton") is None:
         pytest.skip("needs the extra triton")
-    command = f"export {{op}} --binding {SIZES} --format {form} --measure-plans 2 --check -o op1"
+    measured = "" if form == "triton" else "--measure-plans 2"  # which no emitter for it can do
+    command = f"export {{op}} --binding {SIZES} --format {form} {measured} --check -o op1"
     assert "without Syno: " in folders.run(command)
 
 

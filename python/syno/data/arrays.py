@@ -231,6 +231,8 @@ class _OnlyArrays(pickle.Unpickler):
 
 def _encode(text: str, encoding: str) -> bytes:
     """How Python 3 pickles bytes for Python 2."""
+    if encoding != "latin1":  # another name would make Python look for a module of that name
+        raise pickle.UnpicklingError(f"it calls for the encoding {encoding!r}")
     return text.encode(encoding)
 
 
