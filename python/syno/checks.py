@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from syno._errors import UserError
+from syno.printable import printable
 
 LEAST, MOST = -(2**63), 2**63 - 1  # the integers that the extension takes
 MOST_INT = 2**31 - 1  # where it takes an int, such as a number of threads
@@ -35,6 +36,7 @@ def shown(value: Any) -> str:
 
 def short(name: str) -> str:
     """A name as a message repeats it."""
+    name = printable(name, line=True)
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}... ({len(name)} characters)"
 
 

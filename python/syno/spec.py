@@ -284,7 +284,10 @@ def _pair(value: Any) -> tuple[int, int]:
             "'passed_through' holds pairs (output dimension, input dimension)\n"
             f"  expected: [(0, 0)]      got: {shown(value)}"
         )
-    return _whole("passed_through", items[0]), _whole("passed_through", items[1])
+    output, input_ = (_whole("passed_through", item) for item in items)
+    for dim in (output, input_):
+        checks.whole("a dimension of 'passed_through'", dim, -checks.MOST_INT, checks.MOST_INT)
+    return output, input_
 
 
 def _limit(name: str, value: Any) -> float:

@@ -61,6 +61,9 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "huge limit": (lambda: specify(min_macs=HUGE), "limit 'min_macs' is a number"),
     "long limit": (lambda: specify(min_macs=LONG), "an integer of about 5001 digits"),
     "huge dimension": (lambda: specify(passed_through=[(2**63, 0)]), "at least -2\\^63"),
+    "large dimension": (
+        lambda: specify(passed_through=[(2**31, 0)]), "from -2147483647 to 2\\^31 - 1"
+    ),
     "huge size": (lambda: checked_binding({"H": LONG}), "cannot be bound to an integer of about"),
     "huge layer": (lambda: specify(layer_macs=[HUGE]), "a number of 'layer_macs' is a number"),
     "limit named self": (lambda: with_limits(self=1), "unknown argument or limit 'self'"),

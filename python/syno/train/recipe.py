@@ -133,6 +133,8 @@ class Recipe:
             self._refuse("progressive", self.progressive, f"shares of the epochs, {ascending}")
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
             self._refuse("betas", self.betas, "two numbers of at least 0 and below 1")
+        if self.area is not None and len(self.area) != 2:
+            self._refuse("area", self.area, "two numbers, the least and the largest share")
         if self.area is not None and not 0.0 < self.area[0] <= self.area[1] <= 1.0:
             self._refuse("area", self.area, "the least and largest share, above 0 and at most 1")
         epochs = [epoch for epoch, _ in self.least_accuracy]
