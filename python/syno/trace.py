@@ -6,6 +6,7 @@ for any network. A network that looks at values runs once for real instead.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from syno._errors import UserError
 
 Shapes = tuple[torch.Size, torch.Size]
+
+# Attention's settings belong to the whole process: two threads would put back each other's.
+_turn = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -132,17 +136,38 @@ def _watched(
     def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
         calls.setdefault(id(layer), []).append((args[0].shape, output.shape))
 
-    with ExitStack() as stack:
+    with _turn, ExitStack() as stack:
         for layer in layers:
             stack.callback(layer.register_forward_hook(note).remove)
         stack.enter_context(_evaluating(net))
         stack.enter_context(torch.no_grad())
         stack.enter_context(_plain_attention())
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        counter = stack.enter_context(FlopCounterMode(display=False))
+        counter = stack.enter_context(_Counter(display=False))
         run()
     macs = int(counter.get_total_flops()) // 2
     return Trace(calls, batch, macs // batch if batch and macs % batch == 0 else macs)
+
+
+class _NoModules:
+    """In place of torch's tracker, which hooks into all modules, also those that other threads run:
+    gradients there fail then."""
+
+    parents = ("Global",)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class _Counter(FlopCounterMode):
+    """Counts for the whole network alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.mod_tracker: Any = _NoModules()
 
 
 @contextmanager
