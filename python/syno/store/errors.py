@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -31,6 +32,31 @@ def not_a_store(where: str, found: str) -> UserError:
         f"'{where}' is not a Syno store: {found}\n"
         "  expected: a store written by `syno search`, or a file that does not exist yet\n"
         "  what to do: check the path, or choose another file for the new store"
+    )
+
+
+class DamagedError(UserError):
+    """The store is not what was written: some of it is lost or changed."""
+
+
+_SHOWN = 3
+
+
+def damaged(where: str, found: Iterable[str], saved: Sequence[str] = ()) -> DamagedError:
+    """What is damaged in the store, each with its table and row or page, and what can be done.
+
+    saved: for each study how much of it can be saved, where that is known.
+    """
+    listed = list(found)
+    lines = [f"  {text}" for text in listed[1:_SHOWN]]
+    if len(listed) > _SHOWN:
+        lines.append(f"  and more ({len(listed)} in all): `syno store check` lists them")
+    lines += [f"  can be saved: {text}" for text in saved]
+    name = shlex.quote(where)
+    return DamagedError(
+        "\n".join([f"the store '{where}' is damaged: {listed[0]}", *lines])
+        + f"\n  what to do: `syno store recover {name} NEW` writes all that can be saved into a new "
+        "store; the damaged one is not changed"
     )
 
 
@@ -64,11 +90,9 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
         )
     if name.startswith("SQLITE_NOTADB"):
         return not_a_store(where, "the file is not a SQLite database")
-    if name.startswith("SQLITE_CORRUPT"):
-        return UserError(
-            f"the store '{where}' is damaged: {error}\n"
-            "  what to do: restore a copy, or save what can be read with `sqlite3 FILE .recover`"
-        )
+    # Text that is no UTF-8 is noticed by Python's module, which gives no name.
+    if name.startswith("SQLITE_CORRUPT") or "decode to UTF-8" in str(error):
+        return damaged(where, [str(error)])
     return UserError(f"the store '{where}' failed: {error}")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, false, insert, select, update
+from sqlalchemy import Connection, Engine, Row, false, select, update
 
 from syno._errors import UserError
 from syno.store import answers, log, quarantine, schema
@@ -34,7 +34,8 @@ from syno.store.records import (
     StudyRecord,
     utc_now,
 )
-from syno.store.rows import add, find_or_add
+from syno.store.rows import add, find_or_add, put
+from syno.store.seals import seal
 from syno.store.summary import StudySummary, summarize
 
 TIMEOUT_S = 10.0
@@ -159,17 +160,11 @@ class Store:
                     f"the store '{self.name}' has a study '{name}' already\n"
                     f"  what to do: continue it with `syno resume {name}`, or choose another name"
                 )
-            identity = add(
-                connection,
-                schema.study,
-                name=name,
-                specification_id=find_or_add(
-                    connection, schema.specification, {"key": key}, content=content
-                ),
-                settings=settings,
-                seed=seed,
-                created=utc_now(),
-            )
+            found = find_or_add(connection, schema.specification, {"key": key}, content=content)
+            values = {"name": name, "specification_id": found, "settings": settings, "seed": seed}
+            values["created"] = utc_now()
+            head = seal(schema.study, values)  # where the chain of its log begins
+            identity = add(connection, schema.study, **values, events=0, head=head)
         return self.study(identity)
 
     def studies(self) -> list[StudyRecord]:
@@ -284,11 +279,8 @@ class Store:
         column = schema.artifact.c
         with self._writing() as connection:
             if connection.scalar(select(column.hash).where(column.hash == name)) is None:
-                connection.execute(
-                    insert(schema.artifact).values(
-                        hash=name, kind=kind, content=content, created=utc_now()
-                    )
-                )
+                values = {"hash": name, "kind": kind, "content": content, "created": utc_now()}
+                put(connection, schema.artifact, **values)
         return name
 
     def artifact(self, name: str) -> bytes:
