@@ -11,6 +11,7 @@ from sqlalchemy import inspect, text
 from syno._errors import UserError
 from syno.store import Store, Worker, schema
 from syno.store.migrations import MIGRATIONS, Migration
+from syno.store.seals import seal_of_stored
 
 from .sample import ENVIRONMENT, TRAINED
 
@@ -106,8 +107,10 @@ def test_an_old_store_is_not_changed_by_reading(old):
 def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "newer.db"
     Store.open(str(path)).close()
+    row = {"version": 9, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
+    row["seal"] = seal_of_stored(schema.schema_version, row)
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO syno_schema VALUES (9, '7.0', '2031-01-01')")
+        connection.execute("INSERT INTO syno_schema VALUES (?, ?, ?, ?, ?)", list(row.values()))
     connection.close()
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from syno._errors import UserError
+from syno.store.files import is_store
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.
 _FULL_BELOW_BYTES = 1 << 16
@@ -36,7 +37,14 @@ def not_a_store(where: str, found: str) -> UserError:
 
 
 class DamagedError(UserError):
-    """The store is not what was written: some of it is lost or changed."""
+    """The store is not what was written: some of it is lost or changed.
+
+    found: what is damaged, each with its table and row or page.
+    """
+
+    def __init__(self, message: str, found: Sequence[str]) -> None:
+        super().__init__(message)
+        self.found = tuple(found)
 
 
 _SHOWN = 3
@@ -56,7 +64,8 @@ def damaged(where: str, found: Iterable[str], saved: Sequence[str] = ()) -> Dama
     return DamagedError(
         "\n".join([f"the store '{where}' is damaged: {listed[0]}", *lines])
         + f"\n  what to do: `syno store recover {name} NEW` writes all that can be saved into a new "
-        "store; the damaged one is not changed"
+        "store; the damaged one is not changed",
+        listed,
     )
 
 
@@ -88,6 +97,8 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
             f"the store '{where}' cannot be opened or created\n"
             "  what to do: check that its folder exists and that you may read and write there"
         )
+    if name.startswith("SQLITE_NOTADB") and path is not None and is_store(path):
+        return damaged(where, [f"file, page 1: {error}"])
     if name.startswith("SQLITE_NOTADB"):
         return not_a_store(where, "the file is not a SQLite database")
     # Text that is no UTF-8 is noticed by Python's module, which gives no name.

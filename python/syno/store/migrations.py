@@ -119,6 +119,8 @@ def stored_version(connection: Connection, where: str) -> int:
 def sealed_version(connection: Connection, where: str) -> int:
     """As `stored_version`; DamagedError where that row has changed since it was written."""
     version = stored_version(connection, where)
+    if version == 0:
+        return 0
     columns = {c["name"] for c in inspect(connection).get_columns(schema.schema_version.name)}
     if "seal" in columns:
         row = raw_rows(connection, schema.schema_version)[-1]

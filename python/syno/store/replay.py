@@ -44,7 +44,7 @@ class Replay:
         self.proposals: dict[int, Expected] = {}
         self.failures: dict[int, Failures] = {}
         self.stored: dict[tuple[str, int], str] = {}
-        self.answers = 0  # that were stored, also those that were taken back later
+        self.removed: set[int] = set()  # evaluations that were taken back
 
     def take(self, event: Values) -> None:
         """The next event, as the database has it. ValueError when it is none that Syno writes."""
@@ -58,7 +58,6 @@ class Replay:
         taken_back = stored.pop("removed", []), stored.pop("reopened", [])
         for table, rows in stored.items():
             self.stored |= {(table, int(row)): seal for row, seal in rows.items()}
-            self.answers += len(rows) if table == "evaluation" else 0
         if kind == "asked":
             operator = next((int(row) for row in stored.get("operator", {})), None)
             self.proposals[data["proposal"]] = Expected(data["ask"], operator, created)
@@ -83,6 +82,7 @@ class Replay:
     def _release(self, key: str, removed: list[int], reopened: list[int]) -> None:
         for operator in [o for o in self.failures if self._keys.get(o) == key]:
             del self.failures[operator]
+        self.removed |= set(removed)
         for row in removed:
             self.stored.pop(("evaluation", row), None)
         for proposal in reopened:
