@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from syno.store import definitions, schema
@@ -64,12 +64,16 @@ def sqlite_findings(connection: Connection) -> list[Finding]:
 
 def findings(connection: Connection) -> list[Finding]:
     """All that is damaged in a store of the present version; one consistent state is read."""
-    found = sqlite_findings(connection) or definitions.findings(connection)
-    if found:
-        return [f if isinstance(f, Finding) else Finding(*f) for f in found][:MOST_FINDINGS]
-    rows = {table.name: raw_rows(connection, table) for table in schema.metadata.sorted_tables}
-    every = [*_unsealed(rows), *_operators(rows), *_studies(rows)]
-    return every[:MOST_FINDINGS]
+    try:
+        found = sqlite_findings(connection)
+        found = found or [Finding(*each) for each in definitions.findings(connection)]
+        if not found:
+            tables = schema.metadata.sorted_tables
+            rows = {table.name: raw_rows(connection, table) for table in tables}
+            found = [*_unsealed(rows), *_operators(rows), *_studies(rows)]
+    except DBAPIError as error:  # what the checks before did not notice
+        found = [Finding("file", str(error.orig))]
+    return found[:MOST_FINDINGS]
 
 
 def _unsealed(rows: Rows) -> Iterator[Finding]:
@@ -195,8 +199,3 @@ def digest_findings(operators: list[Values]) -> Iterator[Finding]:
         known = isinstance(row["digest"], str) and len(row["digest"]) == 32
         if known and row["digest"] != digest(str(row["text"])):
             yield Finding(row_name(schema.operator, row), "its text is not what was written")
-
-
-def table_of(name: str) -> Table:
-    """The table with this name."""
-    return schema.metadata.tables[name]

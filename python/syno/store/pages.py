@@ -151,7 +151,8 @@ def _record_head(payload: bytes) -> tuple[list[int], int] | None:
             kinds.append(kind)
     except IndexError:
         return None
-    return (kinds, end) if at == end and not {10, 11} & set(kinds) and min(kinds) >= 0 else None
+    good = at == end and all(kind >= 0 and kind not in (10, 11) for kind in kinds)
+    return (kinds, end) if good else None
 
 
 def _record(payload: bytes) -> list[Any] | None:
