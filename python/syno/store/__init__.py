@@ -4,7 +4,7 @@ Only this folder uses SQLAlchemy.
 """
 
 from syno.store.environment import capture_environment
-from syno.store.errors import AlreadyAnsweredError, AskTakenError
+from syno.store.errors import AlreadyAnsweredError, AskTakenError, DamagedError
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
 from syno.store.records import (
@@ -19,6 +19,7 @@ from syno.store.records import (
     StudyRecord,
     VerificationResult,
 )
+from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
 from syno.store.store import Store
 from syno.store.summary import StudySummary, current_settings
@@ -28,6 +29,7 @@ __all__ = [
     "AlreadyAnsweredError",
     "AskTakenError",
     "BaselineLatency",
+    "DamagedError",
     "Environment",
     "Evaluation",
     "EventRecord",
@@ -35,6 +37,7 @@ __all__ = [
     "Outcome",
     "ProposalRecord",
     "QuarantineRecord",
+    "Recovery",
     "RungResult",
     "RungSummary",
     "Store",
@@ -44,4 +47,5 @@ __all__ = [
     "Worker",
     "capture_environment",
     "current_settings",
+    "recover",
 ]

@@ -57,8 +57,8 @@ def sqlite_findings(connection: Connection) -> list[Finding]:
             for row in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
                 what = f"refers to a row of {row[2]} that is missing"
                 found.append(Finding(f"table {row[0]}, row {row[1]}", what))
-    except DBAPIError as error:  # pages that cannot be read at all
-        found.append(Finding("file", str(error.orig)))
+    except (DBAPIError, UnicodeDecodeError) as error:  # pages that cannot be read at all
+        found.append(Finding("file", str(getattr(error, "orig", error))))
     return found
 
 
@@ -71,8 +71,8 @@ def findings(connection: Connection) -> list[Finding]:
             tables = schema.metadata.sorted_tables
             rows = {table.name: raw_rows(connection, table) for table in tables}
             found = [*_unsealed(rows), *_operators(rows), *_studies(rows)]
-    except DBAPIError as error:  # what the checks before did not notice
-        found = [Finding("file", str(error.orig))]
+    except (DBAPIError, UnicodeDecodeError) as error:  # what the checks before did not notice
+        found = [Finding("file", str(getattr(error, "orig", error)))]
     return found[:MOST_FINDINGS]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -39,34 +40,43 @@ def not_a_store(where: str, found: str) -> UserError:
 class DamagedError(UserError):
     """The store is not what was written: some of it is lost or changed.
 
-    found: what is damaged, each with its table and row or page.
+    found: what is damaged, each with its table and row or page; saved: of each study, how much of
+    it can be saved, where that is known.
     """
 
-    def __init__(self, message: str, found: Sequence[str]) -> None:
+    def __init__(self, message: str, found: Sequence[str], saved: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.found = tuple(found)
+        self.saved = tuple(saved)
 
 
 _SHOWN = 3
 
 
-def damaged(where: str, found: Iterable[str], saved: Sequence[str] = ()) -> DamagedError:
+def damaged(
+    where: str, found: Iterable[str], saved: Sequence[str] = (), *, sealed: bool = True
+) -> DamagedError:
     """What is damaged in the store, each with its table and row or page, and what can be done.
 
-    saved: for each study how much of it can be saved, where that is known.
+    saved: for each study how much of it can be saved, where that is known; sealed: whether its rows
+    have seals, without which `syno store recover` does not know which of them are intact.
     """
     listed = list(found)
     lines = [f"  {text}" for text in listed[1:_SHOWN]]
     if len(listed) > _SHOWN:
-        lines.append(f"  and more ({len(listed)} in all): `syno store check` lists them")
+        more = f"  and more ({len(listed)} in all)"
+        lines.append(f"{more}: `syno store check` lists them" if sealed else more)
     lines += [f"  can be saved: {text}" for text in saved]
     name = shlex.quote(where)
-    return DamagedError(
-        "\n".join([f"the store '{where}' is damaged: {listed[0]}", *lines])
-        + f"\n  what to do: `syno store recover {name} NEW` writes all that can be saved into a new "
-        "store; the damaged one is not changed",
-        listed,
+    todo = (
+        f"`syno store recover {name} NEW` writes all that can be saved into a new store; the "
+        "damaged one is not changed"
+        if sealed
+        else "restore a copy; it is of an older version, whose rows have no seals, so "
+        "`sqlite3 FILE .recover` reads rows, but cannot tell which are damaged"
     )
+    message = [f"the store '{where}' is damaged: {listed[0]}", *lines, f"  what to do: {todo}"]
+    return DamagedError("\n".join(message), listed, saved)
 
 
 def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: float) -> UserError:
@@ -139,5 +149,9 @@ def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
                 "  what to do: check that the server runs, the address, the user and its rights"
             ) from error
         raise
+    except UnicodeDecodeError as error:  # SQLite's message repeats a damaged definition
+        raise damaged(where, [f"file: text that is no UTF-8 ({error.reason})"]) from error
+    except json.JSONDecodeError as error:
+        raise damaged(where, [f"file: JSON that cannot be read ({error})"]) from error
     except sqlite3.Error as error:  # from a PRAGMA on connecting, before SQLAlchemy wraps it
         raise _sqlite_error(where, path, error, timeout) from error

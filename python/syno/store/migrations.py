@@ -164,7 +164,7 @@ def migrate(connection: Connection, where: str) -> None:
                 connection.execute(text(statement))
             found = step.step(connection) if step.step is not None else []
             if found:
-                raise damaged(where, map(str, found))
+                raise damaged(where, map(str, found), sealed=False)
             _stamp(connection, step.version)
     _seal_versions(connection)
 

@@ -100,14 +100,16 @@ class Store:
             if version == schema.VERSION:
                 return findings(connection)
             found = sqlite_findings(connection)
-        if not found and not writable:
+        if found:
+            raise damaged(self.name, map(str, found), sealed=False)
+        if not writable:
             raise UserError(
                 f"the store '{self.name}' has version {version} and this Syno needs version "
                 f"{schema.VERSION}\n"
                 "  what to do: make the file writable and run `syno resume` or `syno search` on it "
                 "once: that brings it up to date"
             )
-        return found
+        return []
 
     @property
     def name(self) -> str:
@@ -331,7 +333,10 @@ def _check_existing(
             with Store(engine, address, timeout) as looking:
                 found = looking._look(writable=writable, create=create)
     except DamagedError as error:
-        raise damaged(address.name, error.found, savable(url)) from error
+        saved = savable(url)
+        if not saved:
+            raise
+        raise damaged(address.name, error.found, saved) from error
     if found:
         raise damaged(address.name, map(str, found), savable(url))
 

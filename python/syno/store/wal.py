@@ -94,8 +94,9 @@ class _Index:
 
 def read_log(path: Path, page_size: int) -> Log:
     """The log of the store at `path`, whose pages have so many bytes."""
-    content = _content(path.with_name(path.name + "-wal"))
+    # The index first: a process that is writing adds to the log, and then says so in the index.
     index = _index(_content(path.with_name(path.name + "-shm")))
+    content = _content(path.with_name(path.name + "-wal"))
     lost = index is not None and index.committed > index.copied
     if not content:
         return Log(damage="the log beside it (-wal) is missing" if lost else "")
