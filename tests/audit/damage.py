@@ -122,7 +122,7 @@ def damage_log(path: Path, rng: random.Random) -> str:
 
 def change_column(path: Path, rng: random.Random) -> str:
     """One value of one row becomes another, perhaps one of another type."""
-    with _sql(path) as connection:
+    with Sql(path) as connection:
         table = rng.choice(_TABLES)
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         return change_value(connection, table, rng.choice(columns), rng)
@@ -167,7 +167,7 @@ def _value(cursor: sqlite3.Cursor) -> object:
 
 
 def delete_row(path: Path, rng: random.Random) -> str:
-    with _sql(path) as connection:
+    with Sql(path) as connection:
         table = rng.choice([t for t in _TABLES if t not in ("specification", "environment")])
         row = rng.choice(connection.execute(f"SELECT rowid FROM {table}").fetchall())[0]
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
@@ -175,7 +175,7 @@ def delete_row(path: Path, rng: random.Random) -> str:
 
 
 def repeat_row(path: Path, rng: random.Random) -> str:
-    with _sql(path) as connection:
+    with Sql(path) as connection:
         table = rng.choice(("baseline", "measurement", "verification", "event", "proposal"))
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         names = [n for n in columns if n != "id"]
@@ -206,12 +206,12 @@ def change_definitions(path: Path, rng: random.Random) -> str:
             "PRAGMA application_id = 7",
         )
     )
-    with _sql(path) as connection:
+    with Sql(path) as connection:
         connection.execute(statement)
     return statement
 
 
-class _sql:
+class Sql:
     """A connection that checks nothing and leaves the store as one file."""
 
     def __init__(self, path: Path) -> None:

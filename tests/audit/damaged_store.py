@@ -20,8 +20,7 @@ from syno.store.errors import DamagedError
 from syno.store.recover import recover
 from syno.study import Study, run
 
-from ..study.fakes import FakeEvaluator
-from .sample_store import RESUMED_TO, RealSpace
+from .sample_store import RESUMED_TO, FakeEvaluator, RealSpace
 
 FILES = ("", "-wal", "-shm")
 # An empty file is none of Syno's, and neither is a database that lost every sign of it.
@@ -45,8 +44,8 @@ def copy(source: Path, target: Path) -> None:
             shutil.copy(f"{source}{ending}", beside)
 
 
-def readings(source: Path, folder: Path, key: str) -> dict[str, Reading]:
-    """Every reading, each of a copy of the store, which stays as it was."""
+def readings(source: Path, folder: Path, key: str, *names: str) -> dict[str, Reading]:
+    """Every reading, or those named, each of a copy of the store, which stays as it was."""
     folder.mkdir(exist_ok=True)
     store = folder / "read.db"
     page, chosen, code = (folder / name for name in ("report.html", "chosen", "op.py"))
@@ -61,6 +60,8 @@ def readings(source: Path, folder: Path, key: str) -> dict[str, Reading]:
     before = {ending: _bytes(f"{source}{ending}") for ending in FILES}
     found = {}
     for name, words in commands.items():
+        if names and name not in names:
+            continue
         copy(source, store)
         shutil.rmtree(chosen, ignore_errors=True)
         page.unlink(missing_ok=True)
@@ -71,8 +72,9 @@ def readings(source: Path, folder: Path, key: str) -> dict[str, Reading]:
         text += "".join(f.read_text() for f in written if f.is_file() and done.exit_code == 0)
         found[name] = Reading(done.exit_code, text)
     for name, function in (("summary", _summaries), ("resume", _resumed)):
-        copy(source, store)
-        found[name] = _called(function, store)
+        if not names or name in names:
+            copy(source, store)
+            found[name] = _called(function, store)
     assert before == {ending: _bytes(f"{source}{ending}") for ending in FILES}
     return found
 

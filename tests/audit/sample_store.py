@@ -6,18 +6,21 @@ in quarantine and was let out, one that still is, an evaluation on the test spli
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
+from typing import ClassVar
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from study.fakes import FakeEvaluator, FakeRungs, fake_ladder
 from syno import Operator, Sampler, Specification
-from syno.store import Outcome, Store
+from syno.store import Environment, Outcome, Store
 from syno.study import Study, StudySettings, run
 
-from ..cli.conftest import HERE
-from ..study.fakes import FakeEvaluator, FakeRungs, fake_ladder
+HERE = Environment("a processor", "Linux", {"torch": "2"}, "", 1, "1")
 
 SPECIFICATION = Specification(
     "[N, C_in: unordered, H, H]",
@@ -37,7 +40,7 @@ class RealSpace:
     """Real operators of a small specification, enumerated once."""
 
     rules = "1"
-    _found: list[Operator] = []
+    _found: ClassVar[list[Operator]] = []
 
     def __init__(self) -> None:
         if not RealSpace._found:
@@ -61,7 +64,7 @@ def settings(**options: object) -> StudySettings:
 def make(path: Path) -> None:
     """Writes the store; all its connections are closed, so that it is one file."""
     with Store.open(str(path)) as store:
-        content = dataclasses.replace(fake_ladder()).to_json()
+        content = fake_ladder().to_json()
         chosen = settings(ladder=content, seed=5, evaluations=5)
         study = Study.create(store, "ladder", chosen, RealSpace())
         _fail_twice(study)

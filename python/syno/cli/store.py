@@ -60,7 +60,7 @@ def check_command(store: str, as_json: bool) -> int:
         output.say(f"next: syno store recover {shlex.quote(store)} NEW")
     else:
         events = sum(counts.values())
-        click.echo(f"{store} is whole: {len(counts)} studies, {events} events of their logs")
+        click.echo(f"{store} is whole: {len(counts)} studies, {events} events of logs")
     return framework.NEGATIVE if found else framework.OK
 
 
@@ -103,7 +103,9 @@ def recover_command(store: str, new: str, as_json: bool) -> int:
     for saved in done.studies:
         click.echo(f"saved {saved}")
     if done.rest is not None:
-        click.echo(f"wrote {done.rest}: intact rows beside them, {done.rest_trials} trials of these")
+        click.echo(
+            f"wrote {done.rest}: intact rows beside them, {done.rest_trials} trials of these"
+        )
     if done.studies:
         output.say(f"next: syno resume {shlex.quote(done.store)}")
         return framework.OK

@@ -114,7 +114,13 @@ def _add_answer(
         source = (verification, outcome.verification)
         baseline = _add_baseline(connection, evaluation, outcome.measurement.baseline, found, rows)
         _add_measurement(
-            connection, evaluation, source, outcome.measurement, baseline, (found, environment), rows
+            connection,
+            evaluation,
+            source,
+            outcome.measurement,
+            baseline,
+            (found, environment),
+            rows,
         )
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from syno.store import definitions, schema
-from syno.store.operators import KEY_VERSION, derived_key
+from syno.store.operators import KEY_VERSION, Keys
 from syno.store.raw import Values, lenient, raw_rows, row_name
 from syno.store.records import BASELINE, digest
 from syno.store.replay import Replay
@@ -87,6 +87,7 @@ def _unsealed(rows: Rows) -> Iterator[Finding]:
 
 def _operators(rows: Rows) -> Iterator[Finding]:
     specifications = {row["id"]: row["content"] for row in rows["specification"]}
+    known = Keys()
     for row in rows["operator"]:
         where = row_name(schema.operator, row)
         if not isinstance(row["text"], str) or not isinstance(row["key"], str):
@@ -95,7 +96,7 @@ def _operators(rows: Rows) -> Iterator[Finding]:
         if row["key_version"] != KEY_VERSION:
             continue
         content = specifications.get(row["specification_id"])
-        key = derived_key(row["text"], content) if isinstance(content, str) else None
+        key = known.derived(row["text"], content) if isinstance(content, str) else None
         if key != row["key"]:
             yield Finding(where, f"its text gives the key {key}, and the row has {row['key']}")
 

@@ -113,7 +113,7 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
         return not_a_store(where, "the file is not a SQLite database")
     # Text that is no UTF-8 is noticed by Python's module, which gives no name.
     if name.startswith("SQLITE_CORRUPT") or "decode to UTF-8" in str(error):
-        return damaged(where, [str(error)])
+        return damaged(where, [f"file: {error}"])
     return UserError(f"the store '{where}' failed: {error}")
 
 

@@ -49,7 +49,7 @@ def page_size_of(header: bytes) -> int | None:
         return None
     size = struct.unpack_from(">H", header, 16)[0]
     size = 65536 if size == 1 else size
-    return size if 512 <= size and size & (size - 1) == 0 else None
+    return size if size >= 512 and size & (size - 1) == 0 else None
 
 
 def read_store_log(path: Path) -> Log:

@@ -15,6 +15,7 @@ from syno._errors import InternalError
 from syno.store import lease as leases
 from syno.store import schema
 from syno.store.errors import AskTakenError
+from syno.store.operators import Keys
 from syno.store.records import (
     ASKED,
     BASELINE,
@@ -28,7 +29,6 @@ from syno.store.records import (
     digest,
     utc_now,
 )
-from syno.store.operators import key_version
 from syno.store.rows import Rows, add, change, find_or_add
 from syno.store.seals import event_digest
 
@@ -200,16 +200,14 @@ def unheld(connection: Connection, study: int) -> list[int]:
     return [ask for ask, holder, heartbeat in rows if not leases.is_held(holder, heartbeat)]
 
 
-def _operator_id(
-    connection: Connection, study: int, operator: tuple[str, str], rows: Rows
-) -> int:
+def _operator_id(connection: Connection, study: int, operator: tuple[str, str], rows: Rows) -> int:
     (text, key), column = operator, schema.specification.c
     content = type_coerce(column.content, Text)
     found = connection.execute(
         select(column.id, content).join(schema.study).where(schema.study.c.id == study)
     ).one()
     same = {"specification_id": found.id, "digest": digest(text)}
-    version = key_version(text, key, found.content)
+    version = Keys().version(text, key, found.content)
     rest = {"text": text, "key": key, "key_version": version}
     return find_or_add(connection, schema.operator, same, rows, **rest)
 

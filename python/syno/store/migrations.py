@@ -181,7 +181,9 @@ def _seal_versions(connection: Connection) -> None:
     """Writes down the definitions as they are now, and seals all rows."""
     table = schema.schema_version
     last = table.c.version == schema.VERSION
-    connection.execute(update(table).where(last).values(definitions=definitions.current(connection)))
+    connection.execute(
+        update(table).where(last).values(definitions=definitions.current(connection))
+    )
     for row in raw_rows(connection, table):
         made = seal_of_stored(table, row)
         same = table.c.version == row["version"]

@@ -10,7 +10,6 @@ such a row holds is checked by its seal alone.
 
 from __future__ import annotations
 
-import functools
 import json
 
 from syno._errors import UserError
@@ -20,7 +19,30 @@ from syno.spec import Specification
 KEY_VERSION = 1
 
 
-@functools.lru_cache(maxsize=8)
+class Keys:
+    """Makes keys of texts; each specification is read once."""
+
+    def __init__(self) -> None:
+        self._specifications: dict[str, Specification | None] = {}
+
+    def derived(self, text: str, specification: str) -> str | None:
+        """The key of the operator with this text under the specification with this JSON; None
+        where they are none of Syno's."""
+        if specification not in self._specifications:
+            self._specifications[specification] = _specification(specification)
+        found = self._specifications[specification]
+        if found is None:
+            return None
+        try:
+            return Operator.from_text(text, found).key
+        except UserError:
+            return None
+
+    def version(self, text: str, key: str, specification: str) -> int:
+        """What a new row says of its key: `KEY_VERSION` where it follows from the text, else 0."""
+        return KEY_VERSION if self.derived(text, specification) == key else 0
+
+
 def _specification(content: str) -> Specification | None:
     """The specification with this JSON, None for what is none."""
     try:
@@ -28,20 +50,3 @@ def _specification(content: str) -> Specification | None:
         return Specification.from_json(value if isinstance(value, str) else content)
     except (UserError, ValueError):
         return None  # of a space of one's own
-
-
-def derived_key(text: str, specification: str) -> str | None:
-    """The key of the operator with this text under the specification with this JSON; None where
-    they are none of Syno's."""
-    found = _specification(specification)
-    if found is None:
-        return None
-    try:
-        return Operator.from_text(text, found).key
-    except UserError:
-        return None
-
-
-def key_version(text: str, key: str, specification: str) -> int:
-    """What a new row says of its key: `KEY_VERSION` where it follows from the text, else 0."""
-    return KEY_VERSION if derived_key(text, specification) == key else 0

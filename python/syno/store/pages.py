@@ -145,7 +145,7 @@ def _record_head(payload: bytes) -> tuple[list[int], int] | None:
         end, at = _varint(payload, 0)
         if not at <= end <= len(payload):
             return None
-        kinds = []
+        kinds: list[int] = []
         while at < end and len(kinds) <= _MOST_COLUMNS:
             kind, at = _varint(payload, at)
             kinds.append(kind)

@@ -94,9 +94,7 @@ def _read(url: str, address: Address) -> Readable:
         engine.dispose()
 
 
-def _write(
-    target: Address, studies: list[SavedStudy], readable: Readable
-) -> set[tuple[str, Any]]:
+def _write(target: Address, studies: list[SavedStudy], readable: Readable) -> set[tuple[str, Any]]:
     """The rows that the new store holds, by table and primary key."""
     rows: dict[tuple[str, Any], Values] = {}
     for saved in studies:

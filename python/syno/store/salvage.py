@@ -161,7 +161,9 @@ def _signs(readable: Readable, study: int, kept: Replay) -> int:
     """How many evaluations the study seems to have had."""
     seen: set[int] = set()
     gone: set[int] = set()
-    for _, event in sorted((n, e) for n, found in readable.events[study].items() for e in found[:1]):
+    for _, event in sorted(
+        (n, e) for n, found in readable.events[study].items() for e in found[:1]
+    ):
         try:
             stored = json.loads(event["stored"])
             seen |= {int(row) for row in stored.get("evaluation", {})}

@@ -7,6 +7,7 @@ The last answer to a proposal refers to all rows of that proposal's evaluations.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, Table, bindparam, update
 
 from syno.store import schema
 from syno.store.check import Finding, digest_findings, same_proposal, sqlite_findings
-from syno.store.operators import key_version
+from syno.store.operators import Keys
 from syno.store.raw import Values, raw_rows, row_name
 from syno.store.records import ASKED, canonical_json
 from syno.store.replay import Replay
@@ -32,9 +33,10 @@ def seal_store(connection: Connection) -> list[Finding]:
     if found:
         return found
     specifications = {row["id"]: row["content"] for row in rows["specification"]}
+    known = Keys()
     for row in rows["operator"]:
         content = specifications[row["specification_id"]]
-        row["key_version"] = key_version(row["text"], row["key"], content)
+        row["key_version"] = known.version(row["text"], row["key"], content)
     for table in schema.metadata.sorted_tables:
         if table is not schema.event:
             for row in rows[table.name]:
@@ -87,7 +89,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
             yield Finding(row_name(schema.event, missing), "it is missing from the log")
             return
         try:
-            data = schema.Json().process_result_value(event["data"], None)
+            data = json.loads(event["data"])
             proposal = proposals.get(data["proposal"]) if "proposal" in data else None
             if event["kind"] == "asked" and proposal is not None:
                 contents[number] = stored.operator(proposal["operator_id"])

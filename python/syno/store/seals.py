@@ -17,6 +17,8 @@ from sqlalchemy import Boolean, Column, Float, Integer, Table
 from syno.store import schema
 from syno.store.records import canonical_json
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 # Not in a seal: ids and seals, and what the log says of a study.
 _LEFT_OUT = {"id", "seal"}
 _LEFT_OUT_OF = {"study": {"events", "head"}}
@@ -24,7 +26,7 @@ _LEFT_OUT_OF = {"study": {"events", "head"}}
 
 def digest_of(content: Any) -> str:
     """32 hexadecimal digits that name a value of lists, texts and numbers."""
-    text = json.dumps(content, separators=(",", ":"))
+    text = _encode(content)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -21,8 +21,8 @@ from sqlalchemy import Connection, Engine, Row, false, select, update
 
 from syno._errors import UserError
 from syno.store import answers, log, quarantine, schema
-from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.check import Finding, findings, sqlite_findings
+from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
 from syno.store.files import file_findings
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version

@@ -146,7 +146,9 @@ def _valid(content: bytes, page_size: int, words: str) -> int | None:
     """How many frames at the beginning are whole; None when the header is not."""
     magic, _, size = struct.unpack_from(">III", content, 0)
     before = _checksums(24).of(np.frombuffer(content, words, 6), (0, 0))
-    if (magic & ~1, size) != (_MAGIC, page_size) or before != struct.unpack_from(">II", content, 24):
+    if (magic & ~1, size) != (_MAGIC, page_size) or before != struct.unpack_from(
+        ">II", content, 24
+    ):
         return None
     checksums = _checksums(8 + page_size)
     step, salts, number = FRAME_HEADER_BYTES + page_size, content[16:24], 0
