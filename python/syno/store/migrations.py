@@ -1,7 +1,7 @@
 """Numbered migrations: each takes a store from the version before it to its own.
 
-A migration is data: SQL that SQLite and PostgreSQL both understand; version 5 seals what was there
-(`sealing.py`). All that a store needs run in one transaction, so a store is at one version or at the
+A migration is data: SQL that SQLite and PostgreSQL both understand; version 5 also seals all rows
+(`sealing.py`). All that a store needs run in one transaction, so a store is at one version or the
 next, never between. The tables of a new store come from `schema.py`; a test brings a store of
 version 1 here and compares the two.
 

@@ -13,7 +13,7 @@ from syno.store.records import ASKED, TOLD
 
 @dataclass
 class Expected:
-    """A proposal by the log; operator: its id, None for the baseline; created: when it was asked."""
+    """A proposal by the log; operator: its id, None for a baseline; created: when it was asked."""
 
     ask: int
     operator: int | None
