@@ -14,6 +14,7 @@ from syno.cli import framework, output
     name="store",
     examples=[
         ("is it as it was written?", "syno store check runs.db"),
+        ("the same for a script", "syno store check runs.db --json"),
         ("save what is intact into a new store", "syno store recover runs.db saved.db"),
     ],
 )
