@@ -136,6 +136,14 @@ def test_a_key_of_another_algorithm_is_no_damage(path):
         assert store.proposals(store.study("own"))[0].key == "key of one's own"
 
 
+@pytest.mark.parametrize("byte", [0, 17, 18, 19, 20, 21, 44, 56, 59])
+def test_a_damaged_header_is_noticed(path, byte):
+    content = bytearray(path.read_bytes())
+    content[byte] ^= 0x40
+    path.write_bytes(content)
+    assert "is damaged: file, page 1: its header is not" in refusal(path)
+
+
 @pytest.mark.parametrize("gone", [1, 1275, 4096])
 def test_a_store_that_was_cut_is_refused(path, gone):
     content = path.read_bytes()

@@ -18,6 +18,9 @@ from syno.store.files import is_store
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.
 _FULL_BELOW_BYTES = 1 << 16
+# What SQLite says of a file whose header or definitions are not those that Syno wrote; it has no
+# name of its own.
+_NOT_AS_WRITTEN = ("unsupported file format", "no such table", "no such column", "no such index")
 
 
 class AlreadyAnsweredError(UserError):
@@ -113,6 +116,8 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
         return not_a_store(where, "the file is not a SQLite database")
     # Text that is no UTF-8 is noticed by Python's module, which gives no name.
     if name.startswith("SQLITE_CORRUPT") or "decode to UTF-8" in str(error):
+        return damaged(where, [f"file: {error}"])
+    if name == "SQLITE_ERROR" and str(error).startswith(_NOT_AS_WRITTEN):
         return damaged(where, [f"file: {error}"])
     return UserError(f"the store '{where}' failed: {error}")
 

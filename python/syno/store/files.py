@@ -18,6 +18,8 @@ PAGE_SIZE = 4096  # of every file that Syno makes
 _HEADER_BYTES = 100
 # In the definition of a table that every store has.
 _SIGN = b"syno_schema"
+_LATEST_FORMAT = 4
+_UTF_8 = 1
 # A process that is writing may be half way: what is found counts when it is still there later.
 _LOOKS = 3
 _PAUSE_S = 0.05
@@ -78,7 +80,10 @@ def _findings(path: Path) -> list[Finding]:
     versions, fixed = tuple(header[18:20]), tuple(header[20:24])
     # A log counts for a file that says so alone.
     modes = [(2, 2)] if log.frames else [(1, 1), (2, 2)]
-    if versions not in modes or fixed != (0, 64, 32, 32):
+    schema_format, encoding = (struct.unpack_from(">I", header, at)[0] for at in (44, 56))
+    # An empty database has neither yet.
+    known = schema_format <= _LATEST_FORMAT and encoding in (0, _UTF_8)
+    if versions not in modes or fixed != (0, 64, 32, 32) or not known:
         found.append(Finding("file, page 1", "its header is not the one that was written"))
     if length % size:
         what = f"its length of {length} bytes is no multiple of its page size, {size}"
