@@ -201,3 +201,20 @@ def test_an_order_by_the_loss_of_images_is_a_mistake(study: str) -> None:
     assert result.exit_code == 2
     assert "is about images: its operators have no loss" in result.output
     assert "--by accuracy" in result.output
+
+
+@pytest.mark.parametrize("name", ["operator.txt", "specification.json"])
+def test_a_file_of_a_selection_that_changed_is_refused(
+    study: str, tmp_path: Path, name: str
+) -> None:
+    syno("select", "--store", study, "--top", "1", "--out", str(tmp_path / "chosen"))
+    (folder,) = (tmp_path / "chosen").iterdir()
+    assert syno("show", str(folder)).exit_code == 0
+    file = folder / name
+    file.write_text(file.read_text() + "\n")
+    done = syno("show", str(folder))
+    assert done.exit_code == 2
+    assert f"the file '{file}' is not the one that `syno select` wrote" in done.output
+    alone = tmp_path / "mine.txt"  # changed on purpose
+    alone.write_text((folder / "operator.txt").read_text())
+    assert load_operator(str(alone), store=None, study=None) is not None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from sqlalchemy import create_engine, text
 
 from syno._errors import UserError
-from syno.store import Store, Worker
+from syno.store import DamagedError, Store, Worker, recover, schema
 
 from .contract import StoreContract
-from .sample import make_study
+from .sample import ENVIRONMENT, TRAINED, make_study
 
 
 class TestSqliteFile(StoreContract):
@@ -51,3 +54,54 @@ class TestPostgresql(StoreContract):
         with pytest.raises(UserError, match="check that the server runs") as caught:
             Store.open(closed)
         assert "secret" not in str(caught.value)
+
+    def test_damage_on_a_server_is_found_and_what_is_intact_is_saved(self, url, tmp_path):
+        with Store.open(url) as store:
+            study = make_study(store)
+            worker = Worker()
+            for number in (1, 2, 3):
+                asked = store.ask(study, number, (f"text {number}", f"key {number}"), worker.name)
+                store.tell(asked.id, TRAINED, ENVIRONMENT)
+            worker.close()
+        with create_engine(url).begin() as connection:
+            connection.execute(text("UPDATE evaluation SET accuracy = 0.99 WHERE id = 2"))
+        for options in ({}, {"read_only": True}):
+            with pytest.raises(DamagedError, match="table evaluation, row 2") as caught:
+                Store.open(url, **options)
+            assert caught.value.saved == ("study 'study': 1 of 3 trials",)
+        new = tmp_path / "saved.db"
+        (saved,) = recover(url, str(new)).studies
+        assert (saved.trials, saved.of_trials) == (1, 3)
+        with Store.open(str(new)) as store:
+            assert [e.ask for e in store.summary().trained] == [1]
+            assert store.summary().open_asks == (2,)
+
+    def test_a_store_of_version_4_on_a_server_is_sealed(self, url):
+        with create_engine(url).begin() as connection:
+            for statement in version_4():
+                connection.exec_driver_sql(statement)
+        with Store.open(url) as store:
+            assert store.version() == schema.VERSION
+            assert store.summary("old").open_asks == (2, 3)
+        with Store.open(url, read_only=True) as store:  # looked at again
+            assert [e.ask for e in store.summary("old").evaluations] == [1, 1]
+
+
+def version_4() -> list[str]:
+    """The golden store as PostgreSQL takes it: tables in the order of their references."""
+    content = (Path(__file__).parent / "data" / "v4.sql").read_text()
+    content = content.replace("BLOB", "BYTEA").replace("X'", "'\\x")
+    found = [s.strip() for s in content.split(";\n") if "CREATE" in s or "INSERT" in s]
+    found = [re.sub(r"^(--.*\n)+|BEGIN TRANSACTION;\n?", "", s).strip() for s in found]
+    order = [t.name for t in schema.metadata.sorted_tables]
+
+    def place(statement: str) -> tuple[int, int]:
+        kind = ("CREATE TABLE", "INSERT INTO", "CREATE INDEX")
+        name = re.search(r'(?:TABLE|INTO|ON) "?(\w+)', statement)
+        assert name is not None
+        return next(i for i, k in enumerate(kind) if statement.startswith(k)), order.index(name[1])
+
+    found = sorted(found, key=place)
+    # Whether a verification passed is a truth value there.
+    passed = (("'torch',0,1,", "'torch',0,true,"), (f"'{'ab' * 16}',1,", f"'{'ab' * 16}',true,"))
+    return [s.replace(*passed[0]).replace(*passed[1]) for s in found]

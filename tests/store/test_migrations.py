@@ -9,21 +9,30 @@ import pytest
 from sqlalchemy import inspect, text
 
 from syno._errors import UserError
-from syno.store import Store, Worker, schema
+from syno.store import DamagedError, Store, Worker, schema
 from syno.store.migrations import MIGRATIONS, Migration
+from syno.store.operators import KEY_VERSION
+from syno.store.seals import seal_of_stored
 
 from .sample import ENVIRONMENT, TRAINED
 
-V1 = (Path(__file__).parent / "data" / "v1.sql").read_text()
+DATA = Path(__file__).parent / "data"
+
+
+def restored(name: str, path: Path, *changes: str) -> Path:
+    """A golden store, changed by some statements of SQL."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript((DATA / name).read_text())
+        connection.execute("PRAGMA foreign_keys = OFF")
+        for change in changes:
+            assert connection.execute(change).rowcount > 0
+    connection.close()
+    return path
 
 
 @pytest.fixture
 def old(tmp_path):
-    path = tmp_path / "old.db"
-    with sqlite3.connect(path) as connection:
-        connection.executescript(V1)
-    connection.close()
-    return path
+    return restored("v1.sql", tmp_path / "old.db")
 
 
 def shape(path: Path) -> dict[str, object]:
@@ -46,7 +55,9 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-def test_a_store_of_version_1_gets_the_shape_of_a_new_one(old, tmp_path):
+@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql"])
+def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
+    old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
 
 
@@ -68,6 +79,51 @@ def test_a_store_of_version_1_keeps_its_content_and_goes_on(old):
         store.tell(open_one.id, TRAINED, ENVIRONMENT)
         assert [e.status for e in store.summary("old").evaluations] == ["ok", "ok"]
         worker.close()
+
+
+def test_a_store_of_version_4_is_sealed_and_goes_on(tmp_path):
+    old = restored("v4.sql", tmp_path / "old.db")
+    with Store.open(str(old)) as store:
+        summary = store.summary("old")
+        assert summary.open_asks == (2, 3)  # one was let out of quarantine
+        assert [(e.ask, e.rung) for e in summary.evaluations] == [(1, "tiny"), (1, "small")]
+        assert [e.split for e in summary.final] == ["test"]
+        with store._reading() as connection:
+            rows = connection.execute(text("SELECT key, key_version FROM operator ORDER BY id"))
+            versions = [(row.key, row.key_version) for row in rows]
+    # The key of the last one came from elsewhere.
+    assert [version for _, version in versions] == [KEY_VERSION, KEY_VERSION, 0]
+    for _ in range(2):  # whole when it is opened again, and when it was gone on with
+        with Store.open(str(old)) as store:
+            worker = Worker()
+            asked = store.lease_open(store.study(), worker.name)
+            assert asked is not None
+            store.tell(asked.id, TRAINED, ENVIRONMENT)
+            worker.close()
+    with Store.open(str(old), read_only=True) as store:
+        assert [e.ask for e in store.summary().evaluations] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE operator SET text = replace(text, 'o3', 'o2') WHERE id = 2", "operator, row 2"),
+        ("DELETE FROM evaluation WHERE rung_index = 1", "refers to a row of evaluation"),
+        ("DELETE FROM evaluation WHERE proposal_id = 1", "refers to a row of evaluation"),
+        ("UPDATE proposal SET state = 'asked' WHERE id = 2", "proposal, row 2: its state"),
+        ("DELETE FROM event WHERE sequence = 5", "event, row .1, 5.: it is missing"),
+        ("DELETE FROM event WHERE sequence > 3", "proposal, row 1"),
+        ("DELETE FROM proposal WHERE ask = 3", "event, row .1, 15.: it cannot be read"),
+        ("UPDATE event SET data = '{' WHERE sequence = 7", "event, row .1, 7.: it cannot be read"),
+    ],
+)
+def test_what_is_damaged_in_an_old_store_is_not_sealed(change, message, tmp_path):
+    old = restored("v4.sql", tmp_path / "old.db", change)
+    with pytest.raises(DamagedError, match=message):
+        Store.open(str(old))
+    connection = sqlite3.connect(old)
+    assert connection.execute("SELECT max(version) FROM syno_schema").fetchone() == (4,)
+    connection.close()
 
 
 def test_each_version_is_written_down_with_who_and_when(old):
@@ -97,7 +153,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 4") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 5") as caught:
         Store.open(str(old), read_only=True)
     assert "brings it up to date" in str(caught.value)
     assert old.read_bytes() == content
@@ -106,11 +162,13 @@ def test_an_old_store_is_not_changed_by_reading(old):
 def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "newer.db"
     Store.open(str(path)).close()
+    row = {"version": 9, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
+    row["seal"] = seal_of_stored(schema.schema_version, row)
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO syno_schema VALUES (9, '7.0', '2031-01-01')")
+        connection.execute("INSERT INTO syno_schema VALUES (?, ?, ?, ?, ?)", list(row.values()))
     connection.close()
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 4" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 5" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

@@ -16,6 +16,7 @@ COMMANDS = {
     "status": ("syno.cli.status", "What a store holds and how far its searches are."),
     "report": ("syno.cli.report", "Write a search's report: one page that needs nothing else."),
     "select": ("syno.cli.select", "Pick operators of a search, to go on with them."),
+    "store": ("syno.cli.store", "Check a store for damage, and save what is intact in it."),
     "sample": ("syno.cli.sample", "Draw operators of a specification without training them."),
     "enumerate": ("syno.cli.enumerate", "List all operators of a specification, and count them."),
     "show": ("syno.cli.show", "Print one operator: formula, steps, cost, drawing."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 import sys
@@ -26,6 +27,7 @@ _MOST_TRIALS = 5000
 # The files of a folder that `syno select` writes, and how many folders a message names.
 _OPERATOR_FILE = "operator.txt"
 _SPECIFICATION_FILE = "specification.json"
+_FACTS_FILE = "evaluation.json"
 _MOST_LISTED = 8
 # Characters of an operand that a message repeats.
 _LONG = 100
@@ -170,6 +172,7 @@ def _found(
     if is_file(path):
         try:
             text = path.read_text(encoding="utf-8")
+            _check_selected(path)
             return _read(text, str(path), specification or _specification_beside(path))
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
@@ -239,10 +242,36 @@ def _specification_beside(path: Path) -> Specification | None:
     beside = path.with_name(_SPECIFICATION_FILE)
     if path.name != _OPERATOR_FILE or not is_file(beside):
         return None
+    _check_selected(beside)
     try:
         return Specification.from_json(beside.read_text(encoding="utf-8"))
     except UserError as error:
         raise UserError(f"{error}\n  in {beside}") from error
+
+
+def _check_selected(path: Path) -> None:
+    """UserError where a file of a selection is not the one that `syno select` wrote.
+
+    The figures beside it have its digest; in selections of an older Syno they have none.
+    """
+    facts = path.with_name(_FACTS_FILE)
+    if path.name not in (_OPERATOR_FILE, _SPECIFICATION_FILE) or not is_file(facts):
+        return
+    from syno.store.records import digest
+
+    try:
+        content = json.loads(facts.read_text(encoding="utf-8"))
+        digests = content.get("digests", {})
+        expected = digests.get(path.name)
+    except (OSError, ValueError, AttributeError) as error:
+        raise UserError(f"cannot read the figures of the operator in '{facts}': {error}") from error
+    if expected is not None and expected != digest(path.read_bytes().decode("utf-8")):
+        raise UserError(
+            f"the file '{path}' is not the one that `syno select` wrote: its content has changed\n"
+            f"  expected: the digest {expected} that stands in {facts.name} beside it\n"
+            "  what to do: select it again; an operator that was changed on purpose is another "
+            "one, so copy it to a file of its own"
+        )
 
 
 def _short(op: str) -> str:

@@ -7,6 +7,7 @@ from syno.store.environment import capture_environment
 from syno.store.errors import (
     AlreadyAnsweredError,
     AskTakenError,
+    DamagedError,
     LeaseLostError,
     LimitReachedError,
 )
@@ -25,6 +26,7 @@ from syno.store.records import (
     StudyRecord,
     VerificationResult,
 )
+from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
 from syno.store.store import Store
 from syno.store.summary import StudySummary, current_settings
@@ -34,6 +36,7 @@ __all__ = [
     "AlreadyAnsweredError",
     "AskTakenError",
     "BaselineLatency",
+    "DamagedError",
     "Environment",
     "Evaluation",
     "EventRecord",
@@ -43,6 +46,7 @@ __all__ = [
     "Outcome",
     "ProposalRecord",
     "QuarantineRecord",
+    "Recovery",
     "RungResult",
     "RungSummary",
     "Store",
@@ -53,4 +57,5 @@ __all__ = [
     "automatic_name",
     "capture_environment",
     "current_settings",
+    "recover",
 ]

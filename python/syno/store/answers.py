@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from syno._errors import InternalError, UserError
 from syno.store import log, schema
@@ -19,7 +19,7 @@ from syno.store.records import (
     plain,
     utc_now,
 )
-from syno.store.rows import add, find_or_add
+from syno.store.rows import Rows, add, change, find_or_add
 
 _proposal = schema.proposal.c
 
@@ -62,18 +62,16 @@ def tell(
             "was suspended or could not reach the store\n"
             "  its answer counts, this one is not stored"
         )
+    rows = Rows()
     for each in (outcome, *outcome.beside):
         where = (identity, row.rung_index)
-        _add_answer(connection, where, row.operator_id, each, environment)
-    connection.execute(
-        update(schema.proposal)
-        .where(_proposal.id == identity)
-        .values(state=TOLD, lease=None, heartbeat=None)
-    )
+        _add_answer(connection, where, row.operator_id, each, environment, rows)
+    own = _proposal.id == identity
+    change(connection, schema.proposal, own, state=TOLD, lease=None, heartbeat=None)
     data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
     if row.rung_index:
         data["rung"] = row.rung_index
-    log.append(connection, row.study_id, "told", data)
+    log.append(connection, row.study_id, "told", data, rows)
 
 
 def add_evaluation(
@@ -92,7 +90,7 @@ def add_evaluation(
     ).one_or_none()
     if row is None or row.state != TOLD:
         raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
-    column = schema.evaluation.c
+    column, rows = schema.evaluation.c, Rows()
     for each in (outcome, *outcome.beside):
         same = (
             (column.proposal_id == row.id)
@@ -106,7 +104,9 @@ def add_evaluation(
                 f"proposal {ask} has been evaluated on the {each.split} split with rung "
                 f"'{each.rung}' and seed {each.seed} already"
             )
-        _add_answer(connection, (row.id, row.rung_index), row.operator_id, each, environment)
+        _add_answer(connection, (row.id, row.rung_index), row.operator_id, each, environment, rows)
+    data = {"proposal": row.id, "ask": ask, "status": outcome.status}
+    log.append(connection, study, log.EVALUATED, data, rows)
 
 
 def _add_answer(
@@ -115,27 +115,38 @@ def _add_answer(
     operator: int | None,
     outcome: Outcome,
     environment: Environment,
+    rows: Rows,
 ) -> None:
     """An evaluation with the evidence behind its numbers. where: proposal and rung."""
-    found = _environment_id(connection, environment)
-    evaluation = _add_evaluation(connection, where, outcome, found)
+    found = _environment_id(connection, environment, rows)
+    evaluation = _add_evaluation(connection, where, outcome, found, rows)
     verification = None
     if outcome.verification is not None and operator is not None:
-        verification = _add_verification(connection, operator, outcome.verification, found)
+        verification = _add_verification(connection, operator, outcome.verification, found, rows)
     if outcome.latency is not None:
-        _add_baseline(connection, evaluation, outcome.latency, found)
+        _add_baseline(connection, evaluation, outcome.latency, found, rows)
     if outcome.measurement is not None:
         if verification is None or outcome.verification is None:
             raise InternalError("a measurement without a verification cannot be stored")
         source = (verification, outcome.verification)
-        _add_measurement(connection, evaluation, source, outcome.measurement, found, environment)
+        baseline = _add_baseline(connection, evaluation, outcome.measurement.baseline, found, rows)
+        _add_measurement(
+            connection,
+            evaluation,
+            source,
+            outcome.measurement,
+            baseline,
+            (found, environment),
+            rows,
+        )
 
 
-def _environment_id(connection: Connection, environment: Environment) -> int:
+def _environment_id(connection: Connection, environment: Environment, rows: Rows) -> int:
     return find_or_add(
         connection,
         schema.environment,
         {"digest": environment.digest},
+        rows,
         device=environment.device,
         platform=environment.platform,
         libraries=environment.libraries,
@@ -146,12 +157,13 @@ def _environment_id(connection: Connection, environment: Environment) -> int:
 
 
 def _add_evaluation(
-    connection: Connection, where: tuple[int, int], outcome: Outcome, environment: int
+    connection: Connection, where: tuple[int, int], outcome: Outcome, environment: int, rows: Rows
 ) -> int:
     proposal, rung = where
     return add(
         connection,
         schema.evaluation,
+        rows,
         proposal_id=proposal,
         rung_index=rung,
         recipe_digest=digest(canonical_json(outcome.recipe)),
@@ -173,11 +185,12 @@ def _add_evaluation(
 
 
 def _add_verification(
-    connection: Connection, operator: int, result: VerificationResult, environment: int
+    connection: Connection, operator: int, result: VerificationResult, environment: int, rows: Rows
 ) -> int:
     return add(
         connection,
         schema.verification,
+        rows,
         operator_id=operator,
         source_hash=result.source_hash,
         bindings=result.bindings,
@@ -191,11 +204,12 @@ def _add_verification(
 
 
 def _add_baseline(
-    connection: Connection, evaluation: int, latency: BaselineLatency, environment: int
+    connection: Connection, evaluation: int, latency: BaselineLatency, environment: int, rows: Rows
 ) -> int:
     return add(
         connection,
         schema.baseline,
+        rows,
         evaluation_id=evaluation,
         environment_id=environment,
         median_ms=latency.median_ms,
@@ -209,20 +223,22 @@ def _add_measurement(
     evaluation: int,
     source: tuple[int, VerificationResult],
     result: MeasurementResult,
-    found: int,
-    environment: Environment,
+    baseline: int,
+    environment: tuple[int, Environment],
+    rows: Rows,
 ) -> None:
     verification, verified = source
     add(
         connection,
         schema.measurement,
+        rows,
         evaluation_id=evaluation,
         verification_id=verification,
         source_hash=verified.source_hash,
         passed=verified.passed,
-        baseline_id=_add_baseline(connection, evaluation, result.baseline, found),
-        environment_id=found,
-        device=environment.device,
+        baseline_id=baseline,
+        environment_id=environment[0],
+        device=environment[1].device,
         median_ms=result.median_ms,
         spread_ms=result.spread_ms,
         ratio=result.ratio,

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from syno._errors import UserError
+from syno.store.files import is_store
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.
 _FULL_BELOW_BYTES = 1 << 16
+# What SQLite says of a file whose header or definitions are not those that Syno wrote; it has no
+# name of its own.
+_NOT_AS_WRITTEN = ("unsupported file format", "no such table", "no such column", "no such index")
 
 
 class AlreadyAnsweredError(UserError):
@@ -41,6 +47,48 @@ def not_a_store(where: str, found: str) -> UserError:
         "  expected: a store written by `syno search`, or a file that does not exist yet\n"
         "  what to do: check the path, or choose another file for the new store"
     )
+
+
+class DamagedError(UserError):
+    """The store is not what was written: some of it is lost or changed.
+
+    found: what is damaged, each with its table and row or page; saved: of each study, how much of
+    it can be saved, where that is known.
+    """
+
+    def __init__(self, message: str, found: Sequence[str], saved: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.found = tuple(found)
+        self.saved = tuple(saved)
+
+
+_SHOWN = 3
+
+
+def damaged(
+    where: str, found: Iterable[str], saved: Sequence[str] = (), *, sealed: bool = True
+) -> DamagedError:
+    """What is damaged in the store, each with its table and row or page, and what can be done.
+
+    saved: for each study how much of it can be saved, where that is known; sealed: whether its rows
+    have seals, without which `syno store recover` does not know which of them are intact.
+    """
+    listed = list(found)
+    lines = [f"  {text}" for text in listed[1:_SHOWN]]
+    if len(listed) > _SHOWN:
+        more = f"  and more ({len(listed)} in all)"
+        lines.append(f"{more}: `syno store check` lists them" if sealed else more)
+    lines += [f"  can be saved: {text}" for text in saved]
+    name = shlex.quote(where)
+    todo = (
+        f"`syno store recover {name} NEW` writes all that can be saved into a new store; the "
+        "damaged one is not changed"
+        if sealed
+        else "restore a copy; it is of an older version, whose rows have no seals, so "
+        "`sqlite3 FILE .recover` reads rows, but cannot tell which are damaged"
+    )
+    message = [f"the store '{where}' is damaged: {listed[0]}", *lines, f"  what to do: {todo}"]
+    return DamagedError("\n".join(message), listed, saved)
 
 
 def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: float) -> UserError:
@@ -71,13 +119,15 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
             f"the store '{where}' cannot be opened or created\n"
             "  what to do: check that its folder exists and that you may read and write there"
         )
+    if name.startswith("SQLITE_NOTADB") and path is not None and is_store(path):
+        return damaged(where, [f"file, page 1: {error}"])
     if name.startswith("SQLITE_NOTADB"):
         return not_a_store(where, "the file is not a SQLite database")
-    if name.startswith("SQLITE_CORRUPT"):
-        return UserError(
-            f"the store '{where}' is damaged: {error}\n"
-            "  what to do: restore a copy, or save what can be read with `sqlite3 FILE .recover`"
-        )
+    # Text that is no UTF-8 is noticed by Python's module, which gives no name.
+    if name.startswith("SQLITE_CORRUPT") or "decode to UTF-8" in str(error):
+        return damaged(where, [f"file: {error}"])
+    if name == "SQLITE_ERROR" and str(error).startswith(_NOT_AS_WRITTEN):
+        return damaged(where, [f"file: {error}"])
     return UserError(f"the store '{where}' failed: {error}")
 
 
@@ -113,5 +163,9 @@ def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
                 "  what to do: check that the server runs, the address, the user and its rights"
             ) from error
         raise
+    except UnicodeDecodeError as error:  # SQLite's message repeats a damaged definition
+        raise damaged(where, [f"file: text that is no UTF-8 ({error.reason})"]) from error
+    except json.JSONDecodeError as error:
+        raise damaged(where, [f"file: JSON that cannot be read ({error})"]) from error
     except sqlite3.Error as error:  # from a PRAGMA on connecting, before SQLAlchemy wraps it
         raise _sqlite_error(where, path, error, timeout) from error

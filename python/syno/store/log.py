@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
 from syno._errors import InternalError
 from syno.store import lease as leases
 from syno.store import schema
 from syno.store.errors import AskTakenError, LimitReachedError
+from syno.store.operators import Keys
 from syno.store.records import (
     ASKED,
     BASELINE,
@@ -24,10 +25,15 @@ from syno.store.records import (
     EventRecord,
     ProposalRecord,
     RungResult,
+    canonical_json,
     digest,
     utc_now,
 )
-from syno.store.rows import add, find_or_add
+from syno.store.rows import Rows, add, change, find_or_add
+from syno.store.seals import event_digest
+
+# The kind of the event about a further evaluation of an answered proposal.
+EVALUATED = "evaluated"
 
 _proposal = schema.proposal.c
 _evaluation = schema.evaluation.c
@@ -40,15 +46,26 @@ def lock_study(connection: Connection, study: int) -> None:
         raise InternalError(f"no study has the id {study}")
 
 
-def append(connection: Connection, study: int, kind: str, data: dict[str, Any]) -> int:
-    """Adds a line to the log and gives its sequence number. The study must be locked."""
-    column = schema.event.c
-    last = connection.scalar(select(func.max(column.sequence)).where(column.study_id == study))
-    sequence = (last or 0) + 1
+def append(
+    connection: Connection, study: int, kind: str, data: dict[str, Any], rows: Rows | None = None
+) -> int:
+    """Adds a line to the log and gives its sequence number. The study must be locked.
+
+    rows: what the transaction stored beside it. The line is chained to the one before: its digest
+    covers that one's, its own content, and the seals of `rows`; the study knows the last one.
+    """
+    column = schema.study.c
+    last = connection.execute(select(column.events, column.head).where(column.id == study)).one()
+    sequence = last.events + 1
+    values = {"sequence": sequence, "kind": kind, "created": utc_now()}
+    content = {"data": data, "stored": {} if rows is None else rows.to_json()}
+    texts = {name: canonical_json(value) for name, value in content.items()}
+    made = event_digest(last.head, values | texts)
     connection.execute(
-        insert(schema.event).values(
-            study_id=study, sequence=sequence, kind=kind, data=data, created=utc_now()
-        )
+        insert(schema.event).values(study_id=study, digest=made, **values, **content)
+    )
+    connection.execute(
+        update(schema.study).where(column.id == study).values(events=sequence, head=made)
     )
     return sequence
 
@@ -119,21 +136,22 @@ def ask(
     if number not in expected:
         raise AskTakenError(f"ask {number} of the study is taken, {expected[-1]} is the next")
     kind = BASELINE if operator is None else OPERATOR
-    now = utc_now()
+    now, rows = utc_now(), Rows()
     identity = add(
         connection,
         schema.proposal,
         study_id=study,
         ask=number,
         kind=kind,
-        operator_id=None if operator is None else _operator_id(connection, study, *operator),
+        operator_id=None if operator is None else _operator_id(connection, study, operator, rows),
         state=ASKED,
         lease=worker,
         heartbeat=now,
         created=now,
         attempts=int(counted),
+        rung_index=0,
     )
-    append(connection, study, "asked", {"proposal": identity, "ask": number})
+    append(connection, study, "asked", {"proposal": identity, "ask": number}, rows)
     text, key = operator or (None, None)
     return ProposalRecord(identity, number, kind, ASKED, text, key, int(counted), None)
 
@@ -182,13 +200,19 @@ def promote(
     lock_study(connection, row.study_id)
     if results is not None and results != len(rung_results(connection, row.study_id)):
         raise AskTakenError(f"the study has new results since proposal {identity} was chosen")
-    now = utc_now()
-    changed = connection.execute(
-        update(schema.proposal)
-        .where(_proposal.id == identity, _proposal.state == TOLD, _proposal.rung_index == rung - 1)
-        .values(rung_index=rung, state=ASKED, lease=worker, heartbeat=now, attempts=int(counted))
+    changed = change(
+        connection,
+        schema.proposal,
+        _proposal.id == identity,
+        _proposal.state == TOLD,
+        _proposal.rung_index == rung - 1,
+        rung_index=rung,
+        state=ASKED,
+        lease=worker,
+        heartbeat=utc_now(),
+        attempts=int(counted),
     )
-    if changed.rowcount != 1:
+    if changed != 1:
         raise AskTakenError(f"proposal {identity} went on to rung {rung} already")
     data = {"proposal": identity, "ask": row.ask, "rung": rung}
     append(connection, row.study_id, "promoted", data)
@@ -229,11 +253,16 @@ def _open(connection: Connection, study: int) -> list[tuple[int, str | None, str
     return [(row.ask, row.lease, row.heartbeat) for row in rows]
 
 
-def _operator_id(connection: Connection, study: int, text: str, key: str) -> int:
-    row = schema.study.c
-    specification = connection.scalar(select(row.specification_id).where(row.id == study))
-    same = {"specification_id": specification, "digest": digest(text)}
-    return find_or_add(connection, schema.operator, same, text=text, key=key)
+def _operator_id(connection: Connection, study: int, operator: tuple[str, str], rows: Rows) -> int:
+    (text, key), column = operator, schema.specification.c
+    content = type_coerce(column.content, Text)
+    found = connection.execute(
+        select(column.id, content).join(schema.study).where(schema.study.c.id == study)
+    ).one()
+    same = {"specification_id": found.id, "digest": digest(text)}
+    version = Keys().version(text, key, found.content)
+    rest = {"text": text, "key": key, "key_version": version}
+    return find_or_add(connection, schema.operator, same, rows, **rest)
 
 
 def lease_open(
@@ -250,10 +279,13 @@ def lease_open(
     for identity, holder, heartbeat in rows.all():
         if leases.is_held(holder, heartbeat):
             continue
-        connection.execute(
-            update(schema.proposal)
-            .where(_proposal.id == identity)
-            .values(lease=worker, heartbeat=utc_now(), attempts=_proposal.attempts + int(counted))
+        change(
+            connection,
+            schema.proposal,
+            _proposal.id == identity,
+            lease=worker,
+            heartbeat=utc_now(),
+            attempts=lambda row: row["attempts"] + int(counted),
         )
         append(connection, study, "leased", {"proposal": identity})
         return proposals(connection, study, identity)[0]
@@ -262,19 +294,20 @@ def lease_open(
 
 def renew(connection: Connection, identity: int, worker: str) -> bool:
     """Writes a heartbeat; False when the lease went to somebody else."""
-    changed = connection.execute(
-        update(schema.proposal)
-        .where(_proposal.id == identity, _proposal.lease == worker)
-        .values(heartbeat=utc_now())
-    )
-    return changed.rowcount == 1
+    own = (_proposal.id == identity, _proposal.lease == worker)
+    return change(connection, schema.proposal, *own, heartbeat=utc_now()) == 1
 
 
 def release(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> None:
     """Gives an unanswered proposal back; the attempt does not count, it was ended on purpose.
     counted: whether it was one, as it was handed out."""
-    connection.execute(
-        update(schema.proposal)
-        .where(_proposal.id == identity, _proposal.lease == worker, _proposal.state == ASKED)
-        .values(lease=None, heartbeat=None, attempts=_proposal.attempts - int(counted))
+    change(
+        connection,
+        schema.proposal,
+        _proposal.id == identity,
+        _proposal.lease == worker,
+        _proposal.state == ASKED,
+        lease=None,
+        heartbeat=None,
+        attempts=lambda row: row["attempts"] - int(counted),
     )

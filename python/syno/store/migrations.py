@@ -1,32 +1,45 @@
 """Numbered migrations: each takes a store from the version before it to its own.
 
-A migration is data: SQL that SQLite and PostgreSQL both understand. All that a store needs run in
-one transaction, so a store is at one version or at the next, never between. The tables of a new
-store come from `schema.py`; a test brings a store of version 1 here and compares the two.
+A migration is data: SQL that SQLite and PostgreSQL both understand; version 5 also seals all rows
+(`sealing.py`). All that a store needs run in one transaction, so a store is at one version or the
+next, never between. The tables of a new store come from `schema.py`; a test brings a store of
+version 1 here and compares the two.
+
+The rows of `syno_schema` are sealed. A later version keeps their first columns and that seal: by
+them a store of a newer Syno is told from a damaged one.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, inspect, select, text
+from sqlalchemy import Connection, func, insert, inspect, select, text, update
 
 from syno._errors import UserError
-from syno.store import schema
-from syno.store.errors import not_a_store
+from syno.store import definitions, schema
+from syno.store.check import Finding
+from syno.store.errors import damaged, not_a_store
+from syno.store.raw import raw_rows, row_name
 from syno.store.records import utc_now
+from syno.store.sealing import seal_store
+from syno.store.seals import seal_of_stored
 
 _LOCK = 0x73796E6F  # "syno": any fixed number
 
 
 @dataclass(frozen=True)
 class Migration:
-    """One step: `version` is where it arrives."""
+    """One step: `version` is where it arrives.
+
+    step: runs behind the statements; it changes nothing where it finds damage.
+    """
 
     version: int
     why: str
     statements: tuple[str, ...]
+    step: Callable[[Connection], list[Finding]] | None = None
 
 
 MIGRATIONS = (
@@ -61,6 +74,29 @@ MIGRATIONS = (
             "ALTER TABLE evaluation ADD COLUMN rung_index INTEGER DEFAULT 0 NOT NULL",
         ),
     ),
+    Migration(
+        5,
+        "damage must not go unnoticed: rows have seals, logs are chains",
+        (
+            *(
+                f"ALTER TABLE {table} ADD COLUMN seal TEXT DEFAULT '' NOT NULL"
+                for table in ("specification", "environment", "study", "proposal", "quarantine")
+            ),
+            *(
+                f"ALTER TABLE {table} ADD COLUMN seal TEXT DEFAULT '' NOT NULL"
+                for table in ("evaluation", "verification", "baseline", "measurement", "artifact")
+            ),
+            "ALTER TABLE operator ADD COLUMN key_version INTEGER DEFAULT 0 NOT NULL",
+            "ALTER TABLE operator ADD COLUMN seal TEXT DEFAULT '' NOT NULL",
+            "ALTER TABLE study ADD COLUMN events INTEGER DEFAULT 0 NOT NULL",
+            "ALTER TABLE study ADD COLUMN head TEXT DEFAULT '' NOT NULL",
+            "ALTER TABLE event ADD COLUMN stored TEXT DEFAULT '{}' NOT NULL",
+            "ALTER TABLE event ADD COLUMN digest TEXT DEFAULT '' NOT NULL",
+            "ALTER TABLE syno_schema ADD COLUMN definitions TEXT DEFAULT '{}' NOT NULL",
+            "ALTER TABLE syno_schema ADD COLUMN seal TEXT DEFAULT '' NOT NULL",
+        ),
+        seal_store,
+    ),
 )
 
 
@@ -70,12 +106,28 @@ def stored_version(connection: Connection, where: str) -> int:
     if not tables:
         return 0
     if schema.schema_version.name not in tables:
+        if len(tables & schema.metadata.tables.keys()) > 1:  # one alone may be somebody else's
+            raise damaged(where, [f"table {schema.schema_version.name}: it is missing"])
         found = ", ".join(sorted(tables)[:4])
         raise not_a_store(where, f"a database with other tables ({found})")
     version = connection.scalar(select(func.max(schema.schema_version.c.version)))
-    if version is None:
-        raise not_a_store(where, f"its table {schema.schema_version.name} is empty")
-    return int(version)
+    if not isinstance(version, int):
+        raise damaged(where, [f"table {schema.schema_version.name}: it has no version"])
+    return version
+
+
+def sealed_version(connection: Connection, where: str) -> int:
+    """As `stored_version`; DamagedError where that row has changed since it was written."""
+    version = stored_version(connection, where)
+    if version == 0:
+        return 0
+    columns = {c["name"] for c in inspect(connection).get_columns(schema.schema_version.name)}
+    if "seal" in columns:
+        row = raw_rows(connection, schema.schema_version)[-1]
+        if row["seal"] != seal_of_stored(schema.schema_version, row):
+            name = row_name(schema.schema_version, row)
+            raise damaged(where, [f"{name}: its content is not what was written"])
+    return version
 
 
 def check_version(version: int, where: str) -> None:
@@ -104,12 +156,17 @@ def migrate(connection: Connection, where: str) -> None:
     if version == 0:
         schema.metadata.create_all(connection)
         _stamp(connection, schema.VERSION)
+        _seal_versions(connection)
         return
     for step in MIGRATIONS:
         if step.version > version:
             for statement in step.statements:
                 connection.execute(text(statement))
+            found = step.step(connection) if step.step is not None else []
+            if found:
+                raise damaged(where, map(str, found), sealed=False)
             _stamp(connection, step.version)
+    _seal_versions(connection)
 
 
 def _stamp(connection: Connection, version: int) -> None:
@@ -118,6 +175,19 @@ def _stamp(connection: Connection, version: int) -> None:
             version=version, written_by=_package_version(), applied=utc_now()
         )
     )
+
+
+def _seal_versions(connection: Connection) -> None:
+    """Writes down the definitions as they are now, and seals all rows."""
+    table = schema.schema_version
+    last = table.c.version == schema.VERSION
+    connection.execute(
+        update(table).where(last).values(definitions=definitions.current(connection))
+    )
+    for row in raw_rows(connection, table):
+        made = seal_of_stored(table, row)
+        same = table.c.version == row["version"]
+        connection.execute(update(table).where(same).values(seal=made))
 
 
 def _package_version() -> str:

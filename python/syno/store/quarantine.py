@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, or_, select
 
 from syno._errors import InternalError, UserError
 from syno.store import log, schema
@@ -27,6 +27,7 @@ from syno.store.records import (
     QuarantineRecord,
     utc_now,
 )
+from syno.store.rows import Rows, change, put
 
 _quarantine = schema.quarantine.c
 _proposal = schema.proposal.c
@@ -49,9 +50,9 @@ def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
     values = {"failures": failures, "kind": kind, "reason": reason, "updated": utc_now()}
     if failures == 1:
         ids = {"study_id": row.study_id, "operator_id": row.operator_id}
-        connection.execute(insert(schema.quarantine).values(**ids, **values))
+        put(connection, schema.quarantine, **ids, **values)
     else:
-        connection.execute(update(schema.quarantine).where(same).values(**values))
+        change(connection, schema.quarantine, same, **values)
     data = {"proposal": proposal, "ask": row.ask, "failure": kind, "reason": reason}
     log.append(connection, row.study_id, "failed", data)
     return failures
@@ -170,19 +171,16 @@ def _forget(connection: Connection, study: int, record: QuarantineRecord) -> Non
             _proposal.state == TOLD,
         )
     ).all()
+    rows = Rows()
     for proposal, rung in proposals:
         # What it gave at lower rungs of a ladder stays.
         own = (_evaluation.proposal_id == proposal) & (_evaluation.rung_index == rung)
-        connection.execute(
-            delete(schema.evaluation).where(
-                own, _evaluation.status.in_((ERROR, TIMEOUT)), _evaluation.accuracy.is_(None)
-            )
-        )
+        failed = (own, _evaluation.status.in_((ERROR, TIMEOUT)), _evaluation.accuracy.is_(None))
+        rows.removed += connection.scalars(select(_evaluation.id).where(*failed))
+        connection.execute(delete(schema.evaluation).where(*failed))
         if connection.scalar(select(_evaluation.id).where(own).limit(1)) is None:
-            connection.execute(
-                update(schema.proposal)
-                .where(_proposal.id == proposal)
-                .values(state=ASKED, lease=None, heartbeat=None, attempts=0)
-            )
+            again = {"state": ASKED, "lease": None, "heartbeat": None, "attempts": 0}
+            change(connection, schema.proposal, _proposal.id == proposal, **again)
+            rows.reopened.append(proposal)
     data = {"key": record.key, "ask": record.ask, "reason": record.reason}
-    log.append(connection, study, "released", data)
+    log.append(connection, study, "released", data, rows)

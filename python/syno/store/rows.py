@@ -1,24 +1,90 @@
-"""Inserting rows."""
+"""Writing rows, each with its seal. Nothing else in Syno inserts or changes a sealed row."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, insert, select, update
 
 from syno._errors import InternalError
+from syno.store.seals import seal
 
 
-def add(connection: Connection, table: Any, **values: Any) -> int:
-    """Inserts one row and gives its id."""
-    key = connection.execute(insert(table).values(**values)).inserted_primary_key
+class Rows:
+    """The rows that an event stores, each by its id with its seal, and what it takes back.
+
+    removed: ids of evaluations that an earlier event stored; reopened: ids of proposals that wait
+    for an answer again.
+    """
+
+    def __init__(self) -> None:
+        self._stored: dict[str, dict[str, str]] = {}
+        self.removed: list[int] = []
+        self.reopened: list[int] = []
+
+    def note(self, table: Table, identity: int, row_seal: str) -> None:
+        """Says that the event stores this row, or refers to it."""
+        self._stored.setdefault(table.name, {})[str(identity)] = row_seal
+
+    def to_json(self) -> dict[str, Any]:
+        """As the event keeps it: what is empty is left out."""
+        taken = {"removed": self.removed, "reopened": self.reopened}
+        return {**self._stored, **{name: ids for name, ids in taken.items() if ids}}
+
+
+def put(connection: Connection, table: Table, **values: Any) -> tuple[Any, str]:
+    """Inserts one row and gives its primary key and its seal."""
+    made = seal(table, values)
+    key = connection.execute(insert(table).values(**values, seal=made)).inserted_primary_key
     if key is None:
         raise InternalError(f"no key came back from {table.name}")
+    return key, made
+
+
+def add(connection: Connection, table: Table, rows: Rows | None = None, /, **values: Any) -> int:
+    """Inserts one row, noted in `rows`, and gives its id."""
+    key, made = put(connection, table, **values)
+    if rows is not None:
+        rows.note(table, int(key[0]), made)
     return int(key[0])
 
 
-def find_or_add(connection: Connection, table: Any, same: dict[str, Any], **rest: Any) -> int:
-    """The id of the row with the values `same`, inserted with `rest` when there is none."""
-    query = select(table.c.id).where(*(table.c[name] == value for name, value in same.items()))
-    found = connection.scalar(query)
-    return int(found) if found is not None else add(connection, table, **same, **rest)
+def find_or_add(
+    connection: Connection,
+    table: Table,
+    same: dict[str, Any],
+    rows: Rows | None = None,
+    /,
+    **rest: Any,
+) -> int:
+    """The id of the row with the values `same`, inserted with `rest` when there is none; noted in
+    `rows`."""
+    column = table.c
+    query = select(column.id, column.seal).where(*(column[n] == value for n, value in same.items()))
+    found = connection.execute(query).first()
+    if found is None:
+        return add(connection, table, rows, **same, **rest)
+    if rows is not None:
+        rows.note(table, found.id, found.seal)
+    return int(found.id)
+
+
+def change(connection: Connection, table: Table, *where: ColumnElement[bool], **values: Any) -> int:
+    """Changes the rows that meet `where`, seals them anew, and gives how many there were.
+
+    A value may be a function of the row as it was: `attempts=lambda row: row["attempts"] + 1`.
+    """
+    found = connection.execute(select(table).where(*where).with_for_update()).mappings().all()
+    for row in found:
+        given = {name: _value(value, row) for name, value in values.items()}
+        same = [column == row[column.name] for column in table.primary_key.columns]
+        made = seal(table, {**row, **given})
+        connection.execute(update(table).where(*same).values(**given, seal=made))
+    return len(found)
+
+
+def _value(value: Any, row: Any) -> Any:
+    if isinstance(value, ColumnElement):
+        raise InternalError("a sealed row is changed by values, or by functions of the row")
+    return value(row) if isinstance(value, Callable) else value  # type: ignore[arg-type]

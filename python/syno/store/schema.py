@@ -13,6 +13,11 @@ A measurement refers to a verification by (id, source hash, passed), and `passed
 be true: no number about a source can be stored unless that source passed.
 Content that may be long (operator text, recipe) is unique by its digest, because PostgreSQL
 limits the length of an index entry.
+
+Each row has a `seal`, the digest of its content (`seals.py`). An event has in its place the digest
+of its content and of the event before it, and names the rows that it stored with their seals; the
+study knows how many events it has and the digest of the last one (`log.append`). A new column
+comes last: that is where a migration puts it.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ from sqlalchemy import (
 
 from syno.store.records import canonical_json
 
-VERSION = 4
+VERSION = 5
 
 metadata = MetaData()
 
@@ -70,6 +75,10 @@ def _text(name: str, **options: Any) -> Column[str]:
     return Column(name, Text, nullable=False, **options)
 
 
+def _seal(name: str = "seal") -> Column[str]:
+    return _text(name, server_default=text("''"))
+
+
 # One row for each version this store has had: the greatest is the present one.
 schema_version = Table(
     "syno_schema",
@@ -77,6 +86,9 @@ schema_version = Table(
     Column("version", Integer, primary_key=True, autoincrement=False),
     _text("written_by"),
     _text("applied"),
+    # The digest of each definition in a SQLite file: see `definitions.py`.
+    Column("definitions", Json, nullable=False, server_default=text("'{}'")),
+    _seal(),
 )
 
 specification = Table(
@@ -85,6 +97,7 @@ specification = Table(
     Column("id", Integer, primary_key=True),
     _text("key", unique=True),
     Column("content", Json, nullable=False),
+    _seal(),
 )
 
 operator = Table(
@@ -95,6 +108,9 @@ operator = Table(
     _text("key"),
     _text("text"),
     _text("digest"),
+    # Of the algorithm that gives the key from the text; 0: the key came from elsewhere.
+    Column("key_version", Integer, nullable=False, server_default=text("0")),
+    _seal(),
     UniqueConstraint("specification_id", "digest"),
     Index("operator_by_key", "key"),
 )
@@ -110,6 +126,7 @@ environment = Table(
     _text("commit_hash"),
     Column("threads", Integer, nullable=False),
     _text("rules"),
+    _seal(),
 )
 
 study = Table(
@@ -121,6 +138,10 @@ study = Table(
     Column("settings", Json, nullable=False),
     Column("seed", BigInteger, nullable=False),
     _text("created"),
+    _seal(),
+    # The length of the log and the digest of its last event; of an empty log the study's seal.
+    Column("events", Integer, nullable=False, server_default=text("0")),
+    _seal("head"),
 )
 
 event = Table(
@@ -131,6 +152,9 @@ event = Table(
     _text("kind"),
     Column("data", Json, nullable=False),
     _text("created"),
+    # The rows that it stored, and what it took back: see `rows.Rows`.
+    Column("stored", Json, nullable=False, server_default=text("'{}'")),
+    _seal("digest"),
 )
 
 proposal = Table(
@@ -148,6 +172,7 @@ proposal = Table(
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     # The rung of a ladder that it was sent to last.
     Column("rung_index", Integer, nullable=False, server_default=text("0")),
+    _seal(),
     UniqueConstraint("study_id", "ask"),
     CheckConstraint("(kind = 'baseline') = (operator_id IS NULL)"),
     Index("proposal_by_state", "study_id", "state"),
@@ -163,6 +188,7 @@ quarantine = Table(
     _text("kind"),
     _text("reason"),
     _text("updated"),
+    _seal(),
 )
 
 evaluation = Table(
@@ -186,6 +212,7 @@ evaluation = Table(
     _reference("environment_id", "environment.id"),
     _text("finished"),
     Column("rung_index", Integer, nullable=False, server_default=text("0")),
+    _seal(),
     UniqueConstraint("proposal_id", "recipe_digest", "split", "rung", "seed"),
     CheckConstraint("status IN ('ok', 'error', 'timeout', 'rejected')"),
 )
@@ -203,6 +230,7 @@ verification = Table(
     Column("max_error", Float),
     _reference("environment_id", "environment.id"),
     _text("created"),
+    _seal(),
     UniqueConstraint("id", "source_hash", "passed"),
 )
 
@@ -215,6 +243,7 @@ baseline = Table(
     Column("median_ms", Float, nullable=False),
     Column("spread_ms", Float, nullable=False),
     _text("created"),
+    _seal(),
     Index("baseline_by_evaluation", "evaluation_id"),
 )
 
@@ -236,6 +265,7 @@ measurement = Table(
     Column("repeats", Integer, nullable=False),
     Column("batch", Integer, nullable=False),
     _text("created"),
+    _seal(),
     ForeignKeyConstraint(
         ["verification_id", "source_hash", "passed"],
         ["verification.id", "verification.source_hash", "verification.passed"],
@@ -251,4 +281,5 @@ artifact = Table(
     _text("kind"),
     Column("content", LargeBinary, nullable=False),
     _text("created"),
+    _seal(),
 )

@@ -18,13 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, false, insert, select, update
+from sqlalchemy import Connection, Engine, Row, false, select, update
 
 from syno._errors import UserError
 from syno.store import answers, log, quarantine, schema
+from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
-from syno.store.errors import not_a_store, translated
-from syno.store.migrations import check_version, migrate, stored_version
+from syno.store.errors import DamagedError, damaged, not_a_store, translated
+from syno.store.files import file_findings
+from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
 from syno.store.records import (
     Environment,
@@ -36,7 +38,9 @@ from syno.store.records import (
     StudyRecord,
     utc_now,
 )
-from syno.store.rows import add, find_or_add
+from syno.store.recover import savable
+from syno.store.rows import add, find_or_add, put
+from syno.store.seals import seal
 from syno.store.summary import StudySummary, summarize
 
 TIMEOUT_S = 10.0
@@ -63,16 +67,20 @@ class Store:
         An older store is brought up to date, unless it is opened for reading only.
 
         UserError: not a store, written by a newer Syno, locked, read-only, missing, disk full.
+        DamagedError: a store that is not as it was written; all of it is looked at (`check.py`).
         """
         address = parse_address(url)
         create = create and not read_only
+        if _is_there(address):
+            # Looked at by a connection that cannot change a damaged file.
+            _check_existing(url, address, timeout, writable=not read_only, create=create)
         engine = make_engine(url, address, create=create, read_only=read_only, timeout=timeout)
         store = cls(engine, address, timeout)
         try:
-            if read_only or not create:
-                store._check_existing(writable=not read_only)
             if not read_only:
                 with store._writing() as connection:
+                    if not create and stored_version(connection, store.name) == 0:
+                        raise not_a_store(store.name, "it is empty")
                     migrate(connection, address.name)
                     # SQLite opens what it may not write and says so at the first change only.
                     nothing = update(schema.schema_version).where(false())
@@ -82,19 +90,28 @@ class Store:
             raise
         return store
 
-    def _check_existing(self, *, writable: bool) -> None:
-        with self._reading() as connection:
-            version = stored_version(connection, self.name)
-        check_version(version, self.name)
-        if version == 0:
-            raise not_a_store(self.name, "it is empty")
-        if version < schema.VERSION and not writable:
+    def _look(self, *, writable: bool, create: bool) -> list[Finding]:
+        """What is damaged; UserError for what this Syno cannot open."""
+        with self._snapshot() as connection:
+            version = sealed_version(connection, self.name)
+            check_version(version, self.name)
+            if version == 0:
+                if create:
+                    return []
+                raise not_a_store(self.name, "it is empty")
+            if version == schema.VERSION:
+                return findings(connection)
+            found = sqlite_findings(connection)
+        if found:
+            raise damaged(self.name, map(str, found), sealed=False)
+        if not writable:
             raise UserError(
                 f"the store '{self.name}' has version {version} and this Syno needs version "
                 f"{schema.VERSION}\n"
                 "  what to do: make the file writable and run `syno resume` or `syno search` on it "
                 "once: that brings it up to date"
             )
+        return []
 
     @property
     def name(self) -> str:
@@ -122,20 +139,26 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+    def _transaction(self, **options: Any) -> Iterator[Connection]:
         with (
             self._turn,
             translated(self.name, self._address.path, self._timeout),
-            self._engine.connect().execution_options(**{WRITES: writes}) as connection,
+            self._engine.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection
 
+    def _snapshot(self) -> contextlib.AbstractContextManager[Connection]:
+        """For reading: all its statements see one state, also while others write."""
+        if self._address.dialect == "sqlite":
+            return self._reading()
+        return self._transaction(isolation_level="REPEATABLE READ", **{WRITES: False})
+
     def _reading(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._transaction(writes=False)
+        return self._transaction(**{WRITES: False})
 
     def _writing(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._transaction(writes=True)
+        return self._transaction(**{WRITES: True})
 
     def version(self) -> int:
         """The schema version of the store."""
@@ -163,17 +186,11 @@ class Store:
                     f"the store '{self.name}' has a study '{name}' already\n"
                     f"  what to do: continue it with `{self._resume(name)}`, or choose another name"
                 )
-            identity = add(
-                connection,
-                schema.study,
-                name=name,
-                specification_id=find_or_add(
-                    connection, schema.specification, {"key": key}, content=content
-                ),
-                settings=settings,
-                seed=seed,
-                created=utc_now(),
-            )
+            found = find_or_add(connection, schema.specification, {"key": key}, content=content)
+            values = {"name": name, "specification_id": found, "settings": settings, "seed": seed}
+            values["created"] = utc_now()
+            head = seal(schema.study, values)  # where the chain of its log begins
+            identity = add(connection, schema.study, **values, events=0, head=head)
         return self.study(identity)
 
     def _resume(self, study: str) -> str:
@@ -318,11 +335,8 @@ class Store:
         column = schema.artifact.c
         with self._writing() as connection:
             if connection.scalar(select(column.hash).where(column.hash == name)) is None:
-                connection.execute(
-                    insert(schema.artifact).values(
-                        hash=name, kind=kind, content=content, created=utc_now()
-                    )
-                )
+                values = {"hash": name, "kind": kind, "content": content, "created": utc_now()}
+                put(connection, schema.artifact, **values)
         return name
 
     def artifact(self, name: str) -> bytes:
@@ -333,6 +347,32 @@ class Store:
         if content is None:
             raise UserError(f"the store '{self.name}' holds no artifact '{name}'")
         return bytes(content)
+
+
+def _is_there(address: Address) -> bool:
+    """Whether there may be something to look at."""
+    if address.path is None:
+        return not address.in_memory
+    return address.path.is_file()
+
+
+def _check_existing(
+    url: str, address: Address, timeout: float, *, writable: bool, create: bool
+) -> None:
+    """UserError for what cannot be opened as it is; DamagedError with what can be saved."""
+    try:
+        found = file_findings(address.path) if address.path is not None else []
+        if not found:
+            engine = make_engine(url, address, create=False, read_only=True, timeout=timeout)
+            with Store(engine, address, timeout) as looking:
+                found = looking._look(writable=writable, create=create)
+    except DamagedError as error:
+        saved = savable(url)
+        if not saved:
+            raise
+        raise damaged(address.name, error.found, saved) from error
+    if found:
+        raise damaged(address.name, map(str, found), savable(url))
 
 
 def _study_query() -> Any:

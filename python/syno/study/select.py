@@ -12,6 +12,7 @@ from typing import Any
 
 from syno._errors import UserError
 from syno.store import Evaluation, StudySummary
+from syno.store.records import digest
 
 OPERATOR_FILE = "operator.txt"
 SPECIFICATION_FILE = "specification.json"
@@ -204,9 +205,12 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
     folder.mkdir()
     content = summary.study.specification
     specification = content if isinstance(content, str) else json.dumps(content, indent=2)
-    (folder / OPERATOR_FILE).write_text(choice.text, encoding="utf-8")
-    (folder / SPECIFICATION_FILE).write_text(specification + "\n", encoding="utf-8")
-    facts = described(choice) | {"study": summary.study.name}
+    texts = {OPERATOR_FILE: choice.text, SPECIFICATION_FILE: specification + "\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    # By these a file that was damaged or edited later is noticed, when it is read as an operator.
+    digests = {name: digest(text) for name, text in texts.items()}
+    facts = described(choice) | {"study": summary.study.name, "digests": digests}
     (folder / FACTS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     return folder
 

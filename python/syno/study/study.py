@@ -36,6 +36,7 @@ from syno.store import (
     capture_environment,
     current_settings,
 )
+from syno.store.log import EVALUATED
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.climb import Climb
 from syno.study.ladder import Ladder
@@ -404,6 +405,8 @@ def running_seconds(events: list[EventRecord]) -> float:
     total = 0.0
     first = last = None
     for event in events:
+        if event.kind == EVALUATED:  # `syno report --final` adds it after the run, perhaps days
+            continue
         moment = datetime.datetime.fromisoformat(event.created)
         if event.kind in ("started", "resumed"):
             total += (last - first).total_seconds() if first and last else 0.0

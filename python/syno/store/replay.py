@@ -1,0 +1,89 @@
+"""What the tables must hold by the log of a study: each event says what it stored and changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from syno.store.raw import Values
+from syno.store.records import ASKED, TOLD
+
+
+@dataclass
+class Expected:
+    """A proposal by the log; operator: its id, None for a baseline; created: when it was asked."""
+
+    ask: int
+    operator: int | None
+    created: str
+    state: str = ASKED
+    rung: int = 0
+
+
+@dataclass
+class Failures:
+    """The failures of an operator that count against it, by the log."""
+
+    count: int
+    kind: str
+    reason: str
+    updated: str
+
+
+class Replay:
+    """The log of one study up to some event.
+
+    keys: of the operators, by id. stored: (table, id) of each row that must be there, with its
+    seal.
+    """
+
+    def __init__(self, keys: Mapping[int, str]) -> None:
+        self._keys = keys
+        self.proposals: dict[int, Expected] = {}
+        self.failures: dict[int, Failures] = {}
+        self.stored: dict[tuple[str, int], str] = {}
+        self.removed: set[int] = set()  # evaluations that were taken back
+
+    def take(self, event: Values) -> None:
+        """The next event, as the database has it. ValueError when it is none that Syno writes."""
+        try:
+            data, stored = json.loads(event["data"]), json.loads(event["stored"])
+            self._take(event["kind"], data, stored, event["created"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its content is not that of the kind '{event['kind']}'") from error
+
+    def _take(self, kind: str, data: Any, stored: Any, created: str) -> None:
+        taken_back = stored.pop("removed", []), stored.pop("reopened", [])
+        for table, rows in stored.items():
+            self.stored |= {(table, int(row)): seal for row, seal in rows.items()}
+        if kind == "asked":
+            operator = next((int(row) for row in stored.get("operator", {})), None)
+            self.proposals[data["proposal"]] = Expected(data["ask"], operator, created)
+        elif kind == "told":
+            self.proposals[data["proposal"]].state = TOLD
+        elif kind == "promoted":
+            found = self.proposals[data["proposal"]]
+            found.state, found.rung = ASKED, data["rung"]
+        elif kind == "failed":
+            self._fail(data, created)
+        elif kind == "released":
+            self._release(data["key"], *taken_back)
+
+    def _fail(self, data: Any, created: str) -> None:
+        operator = self.proposals[data["proposal"]].operator
+        if operator is None:
+            raise KeyError("a baseline has no failures")
+        before = self.failures.get(operator)
+        count = 1 + (0 if before is None else before.count)
+        self.failures[operator] = Failures(count, data["failure"], data["reason"], created)
+
+    def _release(self, key: str, removed: list[int], reopened: list[int]) -> None:
+        for operator in [o for o in self.failures if self._keys.get(o) == key]:
+            del self.failures[operator]
+        self.removed |= set(removed)
+        for row in removed:
+            self.stored.pop(("evaluation", row), None)
+        for proposal in reopened:
+            self.proposals[proposal].state = ASKED
