@@ -27,8 +27,8 @@ struct OrdersOptions {
 
 /// The cheapest orders, cheapest first; no two equal. Among equal costs one with fewer foldings comes first. Fewer than
 /// `limit` when there are no more, or the others need more than 2^63-1 MACs. Of five or more weights with the same
-/// dimensions, orders in which two of them change places are one. Throws UserError when more than 400 million histories
-/// would have to be compared.
+/// dimensions, orders in which two of them change places are one. Throws UserError when that would take
+/// much longer than ten seconds.
 std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options);
 
 /// The moves from a state that an order may take: one view that only re-indexes, or else everything that order.h has, and
