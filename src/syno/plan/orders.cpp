@@ -18,11 +18,8 @@ constexpr std::size_t kMaxHistories = 40'000;
 constexpr std::size_t kMaxFolded = 6;
 // Weights of the same dimensions that are multiplied in every order; of more, only in that of their steps.
 constexpr std::size_t kMaxEqual = 4;
-// Work before fewer histories are followed, some seconds, and before the question is refused. A unit is the comparison of
-// two histories; going on from one by a move takes as long as kMoveWork of them.
+// Going on from a history by a move takes as long as so many comparisons.
 constexpr std::size_t kMoveWork = 32;
-constexpr std::size_t kMuchWork = 400'000'000;
-constexpr std::size_t kMaxWork = 4 * kMuchWork;
 constexpr std::size_t kFewHistories = 400;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
@@ -233,7 +230,8 @@ std::vector<PricedMove> choices_from(const Network& network, StepSet done,
   return moves;
 }
 
-std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options) {
+std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options,
+                                   OrdersWork& work) {
   const StepSet start = network.nothing_to_do();
   const StepSet goal = network.all_steps();
   bool exact = true;
@@ -244,10 +242,9 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
   History first;
   first.data = network.input_dims();
   layer_of(start).offer(start, first, options.limit);
-  std::size_t work = 0;
   InterruptPoll poll(64);
   for (Layer& layer : layers) {
-    const bool much = work > kMuchWork;
+    const bool much = work.units > OrdersWork::kMuch;
     exact = !layer.trim(std::max<std::size_t>((much ? kFewHistories : kMaxHistories) / options.limit,
                                               much ? 10 : 100)) &&
             exact;
@@ -259,13 +256,13 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
           choices_from(network, set, known.front().data, options.fold_weights);
       for (std::size_t rank = 0; rank < known.size(); ++rank) {
         poll();
-        if (work > kMaxWork) refuse(network, options);
+        if (work.units > OrdersWork::kMost) refuse(network, options);
         for (const PricedMove& priced : moves) {
           const PlanMove& move = priced.move;
           const Cost cost = known[rank].cost + priced.cost;
           if (cost.macs == kSaturated) continue;
           const StepSet next = set | executed_by(move);
-          work += kMoveWork + layer_of(next).offer(
+          work.units += kMoveWork + layer_of(next).offer(
               next,
               {cost, known[rank].folded + std::popcount(move.folded),
                after(known[rank].computed, move, known[rank].data), priced.data, set, rank, move},
