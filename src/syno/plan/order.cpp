@@ -16,7 +16,7 @@ namespace {
 // How many sets of one size are followed. An operator of a search has a few hundred in all.
 constexpr std::size_t kMaxSets = 20'000;
 // Moves that are priced before fewer sets are followed, and how many these are.
-constexpr std::size_t kMaxMoves = 4'000'000;
+constexpr std::size_t kMaxMoves = 2'000'000;
 constexpr std::size_t kFewSets = 200;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 

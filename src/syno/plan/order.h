@@ -52,7 +52,7 @@ struct PlanMove {
 struct Order {
   std::vector<PlanMove> moves;
   Cost cost;
-  /// False when there were so many sets that only the cheapest were followed, and very few after four million moves.
+  /// False when there were so many sets that only the cheapest were followed, and very few after two million moves.
   bool exact = true;
 };
 

@@ -1,6 +1,7 @@
 #include "syno/plan/orders.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <tuple>
@@ -8,7 +9,6 @@
 
 #include "syno/support/error.h"
 #include "syno/support/interrupt.h"
-#include "syno/support/text.h"
 
 namespace syno {
 namespace {
@@ -18,9 +18,8 @@ constexpr std::size_t kMaxHistories = 40'000;
 constexpr std::size_t kMaxFolded = 6;
 // Weights of the same dimensions that are multiplied in every order; of more, only in that of their steps.
 constexpr std::size_t kMaxEqual = 4;
-// Comparisons of histories before fewer of them are followed, and before the question is refused.
-constexpr std::size_t kMuchWork = 100'000'000;
-constexpr std::size_t kMaxWork = 4 * kMuchWork;
+// Going on from a history by a move takes as long as so many comparisons.
+constexpr std::size_t kMoveWork = 32;
 constexpr std::size_t kFewHistories = 400;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
@@ -95,20 +94,37 @@ std::uint64_t after(std::uint64_t computed, const PlanMove& move, const Coordina
 void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
                 bool equal_in_order, std::vector<PricedMove>& moves) {
   std::vector<std::size_t> ready;
-  for (std::size_t s = 0; s < network.step_count() && ready.size() < kMaxFolded; ++s) {
-    if (network.is_contraction(s) && (done & bit(s)) == 0 && network.contraction_ready(s, done))
+  // Of the weights that wait: of those that are ready, and of all others together.
+  std::array<CoordinateSet, kMaxFolded> dims_of;
+  CoordinateSet others;
+  StepSet open = 0;
+  const CoordinateSet closed = network.closed(done);
+  for (std::size_t s = 0; s < network.step_count(); ++s) {
+    if ((done & bit(s)) != 0) continue;
+    if (network.is_reduce(s) && network.is_open(s, done)) open |= bit(s);
+    if (!network.is_contraction(s)) continue;
+    const CoordinateSet waits = network.weight_dims(network.weight_of(s), done);
+    if (ready.size() < kMaxFolded && (waits & closed).none()) {
+      dims_of[ready.size()] = waits;
       ready.push_back(s);
+    } else {
+      others |= waits;
+    }
   }
   for (std::size_t subset = 1; subset < (std::size_t{1} << ready.size()); ++subset) {
     PlanMove move{.kind = MoveKind::kContract};
     CoordinateSet dims;
+    CoordinateSet held = others;
     bool first = true;
     bool in_order = true;
     for (std::size_t i = 0; i < ready.size(); ++i) {
-      if ((subset >> i & 1) == 0) continue;
+      if ((subset >> i & 1) == 0) {
+        held |= dims_of[i];
+        continue;
+      }
       const StepSet chosen = first ? 0 : move.folded | bit(move.step);
       in_order = in_order && !waits_for_equal(network, ready[i], done | chosen);
-      dims |= network.weight_dims(network.weight_of(ready[i]), done);
+      dims |= dims_of[i];
       if (first) {
         move.step = ready[i];
       } else {
@@ -117,7 +133,7 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
       first = false;
     }
     if (equal_in_order && !in_order) continue;
-    const StepSet sums = network.ready_reduces(done | move.folded | bit(move.step));
+    const StepSet sums = open & ~reduces_in(network, open, held);
     move.offline = reduces_in(network, sums, dims & ~data);
     if (move.folded == 0 && move.offline == 0) continue;
     dims &= ~reduced(network, move.offline);
@@ -194,9 +210,7 @@ struct Layer {
 [[noreturn]] void refuse(const Network& network, const OrdersOptions& options) {
   throw Complaint("cannot list " + std::to_string(options.limit) + " plans of an operator of " +
                   std::to_string(network.step_count()) + " steps")
-      .expected("at most " + with_thousands(static_cast<std::int64_t>(kMaxWork)) +
-                    " comparisons of orders",
-                "more")
+      .expected("fewer orders of its steps than are compared in about ten seconds", "more")
       .hint("ask for fewer plans, or for the cheapest one alone")
       .error();
 }
@@ -216,7 +230,8 @@ std::vector<PricedMove> choices_from(const Network& network, StepSet done,
   return moves;
 }
 
-std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options) {
+std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options,
+                                   OrdersWork& work) {
   const StepSet start = network.nothing_to_do();
   const StepSet goal = network.all_steps();
   bool exact = true;
@@ -227,10 +242,9 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
   History first;
   first.data = network.input_dims();
   layer_of(start).offer(start, first, options.limit);
-  std::size_t work = 0;
   InterruptPoll poll(64);
   for (Layer& layer : layers) {
-    const bool much = work > kMuchWork;
+    const bool much = work.units > OrdersWork::kMuch;
     exact = !layer.trim(std::max<std::size_t>((much ? kFewHistories : kMaxHistories) / options.limit,
                                               much ? 10 : 100)) &&
             exact;
@@ -242,13 +256,13 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
           choices_from(network, set, known.front().data, options.fold_weights);
       for (std::size_t rank = 0; rank < known.size(); ++rank) {
         poll();
-        if (work > kMaxWork) refuse(network, options);
+        if (work.units > OrdersWork::kMost) refuse(network, options);
         for (const PricedMove& priced : moves) {
           const PlanMove& move = priced.move;
           const Cost cost = known[rank].cost + priced.cost;
           if (cost.macs == kSaturated) continue;
           const StepSet next = set | executed_by(move);
-          work += layer_of(next).offer(
+          work.units += kMoveWork + layer_of(next).offer(
               next,
               {cost, known[rank].folded + std::popcount(move.folded),
                after(known[rank].computed, move, known[rank].data), priced.data, set, rank, move},

@@ -25,11 +25,20 @@ struct OrdersOptions {
   bool fold_weights = false;
 };
 
+/// What comparing orders has cost, over several calls for one operator. A unit is the comparison of two histories.
+struct OrdersWork {
+  /// From here on fewer histories are followed: some seconds.
+  static constexpr std::size_t kMuch = 400'000'000;
+  static constexpr std::size_t kMost = 4 * kMuch;
+  std::size_t units = 0;
+};
+
 /// The cheapest orders, cheapest first; no two equal. Among equal costs one with fewer foldings comes first. Fewer than
 /// `limit` when there are no more, or the others need more than 2^63-1 MACs. Of five or more weights with the same
-/// dimensions, orders in which two of them change places are one. Throws UserError when more than 400 million histories
-/// would have to be compared.
-std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options);
+/// dimensions, orders in which two of them change places are one. Throws UserError when that would take
+/// much longer than ten seconds.
+std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& options,
+                                   OrdersWork& work);
 
 /// The moves from a state that an order may take: one view that only re-indexes, or else everything that order.h has, and
 /// with `fold_weights` foldings.

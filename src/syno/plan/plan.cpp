@@ -244,11 +244,12 @@ std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOpti
     }
   };
   // Different computations nearly always have different stages; where they do not, more of them are asked for.
+  OrdersWork work;
   for (std::size_t asked = options.limit;; asked *= 2) {
     found.clear();
     known.clear();
     const std::vector<Order> orders =
-        cheapest_orders(network, {.limit = asked, .fold_weights = options.fold_weights});
+        cheapest_orders(network, {.limit = asked, .fold_weights = options.fold_weights}, work);
     const bool folding_pays =
         options.fold_weights && !orders.empty() && orders.front().cost.macs < usual.cost.macs;
     if (!folding_pays) add(usual);
@@ -257,7 +258,10 @@ std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOpti
       if (!folding_pays && computation(network, order) == usual_computation) continue;
       add(order);
     }
-    if (found.size() == options.limit || orders.size() < asked || asked > 4 * kMost) return found;
+    if (found.size() == options.limit || orders.size() < asked || asked > 4 * kMost ||
+        work.units > OrdersWork::kMuch) {
+      return found;
+    }
   }
 }
 

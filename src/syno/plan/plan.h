@@ -150,7 +150,8 @@ struct PlanOptions {
   bool fold_weights = false;
 };
 
-/// The cheapest plans, no two with the same stages; fewer than `limit` when there are no more. The first one is plan()'s, or
+/// The cheapest plans, no two with the same stages; fewer than `limit` when there are no more, or some
+/// seconds of comparing orders found none. The first one is plan()'s, or
 /// with fold_weights the cheapest of those that fold, if any costs fewer MACs. The others follow by MACs, then by
 /// elements written when every window is a copy; plans that take windows before a convolution rather than inside of
 /// it stand right behind the one that does not.
