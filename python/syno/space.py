@@ -280,7 +280,10 @@ class Space:
         """
         _check_readable(Path(path))
         off, added = checks.names("rules_off", rules_off), added_rules(rules)
-        core = _core.load_space(str(path), str(path), specification._core, rule_set(off, added))
+        try:
+            core = _core.load_space(str(path), str(path), specification._core, rule_set(off, added))
+        except UnicodeDecodeError as error:  # of a message that quotes bytes of the file
+            raise UserError(error.object.decode("utf-8", "backslashreplace")) from None
         ended = "complete" if core.exhausted else ""
         return cls(core, specification, rules_off=off, rules=added, ended=ended)
 

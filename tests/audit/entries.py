@@ -9,6 +9,7 @@ import contextlib
 import functools
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,6 +119,38 @@ def _formulas() -> list[Any]:
 def _mutated_formula(given: Any, rng: random.Random) -> Any:
     name = rng.choice(("text", "text", "text", "input", "output"))
     return given | {name: mutated_text(given[name], rng)}
+
+
+_PIECES = (
+    *("1", "2", "-1", "3", "k", "s", "H", "C_in", "N", "k^2", "s*H", "s^-1*H", "k*s", "C_in*H"),
+    *("keep", "drop", "join", "o0", "o1", "o2", "r0", "r1", "c0", "c1", "c2", ": unordered", ""),
+    *("split", "merge", "shift", "expand", "unfold", "stride", "reduce", "contract", "match"),
+)
+_WORD = re.compile(r"[\w^*-]+")
+
+
+def _other_operator(text: str, rng: random.Random) -> str:
+    """The text of another operator: words changed until the text can be read."""
+    for _ in range(60):
+        made = text
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            lines = made.split("\n")
+            at = rng.randrange(1, len(lines))
+            if rng.random() < 0.25:
+                lines.insert(at, lines[rng.randrange(1, len(lines))])
+            else:
+                found = list(_WORD.finditer(lines[at]))
+                if found:
+                    word = rng.choice(found)
+                    new = rng.choice(_PIECES)
+                    lines[at] = lines[at][: word.start()] + new + lines[at][word.end() :]
+            made = "\n".join(lines)
+        try:
+            if Operator.from_text(made).text != Operator.from_text(text).text:
+                return made
+        except UserError:
+            continue
+    return mutated_text(text, rng)
 
 
 # Specifications and what goes with them.
@@ -516,7 +549,7 @@ def _damage() -> Iterator[tuple[str, Entry]]:
 ENTRIES: dict[str, Entry] = {
     "operator text": Entry(_texts, mutated_text, Operator.from_text),
     "operator methods": Entry(
-        _texts, mutated_text, lambda text: use_operator(Operator.from_text(text))
+        _texts, _other_operator, lambda text: use_operator(Operator.from_text(text))
     ),
     "operator json text": Entry(
         lambda: [json.dumps(op.to_json()) for op in operators()], mutated_text, _from_json

@@ -15,6 +15,7 @@ from tests.cli.conftest import SPECIFICATION
 from syno import Operator, Space, Specification, UserError, checks, rule, zoo
 from syno.data import load, load_text
 from syno.data.tokens import from_json as tokenizer
+from syno.models import describe
 from syno.objective import objective_of
 from syno.rules import describe_rule, load_rules, rule_set
 from syno.spec import checked_binding
@@ -102,6 +103,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "seconds": (
         lambda: Space.listed(SPECIFICATION, depth=1, max_seconds=HUGE), "'max_seconds' is a number"
     ),
+    "model that is no text": (lambda: describe(LONG), "unknown model 'an integer of about"),
     "recipe named self": (lambda: Recipe.from_json({"self": 1}), "an unknown entry 'self'"),
     "recipe with a number as a key": (lambda: Recipe.from_json({1: 1}), "is not a string"),
     "recipe that is a list": (lambda: Recipe.from_json([]), "a recipe is not an object"),
@@ -128,6 +130,9 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "surrogate in a store": (lambda: Store.open("a\ud800.db"), "surrogates not allowed"),
     "store below a file": (lambda: Store.open(f"{__file__}/runs.db"), "there is no folder"),
     "address that is none": (lambda: Store.open("e://:"), "is not the address of a store"),
+    "address with a surrogate": (
+        lambda: Store.open("postgresql:///a\ud800"), "the address of a store holds a character"
+    ),
     "address that is no text": (lambda: Store.open(3), "the address of a store is a string, got 3"),
     "long name of data": (lambda: load("x" * 300, "/tmp"), "cannot look for data at 'xxx"),
     "long path of data": (lambda: load("./" + "x" * 300), "cannot look for data at './xxx"),

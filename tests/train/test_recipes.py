@@ -86,7 +86,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ("warmup = 1.0", "expected: at least 0 and below 1"),
         ("final_rate = 1.5", "expected: a share of the peak from 0 to 1"),
         ("betas = [0.9]", "cannot have betas = (0.9,)"),
-        ("betas = 3", "cannot read recipe 'mine': "),
+        ("betas = 3", "recipe 'mine' cannot have betas = 3"),
         ("progressive = [[0.5, 1.0]]", "expected: shares of the epochs, ascending from 0 on"),
         ("progressive = [[0.0, 0.5], [0.0, 1.0]]", "cannot have progressive"),
         ("progressive = [1]", "cannot read recipe 'mine': "),

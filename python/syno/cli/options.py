@@ -144,7 +144,7 @@ class _Bytes(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d+)\s*([kmg]?)b?", value.strip().lower())
+        found = re.fullmatch(r"(\d{1,18})\s*([kmg]?)b?", value.strip().lower())
         if found is None or int(found[1]) == 0 or int(found[1]) >= 2**32:
             self.fail(
                 f"'{value}' is no amount of memory\n"
@@ -320,7 +320,8 @@ class _Pair(click.ParamType[tuple[int, int]]):
         if isinstance(value, tuple):
             return value
         output, colon, input_ = value.partition(":")
-        if not (colon and output.strip().isdecimal() and input_.strip().isdecimal()):
+        parts = [part.strip() for part in (output, input_)]
+        if not colon or not all(part.isdecimal() and len(part) <= 9 for part in parts):
             self.fail(
                 f"'{value}' is no pair of dimensions\n"
                 "  expected: OUTPUT:INPUT, counted from 0, such as 0:0 for a batch dimension",

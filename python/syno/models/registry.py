@@ -32,10 +32,11 @@ def describe(name: str) -> ModelInfo:
             return model
     if isinstance(name, str) and name.startswith(TIMM):
         return timm_info(name)
+    found = checks.short(name) if isinstance(name, str) else checks.shown(name)
     raise UserError(
-        f"unknown model '{name}'\n"
+        f"unknown model '{found}'\n"
         f"  expected: one of {', '.join(list_models())}, or {TIMM}NAME"
-        + nearest(str(name), list_models())
+        + nearest(found, list_models())
     )
 
 

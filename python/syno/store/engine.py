@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from syno._errors import UserError
-from syno.checks import from_file, short, shown
+from syno.checks import from_file, short, shown, text
 
 WRITES = "syno_writes"
 
@@ -50,6 +50,7 @@ def parse_address(url: str) -> Address:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
         return Address(url, "sqlite", Path(url))
+    text("the address of a store", url)
     try:
         parsed = make_url(url)
         dialect = parsed.get_backend_name()

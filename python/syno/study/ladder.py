@@ -73,6 +73,7 @@ class Ladder:
     eta: int = DEFAULT_ETA
 
     def __post_init__(self) -> None:
+        checks.text("the name of a ladder", self.name)
         whole = isinstance(self.eta, int) and not isinstance(self.eta, bool)
         if not whole or self.eta < 2:
             self._refuse(

@@ -48,6 +48,7 @@ class Fidelity:
     held_tokens: int | None = None
 
     def __post_init__(self) -> None:
+        checks.text("the name of a fidelity", self.name)
         if not isinstance(self.recipe, Recipe):
             self._refuse("recipe", self.recipe, "a Recipe, such as syno.train.recipe('fast/short')")
         for name, least in (

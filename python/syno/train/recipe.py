@@ -87,6 +87,8 @@ class Recipe:
     least_accuracy: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("name", "summary"):
+            checks.text(f"the {name} of a recipe", getattr(self, name))
         for name, known in (
             ("task", TASKS),
             ("optimizer", OPTIMIZERS),
