@@ -6,6 +6,7 @@ Each is a function of (path, random numbers) that changes the store and says wha
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -47,12 +48,13 @@ def flip_header(path: Path, rng: random.Random) -> str:
 
 
 def flip_definition(path: Path, rng: random.Random) -> str:
-    """A bit on the first page, where the definitions begin."""
+    """A bit of the SQL of a table or an index."""
     content = bytearray(path.read_bytes())
-    at, bit = rng.randrange(100, PAGE), rng.randrange(8)
+    starts = [found.start() for found in re.finditer(rb"CREATE (TABLE|INDEX)", content)]
+    at, bit = rng.choice(starts) + rng.randrange(200), rng.randrange(8)
     content[at] ^= 1 << bit
     path.write_bytes(content)
-    return f"bit {bit} of byte {at} of the first page flipped"
+    return f"bit {bit} of byte {at}, of a definition, flipped"
 
 
 def overwrite(path: Path, rng: random.Random) -> str:

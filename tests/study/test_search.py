@@ -9,6 +9,7 @@ import sqlite3
 import pytest
 import torch
 from click.testing import CliRunner
+from sqlalchemy import create_engine
 from torch import nn
 
 import syno
@@ -16,6 +17,7 @@ from syno import Specification, UserError
 from syno.cli.main import cli
 from syno.data import load
 from syno.store import Store
+from syno.store.sealing import seal_store
 from syno.study.network import Network
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision, specification_for
@@ -76,6 +78,8 @@ def test_a_study_of_before_there_were_recipes_is_read_and_goes_on(path):
         (settings,) = connection.execute("SELECT settings FROM study").fetchone()
         changed = json.dumps(json.loads(settings) | {"fidelity": former})
         connection.execute("UPDATE study SET settings = ?", (changed,))
+    with create_engine(f"sqlite:///{path}").begin() as sealing:  # as if it had been written so
+        assert seal_store(sealing) == []
     summary = syno.resume(path, evaluations=2)
     first, second = summary.trained
     assert first.recipe["fidelity"]["recipe"]["name"] == "fast/digits"
