@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names folders, layers and tests that exist."""
+"""ARCHITECTURE.md names folders, layers and tests that exist; so does docs/trust.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tomllib
 from .pages import ROOT, prose
 
 PAGE = ROOT / "ARCHITECTURE.md"
+TRUST = ROOT / "docs" / "trust.md"
 _INVARIANT = re.compile(r"^- Invariant: (.+?) \(tested in (.+?)\)$", re.MULTILINE | re.DOTALL)
 
 
@@ -22,6 +23,17 @@ def test_every_invariant_names_tests_that_exist():
     for _, where in found:
         named = re.findall(r"`([^`]+)`", where)
         assert named, where
+        missing += [name for name in named if not _exists(name)]
+    assert missing == []
+
+
+def test_every_promise_names_tests_that_exist():
+    rows = re.findall(r"^\| (?!promise|---)(.+?) \| (.+?) \|$", prose(TRUST), re.MULTILINE)
+    assert len(rows) > 20
+    missing = []
+    for promise, where in rows:
+        named = re.findall(r"`([^`]+)`", where)
+        assert named, promise
         missing += [name for name in named if not _exists(name)]
     assert missing == []
 
