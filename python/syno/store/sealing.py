@@ -18,7 +18,7 @@ from syno.store import schema
 from syno.store.check import Finding, digest_findings, same_proposal, sqlite_findings
 from syno.store.operators import Keys
 from syno.store.raw import Values, raw_rows, row_name
-from syno.store.records import ASKED, canonical_json
+from syno.store.records import ASKED, BASELINE, canonical_json
 from syno.store.replay import Replay
 from syno.store.seals import event_digest, seal_of_stored
 
@@ -107,7 +107,8 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
     # Letting an operator out of quarantine opens its proposals again: the last time tells which.
     for identity, expected in replay.proposals.items():
         row = proposals.get(identity)
-        numbers = releases.get(keys.get(expected.operator or 0, ""), [])
+        key = BASELINE if expected.operator is None else keys.get(expected.operator, "")
+        numbers = releases.get(key, [])
         if row is not None and numbers and row["state"] == ASKED != expected.state:
             contents[numbers[-1]].setdefault("reopened", []).append(identity)
             expected.state = ASKED
