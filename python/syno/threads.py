@@ -7,7 +7,8 @@ from typing import Any
 from syno._errors import UserError
 
 # Cores of the largest machines with two processors. Beyond its cores no machine gets faster, while
-# every thread takes memory, and a system that refuses one more ends the process (OpenMP).
+# every thread takes memory, and a system that refuses one more ends the process (OpenMP). It is
+# kMaxThreads of the C++ library (support/threads.h), too.
 MOST_THREADS = 512
 
 

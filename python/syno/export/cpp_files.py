@@ -58,7 +58,8 @@ with tempfile.TemporaryDirectory() as folder:
     getattr(functions, f"{name}_pack")(pointers, at(packed))
     worst, count, batches = 0.0, 0, []
     for number in range(int(said["examples"])):
-        x, expected = said[f"x{number}"], said[f"y{number}"]
+        x = np.ascontiguousarray(said[f"x{number}"], np.float32)
+        expected = np.ascontiguousarray(said[f"y{number}"], np.float32)
         y = np.zeros_like(expected)
         batch = len(x) if said["batched"] else 1
         arguments = (at(x), at(packed), at(y), at(scratch), ctypes.c_long(batch), 1)

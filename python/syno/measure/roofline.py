@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -142,6 +143,10 @@ def stable(
         passes.append(measure())
 
 
+def _memory_of_machine() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 @functools.cache
 def measure_roofline(threads: int = 1) -> Roofline:
     """Measures peak and bandwidths, in a second or two.
@@ -149,6 +154,12 @@ def measure_roofline(threads: int = 1) -> Roofline:
     UserError without a compiler; UnstableRooflineError where the machine is too busy for it.
     """
     check_threads(threads)
+    most = _memory_of_machine() // 2 // _SETS[-1]
+    if threads > most:
+        raise UserError(
+            f"{threads} threads are too many to measure the bandwidth of this machine\n"
+            f"  expected: at most {most}, which read {_SETS[-1] >> 20} MiB each      got: {threads}"
+        )
     compiler = find_compiler()
     if not compiler.threads:
         raise UserError(f"{compiler.path} builds no OpenMP programs\n  hint: set CXX to a g++")

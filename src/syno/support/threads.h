@@ -7,8 +7,8 @@
 
 namespace syno {
 
-/// The most threads of one computation.
-inline constexpr std::int64_t kMaxThreads = 1024;
+/// The most threads of one computation; MOST_THREADS of python/syno/threads.py, too.
+inline constexpr std::int64_t kMaxThreads = 512;
 
 /// The threads that `requested` asks for: 0 is as many as the machine has cores. Throws UserError unless it is
 /// from 0 to kMaxThreads.
