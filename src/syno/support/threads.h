@@ -7,8 +7,9 @@
 
 namespace syno {
 
-/// The most threads of one computation.
-inline constexpr std::int64_t kMaxThreads = 1024;
+/// The most threads of one computation: cores of the largest machines with two processors. Beyond its cores no machine
+/// gets faster, while every thread takes memory.
+inline constexpr std::int64_t kMaxThreads = 512;
 
 /// The threads that `requested` asks for: 0 is as many as the machine has cores. Throws UserError unless it is
 /// from 0 to kMaxThreads.
