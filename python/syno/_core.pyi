@@ -9,6 +9,8 @@ import numpy
 from numpy.typing import NDArray
 
 
+MOST_THREADS: int = 512
+
 class UserError(Exception):
     """
     A mistake in what was asked for. The text says what, where, what was expected and found.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 from syno.rules import Rule, describe_rule, rule_set
 from syno.spec import Specification
@@ -78,8 +78,8 @@ def check_rule(
             f"  expected: a Specification with a binding      got: {specification!r}"
         )
     for name, value in (("trials", trials), ("max_graphs", max_graphs)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63:
-            raise UserError(f"'{name}' is an integer of at least 1, got {value!r}")
+        checks.whole(f"'{name}'", value, least=1)
+    checks.whole("'seed'", seed, least=0)
     own = [*rules, rule] if isinstance(rule, Rule) else list(rules)
     info = rule if isinstance(rule, Rule) else describe_rule(rule)
     known = rule_set((), dict.fromkeys(own))

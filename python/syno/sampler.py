@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 from syno.operator import Operator
 from syno.rules import Rule, added_rules, rule_set
@@ -95,11 +95,7 @@ class Sampler:
         progress: Progress | None,
     ) -> None:
         for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-                raise UserError(
-                    f"'{name}' is an integer of at least {least}, got {value!r}\n"
-                    f"  expected: an integer from {least} to 2^63 - 1      got: {value!r}"
-                )
+            checks.whole(f"'{name}'", value, least)
         if net is not None:
             from syno.surgery import slot_bindings
 

@@ -14,6 +14,7 @@ from syno._errors import UserError
 from syno.operator import Operator
 from syno.rules import Rule, added_rules, rule_set
 from syno.spec import Specification
+from syno.threads import check_threads
 
 Progress = Callable[[_core.EnumerateStatus], bool]
 
@@ -84,8 +85,8 @@ class Space:
         ):
             checks.whole(f"'{name}'", value, least)
 
-        for name, value in (("depth", depth), ("threads", threads)):
-            checks.whole(f"'{name}'", value, least=0, most=checks.MOST_INT)
+        checks.whole("'depth'", depth, least=0, most=checks.MOST_INT)
+        check_threads(threads, least=0)
 
         def listed(core: _core.Space) -> None:
             if on_limit is not None:
@@ -112,6 +113,7 @@ class Space:
         return len(self._core)
 
     def __getitem__(self, index: int) -> Operator:
+        checks.whole("an operator's index", index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"operator {index} of {len(self)}")
         index %= len(self)
@@ -123,11 +125,11 @@ class Space:
 
     def key_of(self, index: int) -> str:
         """The semantic key of the operator with this index."""
-        return self._core.key(index)
+        return self.key(index)
 
     def key(self, index: int) -> str:
         """The semantic key of the operator with this index, without building it."""
-        return self._core.key(index)
+        return self._core.key(self._place(index))
 
     def keys(self) -> set[str]:
         """The semantic keys of all operators."""
@@ -135,7 +137,10 @@ class Space:
 
     def depth_of(self, index: int) -> int:
         """Primitives of the operator with this index."""
-        return self._core.depth(index)
+        return self._core.depth(self._place(index))
+
+    def _place(self, index: int) -> int:
+        return checks.whole("an operator's index", index, least=0, most=len(self) - 1)
 
     def draw(
         self, count: int, seed: int = 0, stratify: str = "none", threads: int = 0
@@ -148,7 +153,7 @@ class Space:
         """
         for name, value in (("count", count), ("seed", seed)):
             checks.whole(f"'{name}'", value, least=0)
-        checks.whole("'threads'", threads, least=0, most=checks.MOST_INT)
+        check_threads(threads, least=0)
         spec = self._specification._core
         drawn = _core.draw_operators(
             self._core, spec, count, seed, checks.text("'stratify'", stratify), threads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from syno import _core
 from syno._errors import UserError
+from syno.checks import shown
 
-# Cores of the largest machines with two processors. Beyond its cores no machine gets faster, while
-# every thread takes memory, and a system that refuses one more ends the process (OpenMP). It is
-# kMaxThreads of the C++ library (support/threads.h), too.
-MOST_THREADS = 512
+# src/syno/support/threads.h says why; a system that refuses one more ends a process with OpenMP.
+MOST_THREADS = _core.MOST_THREADS
 
 
 def check_threads(threads: Any, *, least: int = 1) -> None:
@@ -19,7 +19,7 @@ def check_threads(threads: Any, *, least: int = 1) -> None:
         return
     bound = f"at most {MOST_THREADS}" if whole and threads > least else f"at least {least}"
     raise UserError(
-        f"'threads' is an integer of {bound}, got {threads!r}\n"
-        f"  expected: an integer from {least} to {MOST_THREADS}      got: {threads!r}\n"
+        f"'threads' is an integer of {bound}, got {shown(threads)}\n"
+        f"  expected: an integer from {least} to {MOST_THREADS}      got: {shown(threads)}\n"
         "  hint: more threads than the machine has cores make nothing faster"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from syno import _core
+from syno import _core, checks
 from syno._errors import UserError
 from syno.operator import Operator
 from syno.rules import PartialGraph, Rule, added_rules, rule_set
@@ -108,6 +108,7 @@ class Tree:
         rules_off, rules, bound: as in Space.listed; a space brings its rules.
         """
         check_layers(specification)
+        checks.whole("'depth'", depth, least=0)
         off, added = tuple(rules_off), added_rules(rules)
         if space is not None:
             if not isinstance(space, Space):

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from syno import _core
-from syno._errors import UserError
+from syno import _core, checks
 from syno.operator import Operator
 from syno.rules import Rule, rule_set
 from syno.space import check_layers
 from syno.spec import Specification
+from syno.threads import check_threads
 
 # Walkers, operators, coverage.
 WalkProgress = Callable[[int, int, float], bool]
@@ -146,13 +146,10 @@ def walk(
         ("depth", depth, 0),
         ("width", width, 1),
         ("max_operators", max_operators, 0),
-        ("threads", threads, 0),
     ):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise UserError(
-                f"'{name}' is an integer of at least {least}, got {value!r}\n"
-                f"  expected: an integer from {least} to 2^63 - 1      got: {value!r}"
-            )
+        checks.whole(f"'{name}'", value, least)
+    checks.number("'seconds'", seconds)
+    check_threads(threads, least=0)
     core = _core.random_walks(
         specification._core,
         rule_set(rules_off, rules),

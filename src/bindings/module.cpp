@@ -1,10 +1,13 @@
 // syno._core
+#include "syno/support/threads.h"
+
 #include "bindings.h"
 
 NB_MODULE(_core, m) {
   namespace bindings = syno::bindings;
   m.doc() = "The C++ library of Syno. Private: the public interface is the package syno.";
   m.attr("__version__") = SYNO_VERSION;
+  m.attr("MOST_THREADS") = syno::kMaxThreads;
   bindings::bind_errors(m);
   bindings::bind_sizes(m);
   bindings::bind_graph(m);

@@ -90,11 +90,11 @@ def test_rates_of_no_trials_and_no_time_are_zero():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: canonical_rate(SMALL, samples=0), "'samples' must be at least 1"),
-        (lambda: canonical_rate(SMALL, depth=1), "'depth' must be at least 2"),
+        (lambda: canonical_rate(SMALL, samples=0), "'samples' is an integer of at least 1"),
+        (lambda: canonical_rate(SMALL, depth=1), "'depth' is an integer of at least 2"),
         (lambda: canonical_rate(SMALL, samples=5, guide="compass"), "cannot be guided by"),
         (lambda: canonical_rate(SMALL, samples=5, rules_off=["R99"]), "R99"),
-        (lambda: distance_ablation(SMALL, trials=0), "'trials' must be at least 1"),
+        (lambda: distance_ablation(SMALL, trials=0), "'trials' is an integer of at least 1"),
         (lambda: distance_ablation(Specification.preset("paper/gcn")), "has no binding"),
     ],
 )

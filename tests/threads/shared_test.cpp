@@ -147,6 +147,8 @@ TEST(Threads, ShareASpecificationItsRulesAndASpace) {
   listing.max_depth = 5;
   listing.max_nodes = 20'000;
   listing.threads = 2;
+  // So that one thread asks how much the others hold.
+  listing.max_memory = std::int64_t{1} << 40;
   const Space space = list_space(spec, listing);
   ASSERT_GT(space.operator_count(), 10U);
   const Operator last = space.op(spec, space.operator_count() - 1);

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno import _core
-from syno._errors import UserError
+from syno import _core, checks
 from syno.rules import rule_set
+from syno.threads import check_threads
 
 if TYPE_CHECKING:
     from syno.spec import Specification
@@ -89,8 +89,10 @@ def distance_ablation(
     depth: primitives in an operator; 0 takes the specification's max_depth. max_seconds: for each
     guide; 0 for no limit.
     """
-    if trials < 1:
-        raise UserError(f"'trials' must be at least 1, got {trials}")
+    for name, value, least in (("trials", trials, 1), ("seed", seed, 0), ("depth", depth, 0)):
+        checks.whole(f"'{name}'", value, least)
+    checks.number("'max_seconds'", max_seconds)
+    check_threads(threads, least=0)
     rules = rule_set(rules_off)
     cores = threads or _cores()
     found = []

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno import _core
-from syno._errors import UserError
+from syno import _core, checks
 from syno.rules import rule_set
+from syno.threads import check_threads
 
 if TYPE_CHECKING:
     from syno.spec import Specification
@@ -98,10 +98,14 @@ def canonical_rate(
     depth: primitives in a sample. guide: what keeps a walk near the input: distance (the paper's),
     distance-once, bound, or none. rules_off: rules by id or name that do not count.
     """
-    if samples < 1:
-        raise UserError(f"'samples' must be at least 1, got {samples}")
-    if depth < _SMALLEST:
-        raise UserError(f"'depth' must be at least {_SMALLEST}, got {depth}")
+    for name, value, least in (
+        ("samples", samples, 1),
+        ("seed", seed, 0),
+        ("depth", depth, _SMALLEST),
+    ):
+        checks.whole(f"'{name}'", value, least)
+    checks.number("'max_seconds'", max_seconds)
+    check_threads(threads, least=0)
     rules = rule_set(rules_off)
     found = _core.canonical_rates(
         specification._core,

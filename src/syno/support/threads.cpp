@@ -102,9 +102,12 @@ class Run {
 
 std::size_t thread_count(std::int64_t requested) {
   if (requested < 0 || requested > kMaxThreads) {
-    const std::string range = "an integer from 0 to " + std::to_string(kMaxThreads);
-    throw Complaint("'threads' is " + range + ", got " + std::to_string(requested))
-        .expected(range + ", 0 for all cores", std::to_string(requested))
+    const std::string most = std::to_string(kMaxThreads);
+    throw Complaint("'threads' is an integer of " +
+                    (requested < 0 ? "at least 0" : "at most " + most) + ", got " +
+                    std::to_string(requested))
+        .expected("an integer from 0 to " + most, std::to_string(requested))
+        .hint("more threads than the machine has cores make nothing faster")
         .error();
   }
   if (requested > 0) return static_cast<std::size_t>(requested);

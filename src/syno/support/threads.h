@@ -7,7 +7,8 @@
 
 namespace syno {
 
-/// The most threads of one computation; MOST_THREADS of python/syno/threads.py, too.
+/// The most threads of one computation: cores of the largest machines with two processors. Beyond its cores no machine
+/// gets faster, while every thread takes memory.
 inline constexpr std::int64_t kMaxThreads = 512;
 
 /// The threads that `requested` asks for: 0 is as many as the machine has cores. Throws UserError unless it is
