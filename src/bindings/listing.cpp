@@ -100,11 +100,9 @@ void bind_listing(nb::module_& m) {
       "list_space one depth limit after the other, and why it ended: complete, stopped, "
       "max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each "
       "complete one; `before` is what is listed already.");
-  m.def("save_space", &save, "space"_a, "path"_a, "spec"_a, "rules"_a,
-        nb::call_guard<LongCall>(),
+  m.def("save_space", &save, "space"_a, "path"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
         "Writes the file of an enumeration: what it was made for, and the space.");
-  m.def("load_space", &load, "path"_a, "name"_a, "spec"_a, "rules"_a,
-        nb::call_guard<LongCall>(),
+  m.def("load_space", &load, "path"_a, "name"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
         "Refuses files of other specifications or rules, and says what differs. `name` stands in "
         "messages.");
   m.def(

@@ -51,14 +51,12 @@ void bind_plan(nb::module_& m) {
       [](const Operator& op, const Bound& binding, std::size_t limit, bool fold_weights) {
         return plans(op, resolve(op, binding), {.limit = limit, .fold_weights = fold_weights});
       },
-      "op"_a, "binding"_a, "limit"_a = 1, "fold_weights"_a = false,
-      nb::call_guard<LongCall>(),
+      "op"_a, "binding"_a, "limit"_a = 1, "fold_weights"_a = false, nb::call_guard<LongCall>(),
       "The cheapest plans, no two with the same stages, cheapest first.");
   m.def(
       "macs",
       [](const Operator& op, const Bound& binding) { return macs(op, resolve(op, binding)); },
-      "op"_a, "binding"_a, nb::call_guard<LongCall>(),
-      "Multiply-adds of the cheapest plan.");
+      "op"_a, "binding"_a, nb::call_guard<LongCall>(), "Multiply-adds of the cheapest plan.");
   m.def(
       "params",
       [](const Operator& op, const Bound& binding) { return params(op, resolve(op, binding)); },

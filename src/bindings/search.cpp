@@ -34,9 +34,9 @@ BoundMode bound_mode(const std::string& name) {
 namespace {
 
 Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-                  std::int64_t max_nodes, std::int64_t max_memory, double max_seconds, std::int64_t threads,
-                  const std::string& bound, bool quality, bool keys, std::int64_t first_depth,
-                  const nb::object& progress) {
+                  std::int64_t max_nodes, std::int64_t max_memory, double max_seconds,
+                  std::int64_t threads, const std::string& bound, bool quality, bool keys,
+                  std::int64_t first_depth, const nb::object& progress) {
   EnumerateOptions options;
   options.max_depth = max_depth;
   options.max_nodes = max_nodes;
@@ -54,7 +54,8 @@ Space run_listing(const Specification& spec, const RuleSet& rules, std::int64_t 
 }
 
 Enumeration run_enumeration(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-                            std::int64_t max_nodes, std::int64_t threads, const nb::object& progress) {
+                            std::int64_t max_nodes, std::int64_t threads,
+                            const nb::object& progress) {
   EnumerateOptions options;
   options.max_depth = max_depth;
   options.max_nodes = max_nodes;
@@ -155,8 +156,7 @@ void bind_search(nb::module_& m) {
           "signature", [](const Space& s) { return s.signature().hex(); },
           "The same for any number of threads, names of variables and order of declaration.")
       .def("save", &save_space, "path"_a, nb::call_guard<LongCall>())
-      .def_static("load", &load_space, "path"_a, "spec"_a, "rules"_a,
-                  nb::call_guard<LongCall>(),
+      .def_static("load", &load_space, "path"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
                   "Refuses files of other specifications or rules, and damaged ones.");
   m.def(
       "list_space", &run_listing, "spec"_a, "rules"_a, "max_depth"_a = 0, "max_nodes"_a = 200'000,

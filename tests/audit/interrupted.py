@@ -28,7 +28,8 @@ def scales(count, dims=6):
     lines.append("match " + " ".join(f"o{d}" for d in range(dims)))
     return Operator.from_text("\\n".join(lines) + "\\n")
 
-MATRIX = "syno operator 1\\nout [M, N]\\nin [M, K]\\nreduce K -> r0\\ncontract o1:drop r0:keep\\nmatch o0 r0\\n"
+MATRIX = "syno operator 1\\nout [M, N]\\nin [M, K]\\nreduce K -> r0\\n"
+MATRIX += "contract o1:drop r0:keep\\nmatch o0 r0\\n"
 PAPER = Specification.preset("paper/resnet18")
 """
 

@@ -60,7 +60,8 @@ CALLS: dict[str, tuple[str, str]] = {
         "canonical_rate(PAPER, samples=10**8)",
     ),
     "why_not": (
-        "op = syno.Space.listed(PAPER, max_nodes=20_000)[0]; other = PAPER.with_changes(max_depth=2)",
+        "op = syno.Space.listed(PAPER, max_nodes=20_000)[0]; "
+        "other = PAPER.with_changes(max_depth=2)",
         "[syno.why_not(op, other, max_nodes=10**8, max_seconds=1e6) for _ in range(10**6)]",
     ),
     "a rule of the user": (

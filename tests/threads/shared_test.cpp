@@ -94,8 +94,7 @@ TEST(Threads, ShareOperators) {
   RandomOptions options;
   options.max_terms = 500;
   options.min_weights = 1;
-  for (std::uint64_t seed = 0; seed < 12; ++seed)
-    randoms.push_back(random_operator(seed, options));
+  for (std::uint64_t seed = 0; seed < 12; ++seed) randoms.push_back(random_operator(seed, options));
   std::vector<Plan> plans_of_all;
   for (const RandomOperator& random : randoms)
     plans_of_all.push_back(plan(random.op, random.values));

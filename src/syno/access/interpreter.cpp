@@ -77,8 +77,7 @@ void check_arguments(const Program& program, const Tensor<T>& x,
 // Refuses what would run for hours: `elements` outputs, each the sum over all reductions.
 void check_terms(const Program& program, std::int64_t elements) {
   double terms = static_cast<double>(elements);
-  for (const CoordinateId id : program.reductions)
-    terms *= static_cast<double>(program.extent(id));
+  for (const CoordinateId id : program.reductions) terms *= static_cast<double>(program.extent(id));
   if (terms <= kMostTerms) return;
   std::array<char, 64> amounts{};
   std::snprintf(amounts.data(), amounts.size(), "%.2g, about %.2g hours", terms,

@@ -67,9 +67,9 @@ std::vector<Part> parts_of(const AccessMap& map, const Program& program) {
       std::vector<std::int64_t> extents = program.shape(part.reductions);
       throw Complaint("an output element has too many terms for mean_square")
           .where("reductions " + shape_text(extents))
-          .expected("at most " + with_thousands(kMaxPartTerms) +
-                        " values of reductions that steps join",
-                    "more")
+          .expected(
+              "at most " + with_thousands(kMaxPartTerms) + " values of reductions that steps join",
+              "more")
           .hint("use smaller sizes")
           .error();
     }

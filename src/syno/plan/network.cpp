@@ -200,7 +200,8 @@ CoordinateSet Network::closed(StepSet done) const {
   for (std::size_t s = 0; s < step_count(); ++s) {
     if ((done & bit(s)) != 0 || !is_view(step(s).primitive)) continue;
     const Step& view = step(s);
-    const int count = view.primitive == Primitive::kUnfold ? 1 : primitive_info(view.primitive).consumes;
+    const int count =
+        view.primitive == Primitive::kUnfold ? 1 : primitive_info(view.primitive).consumes;
     for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
   }
   return result;

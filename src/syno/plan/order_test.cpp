@@ -251,8 +251,7 @@ TEST(Order, FortyEqualWeightsArePlannedExactly) {
   EXPECT_EQ(chosen.cost.macs, 40 * 216);
   // In the order of their steps.
   int next = 0;
-  for (const Stage& stage : chosen.stages)
-    EXPECT_EQ(chosen.tensor(stage.weight).weight, next++);
+  for (const Stage& stage : chosen.stages) EXPECT_EQ(chosen.tensor(stage.weight).weight, next++);
   EXPECT_EQ(next, 40);
 }
 

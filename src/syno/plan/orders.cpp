@@ -245,8 +245,8 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
   InterruptPoll poll(64);
   for (Layer& layer : layers) {
     const bool much = work.units > OrdersWork::kMuch;
-    exact = !layer.trim(std::max<std::size_t>((much ? kFewHistories : kMaxHistories) / options.limit,
-                                              much ? 10 : 100)) &&
+    exact = !layer.trim(std::max<std::size_t>(
+                (much ? kFewHistories : kMaxHistories) / options.limit, much ? 10 : 100)) &&
             exact;
     for (const StepSet set : layer.order) {
       if (set == goal) continue;
@@ -262,11 +262,12 @@ std::vector<Order> cheapest_orders(const Network& network, const OrdersOptions& 
           const Cost cost = known[rank].cost + priced.cost;
           if (cost.macs == kSaturated) continue;
           const StepSet next = set | executed_by(move);
-          work.units += kMoveWork + layer_of(next).offer(
-              next,
-              {cost, known[rank].folded + std::popcount(move.folded),
-               after(known[rank].computed, move, known[rank].data), priced.data, set, rank, move},
-              options.limit);
+          work.units += kMoveWork +
+                        layer_of(next).offer(next,
+                                             {cost, known[rank].folded + std::popcount(move.folded),
+                                              after(known[rank].computed, move, known[rank].data),
+                                              priced.data, set, rank, move},
+                                             options.limit);
         }
       }
     }

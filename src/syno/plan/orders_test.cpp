@@ -155,8 +155,7 @@ TEST(Plans, NoneThatIsCheaperIsMissing) {
       if (wanted.size() > 20) wanted.resize(20);
       std::vector<Cost> found;
       OrdersWork work;
-      for (const Order& order :
-           cheapest_orders(network, {.limit = 20, .fold_weights = fold}, work))
+      for (const Order& order : cheapest_orders(network, {.limit = 20, .fold_weights = fold}, work))
         found.push_back(order.cost);
       ASSERT_EQ(found, wanted) << "seed " << seed << "\n" << random.op.text();
       if (!fold) {

@@ -344,8 +344,7 @@ class Lister {
     // A level of a few graphs is not worth the threads, and no thread is without a chunk.
     const std::size_t chunks = (end - begin) / kChunk;
     const std::size_t threads = end - begin > 2 * kChunk ? std::min(threads_, chunks) : 1;
-    while (workers_.size() < threads)
-      workers_.push_back(std::make_unique<Worker>(spec_, options_));
+    while (workers_.size() < threads) workers_.push_back(std::make_unique<Worker>(spec_, options_));
     run_on_threads(threads, [&](std::size_t t) {
       while (!stop.load(std::memory_order_relaxed)) {
         const std::uint32_t from = place.fetch_add(kChunk, std::memory_order_relaxed);

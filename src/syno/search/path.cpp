@@ -60,8 +60,8 @@ class PathFinder {
   }
 
   [[noreturn]] void refuse() const {
-    throw Complaint("cannot find out how this operator of " +
-                    std::to_string(goal_.steps().size()) + " steps is built")
+    throw Complaint("cannot find out how this operator of " + std::to_string(goal_.steps().size()) +
+                    " steps is built")
         .where("the orders of its steps that are allowed, of which none reaches it so far")
         .expected("at most " + with_thousands(kMaxTries) + " steps to be tried", "more")
         .hint("explain an operator of fewer steps")

@@ -345,8 +345,7 @@ class Shepherd {
     std::atomic<std::size_t> next{0};
     run_on_threads(std::min(walkers_.size(), flocks.size()), [&](std::size_t t) {
       for (std::size_t i = next++; i < flocks.size(); i = next++)
-        flocks[i] =
-            walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
+        flocks[i] = walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
     });
   }
 

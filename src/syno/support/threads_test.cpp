@@ -38,8 +38,7 @@ TEST(Threads, HaveALimitWithAMessage) {
   EXPECT_GE(thread_count(0), 1U);
   EXPECT_NE(complaint(100'000).find("'threads' is an integer of at most 512, got 100000"),
             std::string::npos);
-  EXPECT_NE(complaint(-1).find("'threads' is an integer of at least 0, got -1"),
-            std::string::npos);
+  EXPECT_NE(complaint(-1).find("'threads' is an integer of at least 0, got -1"), std::string::npos);
   EXPECT_NE(complaint(std::int64_t{1} << 62).find("got 4611686018427387904"), std::string::npos);
 }
 
