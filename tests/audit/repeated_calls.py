@@ -24,7 +24,7 @@ from .public_calls import calls
 
 CALLS = int(os.environ.get("SYNO_REPEATED_CALLS", "20000"))
 WINDOWS = 5
-# An expensive function is called for so many seconds, but in each window so many times at least.
+# An expensive function is called for so many seconds of the processor, but in each window so many times at least.
 SECONDS = 10.0
 LEAST_CALLS = 10
 # A window may grow by so many bytes a call, and by so many bytes whatever the number of calls: the
@@ -67,10 +67,10 @@ def growth(group: list[Callable[[], Any]], most: int) -> tuple[int, list[int]]:
     for call in group:  # what is made once: caches, compiled code, tables of threads
         call()
         call()
-    began = time.perf_counter()
+    began = time.process_time()
     for call in group:
         call()
-    each = (time.perf_counter() - began) / len(group)
+    each = (time.process_time() - began) / len(group)
     count = min(most, max(LEAST_CALLS * WINDOWS, int(SECONDS / each))) // WINDOWS
     count = max(1, count // len(group)) * len(group)
     for turn in range(count // 2):  # a warm-up as long as half a window
