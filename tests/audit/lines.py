@@ -40,6 +40,8 @@ _LINES: list[tuple[list[str], list[str]]] = [
     (["rules", "show", "R1a"], []),
     (["status", "STORE", "--study", "digits-1", "--operators"], []),
     (["status", "STORE", "--json"], []),
+    (["store", "check", "STORE"], []),
+    (["store", "recover", "STORE", "new.db", "--json"], []),
     (["report", "STORE", "--study", "digits-1", "-o", "page.html"], []),
     (["select", "--store", "STORE", "--study", "digits-1", "--top", "2", "--within", "90"], []),
     (["resume", "STORE", "--study", "digits-1", "--evaluations", "2"], ["--dry-run"]),

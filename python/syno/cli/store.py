@@ -53,15 +53,15 @@ def check_command(store: str, as_json: bool) -> int:
         content: dict[str, Any] = {"store": store, "whole": not found, "events": counts}
         output.print_json(content | {"findings": list(found), "can_be_saved": list(saved)})
     elif found:
-        click.echo(f"{store} is damaged:")
+        output.echo(f"{store} is damaged:")
         for line in found:
-            click.echo(f"  {line}")
+            output.echo(f"  {line}")
         for line in saved:
-            click.echo(f"can be saved: {line}")
+            output.echo(f"can be saved: {line}")
         output.say(f"next: syno store recover {shlex.quote(store)} NEW")
     else:
         events = sum(counts.values())
-        click.echo(f"{store} is whole: {len(counts)} studies, {events} events of logs")
+        output.echo(f"{store} is whole: {len(counts)} studies, {events} events of logs")
     return framework.NEGATIVE if found else framework.OK
 
 
@@ -102,9 +102,9 @@ def recover_command(store: str, new: str, as_json: bool) -> int:
         )
         return framework.OK if studies else framework.NEGATIVE
     for saved in done.studies:
-        click.echo(f"saved {saved}")
+        output.echo(f"saved {saved}")
     if done.rest is not None:
-        click.echo(
+        output.echo(
             f"wrote {done.rest}: intact rows beside them, {done.rest_trials} trials of these"
         )
     if done.studies:

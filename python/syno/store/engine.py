@@ -49,7 +49,7 @@ def parse_address(url: str) -> Address:
     if "://" not in url:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
-        return Address(url, "sqlite", Path(url))
+        return Address(url, "sqlite", _possible(Path(url)))
     text("the address of a store", url)
     try:
         parsed = make_url(url)
@@ -58,11 +58,18 @@ def parse_address(url: str) -> Address:
         raise UserError(f"'{short(url)}' is not the address of a store\n{_EXPECTED}") from None
     if dialect == "sqlite":
         file = parsed.database
-        path = None if file in (None, "", ":memory:") else Path(str(file))
+        path = None if file in (None, "", ":memory:") else _possible(Path(str(file)))
         return Address(str(path) if path else url, dialect, path)
     if dialect == "postgresql":
         return Address(parsed.render_as_string(hide_password=True), dialect, None)
     raise UserError(f"a store cannot be kept in '{dialect}'\n{_EXPECTED}")
+
+
+def _possible(path: Path) -> Path:
+    """The path. UserError for one that no file can have."""
+    with from_file("cannot open the store", path):
+        path.exists()
+    return path
 
 
 def make_engine(
