@@ -24,7 +24,8 @@ from .public_calls import calls
 
 CALLS = int(os.environ.get("SYNO_REPEATED_CALLS", "20000"))
 WINDOWS = 5
-# An expensive function is called for so many seconds of the processor, but in each window so many times at least.
+# An expensive function is called for so many seconds of the processor, but in each window so many
+# times at least.
 SECONDS = 10.0
 LEAST_CALLS = 10
 # A window may grow by so many bytes a call, and by so many bytes whatever the number of calls: the

@@ -95,7 +95,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: zoo.load("conv1x1").mean_square(zoo.binding("conv1x1"), -1), "'seed' is an integer"
     ),
     "threads": (
-        lambda: Space.listed(SPECIFICATION, depth=1, threads=2**31), "'threads' is an integer of at most 512"
+        lambda: Space.listed(SPECIFICATION, depth=1, threads=2**31),
+        "'threads' is an integer of at most 512",
     ),
     "rules that are no list": (
         lambda: Space.listed(SPECIFICATION, depth=1, rules_off=1), "'rules_off' is no list"
