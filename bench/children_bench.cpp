@@ -1,8 +1,8 @@
 // Children of partial graphs and the completion bound: what a search does at every node.
 #include <benchmark/benchmark.h>
 
-#include "syno/search/children.h"
-#include "syno/search/live_steps.h"
+#include "syno/space/children.h"
+#include "syno/space/live_steps.h"
 #include "syno/support/random.h"
 
 #include "population.h"

@@ -2,8 +2,8 @@
 #include <benchmark/benchmark.h>
 #include <sstream>
 
-#include "syno/search/draws.h"
-#include "syno/search/space_file.h"
+#include "syno/space/draws.h"
+#include "syno/space/space_file.h"
 
 #include "population.h"
 

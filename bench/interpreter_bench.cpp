@@ -1,8 +1,8 @@
 // The reference interpreter, which every emitter is compared with.
 #include <benchmark/benchmark.h>
 
-#include "syno/access/interpreter.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/interpreter.h"
+#include "syno/interp/zoo_texts_test.h"
 
 namespace {
 

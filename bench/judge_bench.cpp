@@ -1,9 +1,9 @@
 // Judging complete operators: structures of ResNet-18's space up to six primitives, good and bad alike.
 #include <benchmark/benchmark.h>
 
-#include "syno/access/quality.h"
-#include "syno/search/accept.h"
-#include "syno/search/enumerate.h"
+#include "syno/quality/quality.h"
+#include "syno/space/accept.h"
+#include "syno/space/enumerate.h"
 #include "syno/spec/presets.h"
 
 namespace {

@@ -1,10 +1,10 @@
 // Semantic keys a second: what the operators of a search cost, alone, in a row, and again.
 #include <benchmark/benchmark.h>
 
-#include "syno/access/key.h"
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
-#include "syno/search/enumerate.h"
+#include "syno/key/key.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
+#include "syno/space/enumerate.h"
 
 #include "population.h"
 

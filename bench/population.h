@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "syno/search/enumerate.h"
-#include "syno/search/walks.h"
+#include "syno/space/enumerate.h"
+#include "syno/space/walks.h"
 #include "syno/spec/presets.h"
 #include "syno/spec/specification.h"
 

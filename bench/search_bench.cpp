@@ -1,9 +1,9 @@
 // What a search does again and again: list the operators of a small specification, tell them apart, cost them.
 #include <benchmark/benchmark.h>
 
-#include "syno/access/key.h"
+#include "syno/key/key.h"
 #include "syno/plan/plan.h"
-#include "syno/search/enumerate.h"
+#include "syno/space/enumerate.h"
 #include "syno/spec/specification.h"
 
 namespace {

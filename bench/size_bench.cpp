@@ -1,7 +1,7 @@
 // Sizes: monomials of variables, and the interned table of a search.
 #include <benchmark/benchmark.h>
 
-#include "syno/search/size_space.h"
+#include "syno/space/size_space.h"
 
 #include "population.h"
 

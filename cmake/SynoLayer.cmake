@@ -1,19 +1,16 @@
-# syno_layer(NAME [DEPENDS LAYER...]): the static library `syno_NAME` from src/syno/NAME, and its tests
-# `syno_NAME_tests` from the *_test.cpp beside the sources. A folder that does not exist is skipped.
+# syno_layer(NAME [DEPENDS LAYER...] [TEST_DEPENDS LAYER...]): the static library `syno_NAME` from src/syno/NAME, and
+# its tests `syno_NAME_tests` from the *_test.cpp beside the sources. The tests may use the layers of TEST_DEPENDS, too.
 # syno_library(): `syno` (alias syno::syno), all layers in one library, which is what gets installed.
 set(SYNO_LAYERS "" CACHE INTERNAL "The layers that exist, lowest first")
 
 function(syno_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;TEST_DEPENDS")
   set(folder "${PROJECT_SOURCE_DIR}/src/syno/${name}")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${folder}/*.h")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  if(NOT headers AND NOT sources)
-    return()
-  endif()
 
   set(target syno_${name})
   if(sources)
@@ -28,14 +25,13 @@ function(syno_layer name)
   target_include_directories(${target} ${scope} "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} ${scope} Threads::Threads)
   foreach(dependency IN LISTS arg_DEPENDS)
-    if(TARGET syno_${dependency})
-      target_link_libraries(${target} ${scope} syno_${dependency})
-    endif()
+    target_link_libraries(${target} ${scope} syno_${dependency})
   endforeach()
   set(SYNO_LAYERS ${SYNO_LAYERS} ${name} CACHE INTERNAL "")
 
   if(SYNO_BUILD_TESTS AND tests)
-    syno_test(${target}_tests LABEL ${name} SOURCES ${tests} LIBRARIES ${target})
+    list(TRANSFORM arg_TEST_DEPENDS PREPEND syno_ OUTPUT_VARIABLE test_libraries)
+    syno_test(${target}_tests LABEL ${name} SOURCES ${tests} LIBRARIES ${target} ${test_libraries})
   endif()
 endfunction()
 
@@ -47,10 +43,6 @@ function(syno_library)
       list(APPEND objects $<TARGET_OBJECTS:syno_${name}>)
     endif()
   endforeach()
-  if(NOT objects)
-    message(STATUS "syno: no layer has sources yet; the library is not built")
-    return()
-  endif()
   add_library(syno ${objects})
   add_library(syno::syno ALIAS syno)
   set_target_properties(syno PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
-#include "syno/search/enumerate.h"
-#include "syno/search/space.h"
+#include "syno/space/enumerate.h"
+#include "syno/space/space.h"
 #include "syno/support/error.h"
 #include "syno/support/hash.h"
 

@@ -62,6 +62,10 @@ class CppLayers:
         self.root = root
         self.paths = {name: Path(entry["path"]) for name, entry in table["layers"].items()}
         self.may_use = closure({name: entry["uses"] for name, entry in table["layers"].items()})
+        self.tests_may_use = {
+            name: self.may_use[name].union(*(self.may_use[t] for t in entry.get("test_uses", [])))
+            for name, entry in table["layers"].items()
+        }
         self.third_party: dict[str, list[str]] = table.get("third_party", {})
         self.test_headers: list[str] = table.get("test_headers", {}).get("allowed", [])
 
@@ -93,8 +97,11 @@ class CppLayers:
         used = self.layer_of(target)
         if used is None:
             yield f'{place}: #include "{header}" is in no layer of layers.toml'
-        elif used not in self.may_use[layer]:
-            yield refusal(place, layer, used, self.may_use[layer])
+        else:
+            is_test = name.stem.endswith("_test")
+            allowed = self.tests_may_use[layer] if is_test else self.may_use[layer]
+            if used not in allowed:
+                yield refusal(place, layer, used, allowed)
 
     def check_angled(self, place: str, name: Path, layer: str, header: str) -> Iterator[str]:
         """A header of the standard library, or one of the few others that layers.toml names."""

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <vector>
 
-#include "syno/access/interpreter.h"
+#include "syno/interp/interpreter.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/graph/operator.h"
 #include "syno/plan/plan.h"
-#include "syno/search/enumerate.h"
+#include "syno/space/enumerate.h"
 #include "syno/spec/specification.h"
 
 namespace {

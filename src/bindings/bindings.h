@@ -43,14 +43,14 @@ void bind_errors(nb::module_& m);
 void bind_sizes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_spec(nb::module_& m);
-void bind_access(nb::module_& m);
+void bind_interp(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_plan(nb::module_& m);
-void bind_search(nb::module_& m);
+void bind_space(nb::module_& m);
 void bind_listing(nb::module_& m);
 void bind_walks(nb::module_& m);
 void bind_explain(nb::module_& m);
-void bind_experiments(nb::module_& m);
+void bind_trials(nb::module_& m);
 void bind_notation(nb::module_& m);
 void bind_emit(nb::module_& m);
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "syno/search/enumerate.h"
+#include "syno/space/enumerate.h"
 
 #include "bindings.h"
 

@@ -1,12 +1,12 @@
 // search/: how an operator is built, and what keeps it out of a specification.
-#include "syno/search/explain.h"
+#include "syno/explain/explain.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "syno/search/why_not.h"
+#include "syno/explain/why_not.h"
 
 #include "bindings.h"
 

@@ -5,10 +5,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/rules/docs.h"
-#include "syno/search/deepen.h"
-#include "syno/search/draws.h"
-#include "syno/search/reasons.h"
-#include "syno/search/space_file.h"
+#include "syno/space/deepen.h"
+#include "syno/space/draws.h"
+#include "syno/space/reasons.h"
+#include "syno/space/space_file.h"
 #include "syno/support/error.h"
 
 #include "enumerating.h"

@@ -12,14 +12,14 @@ NB_MODULE(_core, m) {
   bindings::bind_sizes(m);
   bindings::bind_graph(m);
   bindings::bind_spec(m);
-  bindings::bind_access(m);
+  bindings::bind_interp(m);
   bindings::bind_rules(m);
   bindings::bind_plan(m);
-  bindings::bind_search(m);
+  bindings::bind_space(m);
   bindings::bind_listing(m);
   bindings::bind_walks(m);
   bindings::bind_explain(m);
-  bindings::bind_experiments(m);
+  bindings::bind_trials(m);
   bindings::bind_notation(m);
   bindings::bind_emit(m);
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "syno/rules/catalogue.h"
-#include "syno/search/rule_check.h"
+#include "syno/explain/rule_check.h"
 #include "syno/support/error.h"
 
 #include "bindings.h"

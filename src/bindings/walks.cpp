@@ -1,5 +1,5 @@
 // search/: random walks, and children of partial graphs for tree searches.
-#include "syno/search/walks.h"
+#include "syno/space/walks.h"
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <nanobind/stl/vector.h>
 #include <thread>
 
-#include "syno/search/tree.h"
+#include "syno/space/tree.h"
 #include "syno/support/error.h"
 
 #include "enumerating.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "syno/access/tensor.h"
+#include "syno/interp/tensor.h"
 #include "syno/support/checked.h"
 
 namespace syno {

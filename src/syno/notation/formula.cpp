@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "syno/access/access_map.h"
+#include "syno/interp/access_map.h"
 #include "syno/support/text.h"
 
 namespace syno {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "syno/access/interpreter.h"
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/interpreter.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/notation/evaluator_test.h"
 
 namespace syno {

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "syno/access/interpreter.h"
-#include "syno/access/key.h"
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/interpreter.h"
+#include "syno/key/key.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/notation/evaluator_test.h"
 #include "syno/notation/formula.h"
 #include "syno/support/error.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "syno/access/access_map.h"
-#include "syno/access/program.h"
+#include "syno/interp/access_map.h"
+#include "syno/interp/program.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
 

@@ -3,9 +3,9 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include "syno/access/interpreter.h"
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/interpreter.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/plan/one_tap.h"
 #include "syno/support/checked.h"

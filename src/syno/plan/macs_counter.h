@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "syno/access/compact_map.h"
+#include "syno/quality/compact_map.h"
 
 namespace syno {
 

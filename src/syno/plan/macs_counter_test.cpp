@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "syno/access/random_graph.h"
+#include "syno/interp/random_graph.h"
 #include "syno/plan/plan.h"
 #include "syno/support/error.h"
 

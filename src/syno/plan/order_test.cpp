@@ -7,8 +7,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/plan/plan.h"
 #include "syno/support/error.h"
 #include "syno/support/interrupt.h"

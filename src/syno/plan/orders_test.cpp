@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "syno/access/interpreter.h"
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/interpreter.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/plan/plan.h"
 #include "syno/plan/run_stages_test.h"
 #include "syno/support/error.h"

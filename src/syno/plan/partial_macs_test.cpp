@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/plan/plan.h"
 
 namespace syno {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <string>
 
-#include "syno/access/random_graph.h"
-#include "syno/access/zoo_texts_test.h"
+#include "syno/interp/random_graph.h"
+#include "syno/interp/zoo_texts_test.h"
 #include "syno/support/error.h"
 
 namespace syno {

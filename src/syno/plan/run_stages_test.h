@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "syno/access/tensor.h"
+#include "syno/interp/tensor.h"
 #include "syno/plan/plan.h"
 
 namespace syno {

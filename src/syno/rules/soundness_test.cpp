@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "syno/access/key_oracle_test.h"
+#include "syno/key/oracle_test.h"
 #include "syno/graph/canonical.h"
 #include "syno/graph/operator.h"
 #include "syno/rules/catalogue.h"

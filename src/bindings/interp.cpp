@@ -1,0 +1,166 @@
+// access/: the reference interpreter on NumPy arrays, in float64 and int64, and random operators for tests.
+#include <algorithm>
+#include <memory>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "syno/interp/interpreter.h"
+#include "syno/key/key.h"
+#include "syno/interp/moments.h"
+#include "syno/interp/random_graph.h"
+#include "syno/spec/specification.h"
+
+#include "bindings.h"
+
+namespace syno::bindings {
+namespace {
+
+using namespace nb::literals;
+template <class T>
+using Input = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<nb::numpy, T>;
+
+template <class T>
+Tensor<T> to_tensor(const Input<T>& array) {
+  Tensor<T> tensor;
+  for (std::size_t d = 0; d < array.ndim(); ++d)
+    tensor.shape.push_back(static_cast<std::int64_t>(array.shape(d)));
+  tensor.data.assign(array.data(), array.data() + array.size());
+  return tensor;
+}
+
+template <class T>
+std::vector<Tensor<T>> to_tensors(const std::vector<Input<T>>& arrays) {
+  std::vector<Tensor<T>> tensors;
+  for (const Input<T>& array : arrays) tensors.push_back(to_tensor<T>(array));
+  return tensors;
+}
+
+// Hands `tensor` over to NumPy without a copy.
+template <class T>
+Output<T> to_array(Tensor<T> tensor) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(tensor.data));
+  const std::vector<std::size_t> shape(tensor.shape.begin(), tensor.shape.end());
+  T* data = owned->data();
+  nb::capsule owner(owned.release(),
+                    [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return Output<T>(data, shape.size(), shape.data(), owner);
+}
+
+template <class T>
+Output<T> interpret_array(const Operator& op, const Bound& binding, const Input<T>& x,
+                          const std::vector<Input<T>>& weights) {
+  const Tensor<T> data = to_tensor<T>(x);
+  const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
+  Tensor<T> y;
+  {
+    const LongCall call;
+    y = interpret(op, resolve(op, binding), data, tensors);
+  }
+  return to_array(std::move(y));
+}
+
+template <class T>
+Output<T> interpret_positions(const Operator& op, const Bound& binding, const Input<T>& x,
+                              const std::vector<Input<T>>& weights,
+                              const std::vector<std::int64_t>& positions) {
+  const Tensor<T> data = to_tensor<T>(x);
+  const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
+  Tensor<T> y;
+  {
+    const LongCall call;
+    y.data = interpret_at<T>(op, resolve(op, binding), data, tensors, positions);
+  }
+  y.shape = {static_cast<std::int64_t>(y.data.size())};
+  return to_array(std::move(y));
+}
+
+template <class T>
+std::pair<Output<T>, std::vector<Output<T>>> gradient_arrays(const Operator& op,
+                                                             const Bound& binding,
+                                                             const Input<T>& x,
+                                                             const std::vector<Input<T>>& weights,
+                                                             const Input<T>& dy) {
+  const Tensor<T> data = to_tensor<T>(x);
+  const Tensor<T> direction = to_tensor<T>(dy);
+  const std::vector<Tensor<T>> tensors = to_tensors<T>(weights);
+  Gradients<T> result;
+  {
+    const LongCall call;
+    result = gradients(op, resolve(op, binding), data, tensors, direction);
+  }
+  std::vector<Output<T>> arrays;
+  for (Tensor<T>& tensor : result.weights) arrays.push_back(to_array(std::move(tensor)));
+  return {to_array(std::move(result.x)), std::move(arrays)};
+}
+
+// Without conversions: of float32 the overload for integers would make other numbers.
+template <class T>
+void bind_interpreter(nb::module_& m) {
+  m.def("interpret", &interpret_array<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(),
+        "y by the definition, one term at a time. Exact for int64; UserError on overflow.");
+  m.def("interpret_at", &interpret_positions<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(), "positions"_a, "y at row-major positions of the output.");
+  m.def("gradients", &gradient_arrays<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
+        "weights"_a.noconvert(), "dy"_a.noconvert(),
+        "Gradients of sum(dy * y) with respect to x and every weight.");
+}
+
+}  // namespace
+
+void bind_interp(nb::module_& m) {
+  bind_interpreter<std::int64_t>(m);
+  bind_interpreter<double>(m);
+
+  nb::class_<OperatorShapes>(m, "OperatorShapes", "Extents of all tensors under a binding.")
+      .def_ro("input", &OperatorShapes::input)
+      .def_ro("output", &OperatorShapes::output)
+      .def_ro("weights", &OperatorShapes::weights);
+  m.def(
+      "operator_shapes",
+      [](const Operator& op, const Bound& binding) {
+        return operator_shapes(op, resolve(op, binding));
+      },
+      "op"_a, "binding"_a, "UserError where a size is not a positive integer.");
+
+  m.def(
+      "mean_square",
+      [](const Operator& op, const Bound& binding, std::uint64_t seed) {
+        return mean_square(op, resolve(op, binding), seed);
+      },
+      "op"_a, "binding"_a, "seed"_a = 0, nb::call_guard<LongCall>(),
+      "The mean of y^2 for data and weights of variance 1, of drawn elements where there are many "
+      "terms.");
+
+  m.def(
+      "semantic_key",
+      [](const Operator& op, const Specification& spec) {
+        return semantic_key(op.in_table(spec.variables()), spec.bindings()).hex();
+      },
+      "op"_a, "spec"_a, nb::call_guard<LongCall>(),
+      "Equal only for operators that are the same under every binding of the specification.");
+
+  m.def(
+      "random_operator",
+      [](std::uint64_t seed, bool batch, double unordered, double causal_windows, int min_weights,
+         std::int64_t max_terms) {
+        RandomOptions options;
+        options.batch = batch;
+        options.unordered = unordered;
+        options.causal_windows = causal_windows;
+        options.min_weights = min_weights;
+        options.max_terms = max_terms;
+        RandomOperator random = random_operator(seed, options);
+        return std::pair<Operator, Bound>(std::move(random.op), random.binding.values());
+      },
+      "seed"_a, "batch"_a = false, "unordered"_a = 0.0, "causal_windows"_a = 0.0,
+      "min_weights"_a = 0, "max_terms"_a = 20'000,
+      "A random well-formed operator with a small binding, for tests. The same on every machine.");
+}
+
+}  // namespace syno::bindings

@@ -1,0 +1,69 @@
+#include "syno/interp/access_map.h"
+
+#include "syno/support/error.h"
+
+namespace syno {
+namespace {
+
+Expression expression_of(const Graph& graph, CoordinateId id) {
+  Expression expression;
+  expression.extent = graph.extent(id);
+  const Step* step = graph.producer(id);
+  if (step == nullptr) {
+    expression.kind = ExpressionKind::kIterator;
+    return expression;
+  }
+  expression.a = step->in[0];
+  expression.b = step->in[1];
+  switch (step->primitive) {
+    case Primitive::kSplit:
+      expression.kind = ExpressionKind::kMixed;
+      expression.size = graph.extent(step->in[1]);
+      return expression;
+    case Primitive::kMerge:
+      expression.kind = id == step->out[0] ? ExpressionKind::kQuotient : ExpressionKind::kRemainder;
+      expression.size = step->size;
+      return expression;
+    case Primitive::kShift:
+      expression.kind = ExpressionKind::kRotated;
+      expression.size = expression.extent;
+      expression.amount = step->amount;
+      return expression;
+    case Primitive::kUnfold:
+      expression.kind = ExpressionKind::kWindow;
+      expression.size = graph.extent(step->in[1]);
+      expression.causal = step->causal;
+      return expression;
+    case Primitive::kStride:
+      expression.kind = ExpressionKind::kScaled;
+      expression.size = step->size;
+      return expression;
+    case Primitive::kReduce: expression.kind = ExpressionKind::kReduction; return expression;
+    case Primitive::kExpand:
+    case Primitive::kShare: break;
+  }
+  throw InternalError("expression_of: this primitive makes no coordinate");
+}
+
+}  // namespace
+
+AccessMap make_access_map(const Operator& op) {
+  const Graph& graph = op.graph();
+  AccessMap map;
+  map.variables = op.variables();
+  for (std::size_t i = 0; i < graph.coordinates().size(); ++i) {
+    const auto id = static_cast<CoordinateId>(i);
+    map.expressions.push_back(expression_of(graph, id));
+    switch (map.expressions.back().kind) {
+      case ExpressionKind::kIterator: map.iterators.push_back(id); break;
+      case ExpressionKind::kReduction: map.reductions.push_back(id); break;
+      case ExpressionKind::kWindow: map.windows.push_back(id); break;
+      default: break;
+    }
+  }
+  map.data = op.match();
+  for (const Weight& weight : graph.weights()) map.weights.push_back(weight.dims);
+  return map;
+}
+
+}  // namespace syno

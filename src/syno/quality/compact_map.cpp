@@ -1,0 +1,89 @@
+#include "syno/quality/compact_map.h"
+
+#include <limits>
+
+#include "syno/graph/cut.h"
+namespace syno {
+
+bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
+                      ExtentTable& extents) {
+  const auto& coordinates = graph.coordinates();
+  if (coordinates.size() > kMaxCoordinates || graph.weights().size() > kMaxWeights ||
+      matched.size() > kMaxCoordinates) {
+    return false;
+  }
+  count = coordinates.size();
+  iterators = reductions = windows = strides = data = shared = 0;
+  fit = ~FitMask{0};
+  FitMask factors = ~FitMask{0};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto id = static_cast<CoordinateId>(i);
+    const CoordinateMask self = coordinate_bit(static_cast<int>(i));
+    const Step* step = graph.producer(id);
+    Node node;
+    node.extent = extents.number(graph.extent(id));
+    fit &= extents.fit(node.extent);
+    if (step == nullptr) {
+      iterators |= self;
+    } else {
+      switch (step->primitive) {
+        case Primitive::kSplit: node.kind = ExpressionKind::kMixed; break;
+        case Primitive::kMerge:
+          node.kind = id == step->out[0] ? ExpressionKind::kQuotient : ExpressionKind::kRemainder;
+          if (node.kind == ExpressionKind::kRemainder) {
+            for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
+              node.told |= coordinate_bit(part);
+          }
+          break;
+        case Primitive::kShift:
+          if (step->amount > std::numeric_limits<std::int16_t>::max() ||
+              step->amount < std::numeric_limits<std::int16_t>::min()) {
+            return false;
+          }
+          node.kind = ExpressionKind::kRotated;
+          node.amount = static_cast<std::int16_t>(step->amount);
+          break;
+        case Primitive::kUnfold:
+          node.kind = ExpressionKind::kWindow;
+          node.causal = step->causal;
+          windows |= self;
+          break;
+        case Primitive::kStride: {
+          node.kind = ExpressionKind::kScaled;
+          strides |= self;
+          factors &= extents.fit(extents.number(step->size));
+          break;
+        }
+        case Primitive::kReduce:
+          node.kind = ExpressionKind::kReduction;
+          reductions |= self;
+          break;
+        case Primitive::kExpand:
+        case Primitive::kShare: break;
+      }
+      if (node.kind != ExpressionKind::kReduction) {
+        node.a = step->in[0];
+        node.b = step->in[1];
+      }
+    }
+    nodes[i] = node;
+    depends[i] = node.a < 0 ? self : depends[static_cast<std::size_t>(node.a)];
+    if (node.b >= 0) depends[i] |= depends[static_cast<std::size_t>(node.b)];
+  }
+  if ((fit & ~factors) != 0) return false;
+  weight_count = 0;
+  for (const Weight& weight : graph.weights()) {
+    CoordinateMask dims = 0;
+    for (const CoordinateId id : weight.dims) dims |= coordinate_bit(id);
+    weights[weight_count++] = dims;
+    shared |= dims;
+  }
+  rank = 0;
+  for (const CoordinateId id : matched) {
+    match[rank++] = id;
+    data |= coordinate_bit(id);
+  }
+  return true;
+}
+
+}  // namespace syno
