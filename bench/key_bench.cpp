@@ -1,9 +1,9 @@
 // Semantic keys a second: what the operators of a search cost, alone, in a row, and again.
 #include <benchmark/benchmark.h>
 
-#include "syno/key/key.h"
 #include "syno/interp/random_graph.h"
 #include "syno/interp/zoo_texts_test.h"
+#include "syno/key/key.h"
 #include "syno/space/enumerate.h"
 
 #include "population.h"

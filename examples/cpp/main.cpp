@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-#include "syno/interp/interpreter.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/graph/operator.h"
+#include "syno/interp/interpreter.h"
 #include "syno/plan/plan.h"
 #include "syno/space/enumerate.h"
 #include "syno/spec/specification.h"

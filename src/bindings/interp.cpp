@@ -8,9 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/interp/interpreter.h"
-#include "syno/key/key.h"
 #include "syno/interp/moments.h"
 #include "syno/interp/random_graph.h"
+#include "syno/key/key.h"
 #include "syno/spec/specification.h"
 
 #include "bindings.h"

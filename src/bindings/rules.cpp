@@ -6,8 +6,8 @@
 #include <nanobind/stl/vector.h>
 #include <utility>
 
-#include "syno/rules/catalogue.h"
 #include "syno/explain/rule_check.h"
+#include "syno/rules/catalogue.h"
 #include "syno/support/error.h"
 
 #include "bindings.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "syno/key/key.h"
 #include "syno/graph/text_format.h"
+#include "syno/key/key.h"
 #include "syno/space/step_order.h"
 #include "syno/support/error.h"
 

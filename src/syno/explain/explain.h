@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "syno/explain/usage.h"
 #include "syno/graph/operator.h"
 #include "syno/space/accept.h"
 #include "syno/space/path.h"
-#include "syno/explain/usage.h"
 
 namespace syno {
 

@@ -5,13 +5,13 @@
 #include <map>
 #include <set>
 
-#include "syno/key/key.h"
-#include "syno/interp/random_graph.h"
-#include "syno/space/enumerate.h"
 #include "syno/explain/equal_forms.h"
+#include "syno/explain/why_not.h"
+#include "syno/interp/random_graph.h"
+#include "syno/key/key.h"
+#include "syno/space/enumerate.h"
 #include "syno/space/reasons.h"
 #include "syno/space/step_order.h"
-#include "syno/explain/why_not.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
 

@@ -3,8 +3,8 @@
 // dimensions suggest.
 #include <gtest/gtest.h>
 
-#include "syno/space/path.h"
 #include "syno/explain/why_not.h"
+#include "syno/space/path.h"
 #include "syno/spec/paper_operators_test.h"
 #include "syno/spec/presets.h"
 

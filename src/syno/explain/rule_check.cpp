@@ -4,10 +4,10 @@
 #include <limits>
 #include <set>
 
-#include "syno/interp/interpreter.h"
-#include "syno/key/key.h"
 #include "syno/graph/canonical.h"
 #include "syno/graph/operator.h"
+#include "syno/interp/interpreter.h"
+#include "syno/key/key.h"
 #include "syno/space/state.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"

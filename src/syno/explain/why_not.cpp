@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "syno/key/key.h"
 #include "syno/explain/equal_forms.h"
+#include "syno/key/key.h"
 #include "syno/spec/limits.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"

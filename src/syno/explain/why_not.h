@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "syno/explain/explain.h"
 #include "syno/graph/operator.h"
 #include "syno/space/enumerate.h"
-#include "syno/explain/explain.h"
 
 namespace syno {
 

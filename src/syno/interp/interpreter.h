@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "syno/interp/tensor.h"
 #include "syno/graph/operator.h"
+#include "syno/interp/tensor.h"
 
 namespace syno {
 

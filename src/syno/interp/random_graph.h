@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "syno/interp/tensor.h"
 #include "syno/graph/operator.h"
+#include "syno/interp/tensor.h"
 #include "syno/sizes/variables.h"
 
 namespace syno {

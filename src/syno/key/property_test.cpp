@@ -7,10 +7,10 @@
 #include <optional>
 #include <set>
 
+#include "syno/graph/canonical.h"
+#include "syno/interp/random_graph.h"
 #include "syno/key/key.h"
 #include "syno/key/oracle_test.h"
-#include "syno/interp/random_graph.h"
-#include "syno/graph/canonical.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "syno/key/key.h"
 #include "syno/interp/random_graph.h"
 #include "syno/interp/zoo_texts_test.h"
+#include "syno/key/key.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
 

@@ -1,9 +1,10 @@
 // The normal form in readable lines.
+#include "syno/support/text.h"
+
 #include <algorithm>
 #include <map>
 
 #include "syno/key/label.h"
-#include "syno/support/text.h"
 
 namespace syno::key {
 namespace {

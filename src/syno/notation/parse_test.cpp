@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "syno/interp/interpreter.h"
-#include "syno/key/key.h"
 #include "syno/interp/random_graph.h"
 #include "syno/interp/zoo_texts_test.h"
+#include "syno/key/key.h"
 #include "syno/notation/evaluator_test.h"
 #include "syno/notation/formula.h"
 #include "syno/support/error.h"

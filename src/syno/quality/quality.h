@@ -12,8 +12,8 @@
 
 #include <vector>
 
-#include "syno/quality/wasted.h"
 #include "syno/graph/operator.h"
+#include "syno/quality/wasted.h"
 #include "syno/spec/specification.h"
 
 namespace syno {

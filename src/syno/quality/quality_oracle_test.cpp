@@ -4,8 +4,8 @@
 #include <map>
 
 #include "syno/interp/causality.h"
-#include "syno/quality/coverage.h"
 #include "syno/interp/random_graph.h"
+#include "syno/quality/coverage.h"
 
 namespace syno {
 namespace {

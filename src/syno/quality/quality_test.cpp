@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "syno/interp/causality.h"
-#include "syno/quality/coverage.h"
 #include "syno/interp/zoo_texts_test.h"
+#include "syno/quality/coverage.h"
 #include "syno/spec/presets.h"
 #include "syno/support/error.h"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "syno/quality/coverage.h"
 #include "syno/interp/random_graph.h"
+#include "syno/quality/coverage.h"
 
 namespace syno {
 namespace {

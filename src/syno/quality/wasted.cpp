@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "syno/interp/components.h"
 #include "syno/graph/cut.h"
+#include "syno/interp/components.h"
 
 namespace syno {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "syno/quality/compact_map.h"
 #include "syno/graph/operator.h"
+#include "syno/quality/compact_map.h"
 #include "syno/spec/ledger.h"
 
 namespace syno {

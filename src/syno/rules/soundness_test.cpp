@@ -11,9 +11,9 @@
 #include <optional>
 #include <set>
 
-#include "syno/key/oracle_test.h"
 #include "syno/graph/canonical.h"
 #include "syno/graph/operator.h"
+#include "syno/key/oracle_test.h"
 #include "syno/rules/catalogue.h"
 #include "syno/rules/growth_test.h"
 #include "syno/rules/rebuild.h"

@@ -1,7 +1,7 @@
 #include "syno/space/accept.h"
 
-#include "syno/quality/quality.h"
 #include "syno/plan/plan.h"
+#include "syno/quality/quality.h"
 #include "syno/rules/docs.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"

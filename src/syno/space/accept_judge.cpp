@@ -2,8 +2,8 @@
 #include <array>
 #include <optional>
 
-#include "syno/quality/quality_memo.h"
 #include "syno/plan/macs_counter.h"
+#include "syno/quality/quality_memo.h"
 #include "syno/space/accept.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "syno/quality/quality.h"
 #include "syno/interp/random_graph.h"
+#include "syno/quality/quality.h"
 #include "syno/space/enumerate.h"
 #include "syno/spec/presets.h"
 #include "syno/support/error.h"

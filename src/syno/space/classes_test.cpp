@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "syno/graph/canonical.h"
 #include "syno/key/key.h"
 #include "syno/key/oracle_test.h"
-#include "syno/graph/canonical.h"
 #include "syno/space/path.h"
 #include "syno/space/small_spaces_test.h"
 #include "syno/support/text.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "syno/quality/quality.h"
 #include "syno/graph/canonical.h"
+#include "syno/quality/quality.h"
 #include "syno/space/orders_test.h"
 #include "syno/space/renamed_test.h"
 #include "syno/space/small_spaces_test.h"

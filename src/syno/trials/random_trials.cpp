@@ -12,11 +12,11 @@
 #include "syno/space/accept.h"
 #include "syno/space/bound.h"
 #include "syno/space/path.h"
-#include "syno/trials/shape_distance.h"
 #include "syno/support/error.h"
 #include "syno/support/interrupt.h"
 #include "syno/support/random.h"
 #include "syno/support/threads.h"
+#include "syno/trials/shape_distance.h"
 
 namespace syno {
 namespace {

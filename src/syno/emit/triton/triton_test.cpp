@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "syno/emit/triton/kernel.h"
 #include "syno/interp/random_graph.h"
 #include "syno/interp/zoo_texts_test.h"
-#include "syno/emit/triton/kernel.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/text.h"
 
