@@ -28,12 +28,12 @@ import numpy as np
 import torch
 from PIL import Image
 
+from syno.network.models.torchvision_shim import import_torchvision
 from syno.data import Stream, load
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches
 from syno.data.prepare import Options, prepare
 from syno.store.environment import capture_environment
-from syno.torchvision_shim import import_torchvision
 
 WORKERS = (0, 1, 2)
 Loader = Callable[[], int]  # one epoch; how many images came out

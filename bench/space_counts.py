@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from syno import Space, Specification, _core
-from syno.rules import rule_set
+from syno.space.rules import rule_set
 from syno.store.environment import capture_environment
 
 PRESET = "paper/resnet18"

@@ -130,9 +130,9 @@ class PythonLayers:
     def check(self, name: Path) -> Iterator[str]:
         """The violations of one file of the package."""
         inside = name.relative_to(self.path)
-        layer = inside.parts[0].removesuffix(".py").removesuffix(".pyi")
-        if layer not in self.may_use:
-            yield f"{name}:1: '{layer}' is no layer of layers.toml"
+        layer = self.layer_of(".".join(inside.with_suffix("").parts))
+        if layer is None:
+            yield f"{name}:1: '{inside.with_suffix('').parts[0]}' is no layer of layers.toml"
             return
         tree = ast.parse((self.root / name).read_text(encoding="utf-8"), str(name))
         for node in ast.walk(tree):
@@ -145,8 +145,16 @@ class PythonLayers:
             for module in dict.fromkeys(modules):
                 yield from self.check_module(f"{name}:{node.lineno}", inside, layer, module)
 
+    def layer_of(self, module: str) -> str | None:
+        """The layer of `module`, a dotted name inside of the package: the longest that fits."""
+        while module:
+            if module in self.may_use:
+                return module
+            module = module.rpartition(".")[0]
+        return None
+
     def modules_of(self, inside: Path, node: ast.ImportFrom) -> list[str]:
-        """What `from ... import a, b` names: `a` is a module only below the package itself."""
+        """What `from ... import a, b` names: `a` may be a module only in the package or a layer."""
         base = node.module or ""
         if node.level:
             package = [self.package, *inside.parts[:-1]]
@@ -154,15 +162,15 @@ class PythonLayers:
             base = ".".join([*parts, *([node.module] if node.module else [])])
         if base == self.package:
             return [f"{base}.{alias.name}" for alias in node.names]
-        return [base]
+        inner = [f"{base}.{alias.name}" for alias in node.names]
+        return [m if m.partition(".")[2] in self.may_use else base for m in inner]
 
     def check_module(self, place: str, inside: Path, layer: str, module: str) -> Iterator[str]:
         """One module: a layer of the package, or another package that few files may import."""
         first, _, rest = module.partition(".")
         if first == self.package:
-            used = rest.partition(".")[0]
-            if used not in self.may_use:  # the package's own namespace, or a public name of it
-                used = "__init__"
+            # Without a layer: the package's own namespace, or a public name of it.
+            used = self.layer_of(rest) or "__init__"
             if used not in self.may_use[layer]:
                 yield refusal(place, layer, used, self.may_use[layer])
         elif first in self.third_party:

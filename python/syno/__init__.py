@@ -8,30 +8,34 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from syno import _helper_process as _helper_process  # notes the current folder
 from syno._core import __version__
-from syno._errors import InternalError, UserError
-from syno.explanation import explain, why_not
-from syno.operator import Operator
-from syno.rule_check import check_rule
-from syno.rules import PartialGraph, Rule, rule
-from syno.sampler import Sampler
-from syno.space import Space
-from syno.spec import Specification
-from syno.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
-from syno.tree import Tree, TreeNode
-from syno.walks import Walks, walk
+from syno._util import helper_process as _helper_process  # noqa: F401  (notes the current folder)
+from syno._util.errors import InternalError, UserError
+from syno.network.sampler import Sampler
+from syno.network.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
+from syno.space.explanation import explain, why_not
+from syno.space.rule_check import check_rule
+from syno.space.rules import PartialGraph, Rule, rule
+from syno.space.space import Space
+from syno.space.tree import Tree, TreeNode
+from syno.space.walks import Walks, walk
 
 if TYPE_CHECKING:
-    from syno.placeholder import Placeholder, slots
+    from syno.network import models
+    from syno.network.placeholder import Placeholder, slots
+    from syno.operators import zoo
     from syno.study.search import resume, search
 
-# Names of modules that need torch or the database, loaded when they are asked for.
+# Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
-    "Placeholder": "syno.placeholder",
+    "Placeholder": "syno.network.placeholder",
+    "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
-    "slots": "syno.placeholder",
+    "slots": "syno.network.placeholder",
+    "zoo": "syno.operators",
 }
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "explain",
     "layer_report",
     "linear",
+    "models",
     "replace",
     "resume",
     "rule",
@@ -62,13 +67,17 @@ __all__ = [
     "substitute",
     "walk",
     "why_not",
+    "zoo",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'syno' has no attribute '{name}'")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    parent = importlib.import_module(_LAZY[name])
+    if not hasattr(parent, name):
+        importlib.import_module(f"{_LAZY[name]}.{name}")
+    return getattr(parent, name)
 
 
 def __dir__() -> list[str]:

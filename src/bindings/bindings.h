@@ -34,6 +34,12 @@ class LongCall {
   InterruptScope scope_;
 };
 
+/// A copy, for a call during which another thread may change the original.
+template <class T>
+T copied(const T& value) {
+  return value;
+}
+
 /// The values of the operator's variables. Throws UserError that lists what is missing.
 inline Values resolve(const Operator& op, const Bound& binding) {
   return Binding(binding).resolve(*op.variables());

@@ -95,8 +95,7 @@ nb::dict described(const Explanation& found) {
 }
 
 nb::dict explain_operator(const Operator& op, const Specification& spec, const RuleSet& on) {
-  // Another thread may switch rules meanwhile.
-  const RuleSet rules = on;
+  const RuleSet rules = copied(on);
   Explanation found;
   {
     const LongCall call;
@@ -117,7 +116,7 @@ nb::dict described(const Relaxation& change) {
 
 nb::dict why_not_operator(const Operator& op, const Specification& spec, const RuleSet& on,
                           std::int64_t max_nodes, double max_seconds) {
-  const RuleSet rules = on;
+  const RuleSet rules = copied(on);
   WhyNot found;
   {
     const LongCall call;

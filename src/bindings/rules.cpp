@@ -123,8 +123,7 @@ nb::dict checked(const Specification& spec, const RuleSet& on, const std::string
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return progress.is_none() || nb::cast<bool>(progress(check.compared, check.graphs));
   };
-  // Another thread may switch rules meanwhile.
-  const RuleSet rules = on;
+  const RuleSet rules = copied(on);
   RuleCheckOptions options;
   options.trials = trials;
   options.max_graphs = max_graphs;

@@ -83,8 +83,7 @@ Space load_space(const std::string& path, const Specification& spec, const RuleS
 std::vector<std::pair<std::string, std::string>> refusal_pairs(const Operator& op,
                                                                const Specification& spec,
                                                                const RuleSet& on) {
-  // Another thread may switch rules meanwhile.
-  const RuleSet rules = on;
+  const RuleSet rules = copied(on);
   const LongCall call;
   std::vector<std::pair<std::string, std::string>> pairs;
   for (RefusalReason& refusal : refusals(op, spec, rules))

@@ -10,10 +10,11 @@ import sys
 
 import numpy as np
 
-from syno import native, zoo
+from syno.codegen import native
+from syno.codegen.native import function as function_module
+from syno.codegen.native.trial import guarded
 from syno.measure.kernels import sizes
-from syno.native import function as function_module
-from syno.native.trial import guarded
+from syno.operators import zoo
 
 CHANNELS, SIZE, THREADS = 64, 14, 2
 

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from syno import Operator, Sampler, Specification, UserError, _core, zoo
+from syno import Operator, Sampler, Specification, UserError, _core
+from syno.operators import zoo
 
 # A convolution over positions, [T, C] -> [T, C].
 CENTRED = """syno operator 1

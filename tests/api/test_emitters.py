@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from syno import Operator, UserError, _core, emitters, zoo
-from syno.emitters import Case, Emitter, WrongCodeError
-from syno.verify import verify
-from syno.verify.check import Comparison
+from syno import Operator, UserError, _core
+from syno.codegen import emitters
+from syno.codegen.emitters import Case, Emitter, WrongCodeError
+from syno.codegen.verify import verify
+from syno.codegen.verify.check import Comparison
+from syno.operators import zoo
 
 
 def usable(name: str) -> Emitter:

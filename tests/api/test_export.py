@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import syno
-from syno import UserError, zoo
-from syno.export import export, export_slots
+from syno import UserError
+from syno.codegen.export import export, export_slots
+from syno.operators import zoo
 
 from .networks import EXAMPLE, conv_operator, network
 

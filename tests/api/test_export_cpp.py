@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from syno import UserError, zoo
-from syno.export import formats
-from syno.export.programs import examples
-from syno.export.write import operator_subject
-from syno.native import find_compiler
-from syno.verify.drawn import draw_case
+from syno import UserError
+from syno.codegen.export import formats
+from syno.codegen.export.programs import examples
+from syno.codegen.export.write import operator_subject
+from syno.codegen.native import find_compiler
+from syno.codegen.verify.drawn import draw_case
+from syno.operators import zoo
 
 COMPILER = next((c for c in map(shutil.which, ("g++", "clang++", "c++")) if c), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")

@@ -9,10 +9,12 @@ import pytest
 import torch
 
 import syno
-from syno import UserError, models, zoo
-from syno.export import Exported, export, export_network, formats
-from syno.export.programs import BATCHES, examples, traced
-from syno.export.write import network_subject, operator_subject
+from syno import UserError
+from syno.codegen.export import Exported, export, export_network, formats
+from syno.codegen.export.programs import BATCHES, examples, traced
+from syno.codegen.export.write import network_subject, operator_subject
+from syno.network import models
+from syno.operators import zoo
 
 from .networks import conv_operator
 

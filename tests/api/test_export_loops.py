@@ -11,9 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from syno import emitters, zoo
-from syno.export import export, formats
-from syno.export.write import operator_subject
+from syno.codegen import emitters
+from syno.codegen.export import export, formats
+from syno.codegen.export.write import operator_subject
+from syno.operators import zoo
 
 NAMES = ("triton", "tvm")
 EMITTERS = [

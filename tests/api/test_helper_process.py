@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from syno import UserError, _helper_process
-from syno.native import find_compiler
+from syno import UserError
+from syno._util import helper_process
+from syno.codegen.native import find_compiler
 
 # What a process started by this one is asked to do, by `main` of a module that lies nowhere else.
 SHOWN = """
@@ -24,7 +25,7 @@ def main():
 
 def python(code: str, folder: Path, *, flags: tuple[str, ...] = (), **environment: str) -> str:
     """What Python code prints that is run in a folder."""
-    here = str(Path(_helper_process.__file__).resolve().parents[1])
+    here = str(Path(helper_process.__file__).resolve().parents[1])
     path = os.pathsep.join([here, *filter(None, [environment.pop("PYTHONPATH", "")])])
     done = subprocess.run(
         [sys.executable, *flags, "-c", code],
@@ -41,10 +42,10 @@ def python(code: str, folder: Path, *, flags: tuple[str, ...] = (), **environmen
 START = """
 import os, subprocess, sys
 import syno
-from syno import _helper_process
+from syno._util import helper_process
 os.chdir({other!r})
-done = subprocess.run(_helper_process.command({module!r}, "a", "b"), capture_output=True, text=True,
-                      env=_helper_process.environment())
+done = subprocess.run(helper_process.command({module!r}, "a", "b"), capture_output=True, text=True,
+                      env=helper_process.environment())
 print(done.stdout or done.stderr)
 """
 
@@ -84,14 +85,14 @@ def test_a_colon_in_the_name_of_a_folder_is_no_separator(tmp_path: Path) -> None
 
 SCRIPT = """
 import multiprocessing, os, sys
-from syno import _helper_process
+from syno._util import helper_process
 
 def path(_):
     return sys.path
 
 if __name__ == "__main__":
     os.chdir(sys.argv[1])
-    with _helper_process.safe_spawning():
+    with helper_process.safe_spawning():
         assert os.environ["PYTHONSAFEPATH"] == "1"
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             print(sys.argv[1] in pool.map(path, [0])[0])
@@ -107,7 +108,7 @@ def test_pools_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
     for folder in (hostile, hostile / "lib"):  # PYTHONPATH has a relative entry, too
         for name in ("multiprocessing", "pickle", "socket", "sitecustomize"):
             (folder / f"{name}.py").write_text(f"open({str(witness)!r}, 'w')\n")
-    here = str(Path(_helper_process.__file__).resolve().parents[1])
+    here = str(Path(helper_process.__file__).resolve().parents[1])
     before = os.pathsep.join([here, "lib"])
     done = subprocess.run(
         [sys.executable, str(script), str(hostile)],
@@ -123,7 +124,7 @@ def test_pools_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
 
 def test_blocks_of_safe_spawning_may_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONSAFEPATH", "")
-    first, second = _helper_process.safe_spawning(), _helper_process.safe_spawning()
+    first, second = helper_process.safe_spawning(), helper_process.safe_spawning()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -142,11 +143,11 @@ def test_programs_are_not_found_in_the_current_folder(
         (folder / "tool").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.pathsep.join([".", "", "bin"]))
-    assert _helper_process.find_program("tool") is None
-    assert _helper_process.find_program("./tool") is None
+    assert helper_process.find_program("tool") is None
+    assert helper_process.find_program("./tool") is None
     monkeypatch.setenv("PATH", os.pathsep.join([".", "", str(tmp_path / "bin")]))
-    assert _helper_process.find_program("tool") == str(tmp_path / "bin" / "tool")
-    assert _helper_process.find_program(str(tmp_path / "tool")) == str(tmp_path / "tool")
+    assert helper_process.find_program("tool") == str(tmp_path / "bin" / "tool")
+    assert helper_process.find_program(str(tmp_path / "tool")) == str(tmp_path / "tool")
 
 
 def test_a_compiler_is_not_named_relative_to_the_current_folder(
@@ -169,7 +170,7 @@ def test_a_compiler_is_not_named_relative_to_the_current_folder(
 
 def test_the_command_line_protects_what_libraries_start(tmp_path: Path) -> None:
     code = (
-        "import os\nfrom syno._helper_process import protect_command_line\n"
+        "import os\nfrom syno._util.helper_process import protect_command_line\n"
         "protect_command_line()\nprint(os.environ['PATH'], os.environ['PYTHONSAFEPATH'])"
     )
     path = os.pathsep.join([".", "/usr/bin", "", "bin", "/bin"])

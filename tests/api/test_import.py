@@ -20,7 +20,7 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 import numpy as np
 import syno
-from syno import zoo
+from syno.operators import zoo
 
 linear = zoo.load("linear")
 y = linear.interpret({"C_in": 2, "C_out": 2}, np.ones((1, 1, 2)), [np.ones((2, 2))])
@@ -54,7 +54,7 @@ def test_every_public_name_is_there_and_documented():
     assert callable(syno.substitute)
     assert callable(syno.replace)
     # Loading the rest does not put modules in the place of functions.
-    importlib.import_module("syno.surgery")
+    importlib.import_module("syno.network.surgery")
     assert callable(syno.substitute)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = syno.nothing

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import syno
-from syno import zoo
-from syno.initial_scales import Reference, reference_of
-from syno.kernel import KernelPack
-from syno.placeholder import slots
+from syno.network.placeholder import slots
+from syno.operators import zoo
+from syno.operators.initialization import Reference, reference_of
+from syno.operators.kernel import KernelPack
 
 CHANNELS, SIZE = 16, 8
 COEFFICIENTS = {"k": 3, "s": 2, "g": 4}

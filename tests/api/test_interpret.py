@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from syno import Operator, UserError, _core, zoo
+from syno import Operator, UserError, _core
+from syno.operators import zoo
 
 RANDOM = np.random.default_rng(0)
 

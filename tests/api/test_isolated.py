@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syno import zoo
-from syno.export import export
-from syno.export.isolated import run_without_syno
+from syno.codegen.export import export
+from syno.codegen.export.isolated import run_without_syno
+from syno.operators import zoo
 
 BINDING = {"N": 2, "C_in": 4, "C_out": 4, "H": 5, "W": 5, "k": 3}
 
@@ -40,6 +40,6 @@ def test_wrong_weights_are_found_out(exported: Path, tmp_path: Path) -> None:
 
 def test_code_that_imports_syno_does_not_run(tmp_path: Path) -> None:
     file = tmp_path / "cheat.py"
-    file.write_text("import syno.operator\n")
+    file.write_text("import syno.operators.operator\n")
     run = run_without_syno([file])
     assert (run.passed, run.output) == (False, "ImportError: this process may not import syno")

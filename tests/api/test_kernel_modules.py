@@ -15,8 +15,9 @@ import pytest
 import torch
 from torch import nn
 
-from syno import InternalError, kernel, zoo
-from syno.kernel import load_kernel
+from syno import InternalError
+from syno.operators import kernel, zoo
+from syno.operators.kernel import load_kernel
 
 BINDING = {"N": 1, "C_in": 4, "C_out": 4, "H": 6, "W": 6, "k": 3}
 SOURCE = zoo.load("conv2d").source(BINDING)

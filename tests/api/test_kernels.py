@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import syno
-from syno import native, zoo
+from syno.codegen import native
 from syno.measure import kernels, roofline, timing
+from syno.operators import zoo
 
 
 def test_a_time_below_the_roofline_is_refused():

@@ -6,8 +6,8 @@ from torch import nn
 
 import syno
 from syno import UserError
+from syno.codegen.verify import verify
 from syno.measure import latency
-from syno.verify import verify
 
 from .networks import EXAMPLE, conv_operator, network
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syno import zoo
+from syno.operators import zoo
 
 
 @pytest.mark.parametrize("name", zoo.names())

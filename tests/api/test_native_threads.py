@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import syno
-from syno import emitters, native, zoo
-from syno.native import function as function_module
-from syno.threads import MOST_THREADS
+from syno._util.threads import MOST_THREADS
+from syno.codegen import emitters, native
+from syno.codegen.native import function as function_module
+from syno.operators import zoo
 
 # Its plan keeps tensors in the workspace.
 OPERATOR = zoo.load("operator-1")
@@ -200,7 +201,8 @@ def test_workspaces_are_bounded_and_what_they_hold_is_of_no_use(monkeypatch):
 _GIVEN = """
 import json, sys
 import numpy as np
-from syno import native, zoo
+from syno.codegen import native
+from syno.operators import zoo
 function = native.compile_operator(zoo.load("conv1x1"), "N=1, C_in=8, C_out=16, H=6, W=6")
 function.pack([np.ones((16, 8))])
 x, y = np.ones((2, 8, 6, 6), np.float32), np.empty((2, 16, 6, 6), np.float32)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import syno
-from syno import Operator, Specification, UserError, _core, zoo
+from syno import Operator, Specification, UserError, _core
+from syno.operators import zoo
 
 # Names as another program may choose them; zoo's conv2d on square maps.
 CONV = {
@@ -226,7 +227,7 @@ def test_printing():
 def test_random_operators_compute_what_their_source_says():
     import torch
 
-    from syno.kernel import load_kernel
+    from syno.operators.kernel import load_kernel
 
     for operator, binding in random_operators(10, min_weights=1):
         kernel = load_kernel(operator.source(binding))().double()

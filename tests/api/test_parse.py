@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import syno
-from syno import Operator, UserError, zoo
+from syno import Operator, UserError
+from syno.operators import zoo
 
 CONV = "y[n,o,h,w] = sum(i:C_in, a:k, b:k) x[n,i,h+a-k/2,w+b-k/2] * w0[o,i,a,b]"
 

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from syno import UserError, native, zoo
+from syno import UserError
+from syno.codegen import native
+from syno.codegen.native import trial
 from syno.measure import choose_plan, kernels, plans
-from syno.native import trial
+from syno.operators import zoo
 
 OPERATOR = zoo.load("conv2d")
 SIZES = {"N": 1, "C_in": 16, "C_out": 16, "H": 10, "W": 10, "k": 3}
@@ -128,7 +130,7 @@ def test_wrong_code_is_refused_and_not_kept(cache, monkeypatch):
 SMALL = r"""
 import re
 from syno import _core
-from syno.native import trial
+from syno.codegen.native import trial
 
 right = _core.emit_cpp
 
@@ -152,7 +154,8 @@ def test_code_that_touches_other_memory_is_refused_before_it_runs_here(cache, mo
 
     def with_small(command, **given):
         return run(
-            [*command[:1], "-c", SMALL] if "syno.native.trial" in command else command, **given
+            [*command[:1], "-c", SMALL] if "syno.codegen.native.trial" in command else command,
+            **given,
         )
 
     monkeypatch.setattr(subprocess, "run", with_small)
@@ -260,7 +263,7 @@ def test_a_damaged_or_old_entry_is_measured_again(damage, cache, monkeypatch):
 
 def test_two_processes_at_once(cache):
     program = textwrap.dedent(f"""
-        from syno import zoo
+        from syno.operators import zoo
         from syno.measure import choose_plan
         found = choose_plan(zoo.load("conv2d"), {SIZES}, limit=2, rounds=20)
         assert len(found.times) == 2

@@ -4,7 +4,7 @@ import pytest
 
 import syno
 from syno import Rule, Specification, UserError, check_rule
-from syno.rules import list_rules
+from syno.space.rules import list_rules
 
 SPECIFICATION = Specification(
     "[C, H]",

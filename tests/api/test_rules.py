@@ -8,7 +8,7 @@ import pytest
 
 import syno
 from syno import PartialGraph, Rule, Sampler, Space, Specification, UserError
-from syno.rules import load_rules, reported, rule_set
+from syno.space.rules import load_rules, reported, rule_set
 
 SPECIFICATION = Specification(
     "[C_in, H]",

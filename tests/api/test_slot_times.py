@@ -11,10 +11,12 @@ from click.testing import CliRunner
 from torch import nn
 
 import syno
-from syno import Operator, UserError, models, zoo
+from syno import Operator, UserError
 from syno.cli.chosen import Chosen, adopted
 from syno.cli.main import cli
 from syno.measure.slots import ORIGINAL, SlotsRun, time_slots
+from syno.network import models
+from syno.operators import zoo
 
 
 def template(**options: int) -> nn.Module:

@@ -9,7 +9,7 @@ from transformers.pytorch_utils import Conv1D
 
 import syno
 from syno import UserError
-from syno.surgery import slot_bindings
+from syno.network.surgery import slot_bindings
 
 from .networks import EXAMPLE, conv_operator, network, specification
 

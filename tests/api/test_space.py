@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from syno import Specification, UserError
-from syno.space import Space
+from syno.space.space import Space
 
 SPECIFICATION = Specification(
     "[C_in, H]",

@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 import syno
-from syno import native, zoo
+from syno._util.threads import MOST_THREADS
+from syno._util.torch_threads import torch_threads
+from syno.codegen import native
 from syno.measure import choose_plan, kernels, latency, roofline, slots
-from syno.threads import MOST_THREADS
-from syno.torch_threads import torch_threads
+from syno.operators import zoo
 
 MANY = 100_000
 BINDING = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6, "k": 3}

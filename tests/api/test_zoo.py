@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from syno import UserError, zoo
+from syno import UserError
+from syno.operators import zoo
 
 
 def conv(x, w, groups=1):

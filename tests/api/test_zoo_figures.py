@@ -8,7 +8,8 @@ five operations for each of the 2.48 million activations behind the convolutions
 
 import pytest
 
-from syno import Specification, zoo
+from syno import Specification
+from syno.operators import zoo
 
 SPECIFICATION = Specification.preset("paper/resnet18")
 # What stays, at 224 px: a 7x7 convolution with stride 2 to 64 channels, and 512 x 1000.

@@ -29,8 +29,9 @@ from tests.audit.valid import (
 )
 
 import syno
-from syno import Operator, Space, Specification, UserError, zoo
-from syno.spec import checked_binding
+from syno import Operator, Space, Specification, UserError
+from syno.operators import zoo
+from syno.operators.specification import checked_binding
 
 
 def _texts() -> list[str]:
@@ -187,7 +188,7 @@ def no_shift(graph, step):
 
 
 def _load_rules(path: Path) -> None:
-    from syno.rules import load_rules, reported, rule_set
+    from syno.space.rules import load_rules, reported, rule_set
 
     rules = [reported(rule) for rule in load_rules(path)]
     rule_set([], rules)
@@ -212,7 +213,7 @@ def _read_recipe(path: Path) -> None:
 
 
 def _read_ladder(path: Path) -> None:
-    from syno.study.ladder import Ladder, ladder, ladder_summary
+    from syno.study.fidelity.ladder import Ladder, ladder, ladder_summary
 
     found = ladder(str(path))
     ladder_summary(str(path))
@@ -231,7 +232,7 @@ def _fidelities() -> list[Any]:
 
 
 def _recipe_named(name: str) -> None:
-    from syno.study.ladder import ladder
+    from syno.study.fidelity.ladder import ladder
     from syno.train import fidelity, recipe
 
     for read in (recipe, fidelity, ladder):
@@ -252,13 +253,13 @@ def _from_recipe(value: Any) -> None:
 
 
 def _from_ladder(value: Any) -> None:
-    from syno.study.ladder import Ladder
+    from syno.study.fidelity.ladder import Ladder
 
     Ladder.from_json(value)
 
 
 def _ladders() -> list[Any]:
-    from syno.study.ladder import ladder, ladder_names
+    from syno.study.fidelity.ladder import ladder, ladder_names
 
     return [json.loads(json.dumps(ladder(name).to_json())) for name in ladder_names()]
 
@@ -280,7 +281,7 @@ def _read_tokenizer(value: Any) -> None:
 def _weights() -> list[bytes]:
     import torch
 
-    from syno import models
+    from syno.network import models
 
     net = models.build("resnet-small", width=4, classes=2, size=8)
     path = folder() / "weights.pt"
@@ -292,7 +293,7 @@ def _weights() -> list[bytes]:
 
 
 def _load_weights(content: bytes) -> None:
-    from syno import models
+    from syno.network import models
 
     safe = not content.startswith(b"PK") and b"{" in content[:64]
     path = folder() / ("w.safetensors" if safe else "w.pt")
@@ -398,7 +399,7 @@ def _settings() -> list[Any]:
 
 
 def _read_settings(value: Any) -> None:
-    from syno.objective import objective_of
+    from syno.store.objective import objective_of
 
     objective_of(value)
 
@@ -408,7 +409,7 @@ def _models() -> list[Any]:
 
 
 def _build(given: Any) -> None:
-    from syno import models
+    from syno.network import models
 
     if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
         raise UserError("Python itself refuses these keywords")
@@ -491,7 +492,7 @@ ENTRIES: dict[str, Entry] = {
     "rule name": Entry(
         _words("R1a", "merge-undoes-split", "R6a"),
         mutated_text,
-        lambda name: (syno.rules.describe_rule(name), syno.rules.rule_set([name])),
+        lambda name: (syno.space.rules.describe_rule(name), syno.space.rules.rule_set([name])),
     ),
     "recipe file": Entry(
         _toml("train/recipes"), mutated_text, _in_file("a.toml", _read_recipe)

@@ -20,10 +20,12 @@ import torch
 from torch import nn
 
 import syno
-from syno import UserError, _core, emitters, native, zoo
-from syno.kernel import load_kernel
+from syno import UserError, _core
+from syno.codegen import emitters, native
+from syno.codegen.verify import verify
+from syno.operators import zoo
+from syno.operators.kernel import load_kernel
 from syno.store import Store
-from syno.verify import verify
 
 Call = Callable[[], Any]
 

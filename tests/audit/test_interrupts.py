@@ -44,11 +44,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "Space.listed on one thread": ("", "syno.Space.listed(PAPER, max_nodes=10**9, threads=1)"),
     "walk": ("", "syno.walk(PAPER, count=10**9)"),
     "check_rule": (
-        "from syno.rules import list_rules",
+        "from syno.space.rules import list_rules",
         "[syno.check_rule(r.id, PAPER, trials=10**8, max_graphs=10**8) for r in list_rules()]",
     ),
     "rule_effects": (
-        "from syno.rule_effects import rule_effects",
+        "from syno.space.rule_effects import rule_effects",
         "list(rule_effects(PAPER, max_nodes=10**8))",
     ),
     "distance_ablation": (

@@ -23,7 +23,7 @@ from e2e.killing import Search
 from e2e.test_kill import content
 from e2e.test_kill_ladder import decisions, results
 from syno.store import Store
-from syno.study import processes
+from syno.study.evaluate import processes
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syno import Operator, Space, Specification, zoo
+from syno import Operator, Space, Specification
+from syno.operators import zoo
 
 SHAPES = ("[N, C_in: unordered, H]", "[N, C_out: unordered, H]")
 PRIMARY, COEFFICIENT = ["C_in: 2", "C_out: 2", "H: 1", "N: 0"], ["k=3: 1", "s=2: 1"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from syno.spec import Specification
+from syno.operators.specification import Specification
 from syno.store import (
     BaselineLatency,
     Environment,

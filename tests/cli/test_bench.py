@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from syno.cli.bench import FIGURES, WALK_FIGURES
+from syno.cli.commands.bench import FIGURES, WALK_FIGURES
 from syno.cli.main import cli
 
 from .test_enumerate import SHAPES

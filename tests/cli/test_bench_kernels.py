@@ -8,9 +8,9 @@ import time
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import zoo
 from syno.cli.main import cli
 from syno.measure import kernels
+from syno.operators import zoo
 
 
 def run(*arguments: str) -> Result:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from syno.cli import doctor
+from syno.cli.commands import doctor
 from syno.cli.main import cli
 
 

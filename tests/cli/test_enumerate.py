@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from syno import Operator, Specification
 from syno.cli.main import cli
 from syno.cli.watch_listing import Estimate
-from syno.space import Space
+from syno.space.space import Space
 
 SHAPES = (
     *("--input", "[C_in, H]", "--output", "[C_out, H]", "--primary", "C_in: 2"),

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from syno import Operator, Specification, UserError, _core
 from syno.cli.main import cli
-from syno.explanation import explain, why_not
+from syno.space.explanation import explain, why_not
 
 from .conftest import CONV, LINEAR, SPECIFICATION
 

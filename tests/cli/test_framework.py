@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.cli import framework
 from syno.cli.main import COMMANDS, cli
 
@@ -29,7 +29,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None
     def command(store: str) -> object:
         return work()
 
-    monkeypatch.setattr(importlib.import_module("syno.cli.status"), "command", command)
+    monkeypatch.setattr(importlib.import_module("syno.cli.commands.status"), "command", command)
 
 
 def test_the_overview_names_every_command() -> None:

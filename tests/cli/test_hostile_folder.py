@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from syno import zoo
+from syno.operators import zoo
 
 from . import hostile_folder
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from syno import models
 from syno.cli.main import cli
+from syno.network import models
 
 
 def run(*arguments: str) -> Result:

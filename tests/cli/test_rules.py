@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from syno import Space, Specification, UserError, _core
 from syno.cli.main import cli
-from syno.rules import describe_rule, list_rules, rule_set
+from syno.space.rules import describe_rule, list_rules, rule_set
 
 
 def run(*arguments: str) -> Result:

@@ -15,10 +15,10 @@ from tests.cli.conftest import CONV, HERE, ORIGINAL, SPECIFICATION
 
 import syno.cli
 from syno import UserError
+from syno._util.printable import json_escaped, printable
 from syno.cli import framework, output
 from syno.cli.main import cli
 from syno.cli.screen import Screen
-from syno.printable import json_escaped, printable
 from syno.store import Outcome, Store, names
 from syno.store import store as store_module
 
@@ -101,7 +101,7 @@ def test_json_is_escaped_without_a_change_of_its_value(text: str) -> None:
 
 
 def test_the_next_command_is_quoted(hostile: tuple[str, str]) -> None:
-    from syno.cli.search import report_line
+    from syno.cli.commands.search import report_line
 
     name = "two words; reboot $(date) `date`"
     words = ["syno", "report", hostile[0], "--study", name, "-o", "report.html"]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import zoo
 from syno.cli.main import cli
+from syno.operators import zoo
 from syno.store import Store
 from syno.train import Fidelity
 
@@ -352,7 +352,7 @@ def test_a_training_that_fails_is_a_row_with_its_reason(here: Path) -> None:
 
 HOSTILE = textwrap.dedent("""
     import ctypes, time
-    from syno.study.evaluator import NetworkEvaluator, make_evaluator
+    from syno.study.evaluate.evaluator import NetworkEvaluator, make_evaluator
 
     class Hostile(NetworkEvaluator):
         def evaluate(self, operator):
@@ -375,8 +375,8 @@ def test_an_operator_that_crashes_or_hangs_is_a_row_among_others(
     (here / "hostile_training.py").write_text(HOSTILE)
     monkeypatch.syspath_prepend(str(here))
     make = importlib.import_module("hostile_training").make
-    monkeypatch.setattr("syno.study.evaluator.make_evaluator", make)
-    monkeypatch.setattr("syno.study.isolated.GRACE_S", 0.0)
+    monkeypatch.setattr("syno.study.evaluate.evaluator.make_evaluator", make)
+    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 0.0)
     options = [*ISOLATED, "--deadline-s", "4", "--name", "a", "--json"]
     result = run("conv1x1", "shift-conv", "grouped", *options)
     assert result.exit_code == 1, result.output

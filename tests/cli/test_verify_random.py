@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.main import cli
-from syno.emitters.pytorch import PyTorch
+from syno.codegen.emitters.pytorch import PyTorch
 
 from .conftest import CONV
 

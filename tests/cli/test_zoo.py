@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import Operator, zoo
+from syno import Operator
 from syno.cli.main import cli
+from syno.operators import zoo
 
 CONV = "y[n:N,o:C_out,h:H,w:W] = sum(i:C_in, a:k, b:k) x[n,i,h+a-k/2,w+b-k/2] * w0[o,i,a,b]"
 

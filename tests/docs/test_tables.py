@@ -41,7 +41,7 @@ def presets() -> str:
 
 
 def models() -> str:
-    from syno.models import describe, list_models
+    from syno.network.models import describe, list_models
 
     rows = [
         (f"`{name}`", option, o.default, f"{o.least} to {o.most}", o.doc)
@@ -52,7 +52,7 @@ def models() -> str:
 
 
 def catalogue() -> str:
-    from syno.models import list_models, summarise
+    from syno.network.models import list_models, summarise
     from syno.report.format import count
 
     rows = []
@@ -121,8 +121,9 @@ def recipes() -> str:
 
 
 def ladders() -> str:
-    from syno.study import ladder, ladder_names
-    from syno.study.ladder import ladder_summary
+    from syno.study import ladder_names
+    from syno.study.fidelity.ladder import ladder
+    from syno.study.fidelity.ladder import ladder_summary
 
     rows = []
     for name in ladder_names():

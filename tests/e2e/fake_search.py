@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study.fakes import FakeEvaluator, FakeRungs, FakeSpace, fake_ladder
 from syno.store import Store
 from syno.study import Study, StudySettings, run
-from syno.study.checkpoints import Checkpoints
+from syno.study.evaluate.checkpoints import Checkpoints
 
 # Of an isolated search: quick to notice what does not answer.
 SILENCE_S = 2.0
@@ -25,8 +25,8 @@ LIMIT_S = 8.0
 
 
 def isolated(factory: functools.partial[FakeEvaluator]) -> Any:
-    from syno.study import isolated as module
-    from syno.study import server_process
+    from syno.study.evaluate import isolated as module
+    from syno.study.evaluate import server_process
 
     module.GRACE_S = LIMIT_S
     server_process.SILENCE_S = SILENCE_S

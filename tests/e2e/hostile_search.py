@@ -59,7 +59,7 @@ class HostileEvaluator:
 
 
 def make_evaluator(*arguments: Any, **settings: Any) -> HostileEvaluator:
-    from syno.study import evaluator
+    from syno.study.evaluate import evaluator
 
     return HostileEvaluator(evaluator.make_evaluator(*arguments, **settings))
 
@@ -67,7 +67,7 @@ def make_evaluator(*arguments: Any, **settings: Any) -> HostileEvaluator:
 def main() -> None:
     import hostile_search  # this file as a module: what the other process is sent is a name in it
 
-    from syno.study import evaluator, isolated
+    from syno.study.evaluate import evaluator, isolated
     from syno.study.search import resume, search
     from syno.train import Fidelity
 

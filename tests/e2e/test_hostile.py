@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from syno.store import Store, StudySummary
-from syno.study import processes
+from syno.study.evaluate import processes
 
 from .hostile_search import HARM
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from syno.models import describe
-from syno.spec import Specification
+from syno.network.models import describe
+from syno.operators.specification import Specification
 from syno.store import Evaluation, Store, StudySummary
 from syno.study.search import resume, search
 from syno.train import fidelity

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from syno.store import Store
-from syno.study import asha
-from syno.study.asha import Result
+from syno.study.fidelity import asha
+from syno.study.fidelity.asha import Result
 
 from .killing import Search
 from .test_kill import content

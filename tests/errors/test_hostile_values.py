@@ -12,15 +12,17 @@ import numpy as np
 import pytest
 from tests.cli.conftest import SPECIFICATION
 
-from syno import Operator, Space, Specification, UserError, checks, rule, zoo
+from syno import Operator, Space, Specification, UserError, rule
+from syno._util import checks
 from syno.data import load, load_text
 from syno.data.tokens import from_json as tokenizer
-from syno.models import describe
-from syno.objective import objective_of
-from syno.rules import describe_rule, load_rules, rule_set
-from syno.spec import checked_binding
+from syno.network.models import describe
+from syno.operators import zoo
+from syno.operators.specification import checked_binding
+from syno.space.rules import describe_rule, load_rules, rule_set
 from syno.store import Store
-from syno.study.ladder import Ladder, ladder
+from syno.store.objective import objective_of
+from syno.study.fidelity.ladder import Ladder, ladder
 from syno.train import Fidelity, fidelity
 from syno.train.recipe import Recipe, recipe
 

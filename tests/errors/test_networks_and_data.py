@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from syno import zoo
+from syno.operators import zoo
 
 from .bad_input import check, run
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from syno import Operator, UserError, zoo
+from syno import Operator, UserError
+from syno.operators import zoo
 
 GOOD = zoo.load("conv2d").text
 

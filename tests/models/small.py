@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from syno import Operator, Specification, models, zoo
+from syno import Operator, Specification
+from syno.network import models
+from syno.operators import zoo
 
 # Arguments of `build` for networks that run in a fraction of a second.
 IMAGES = {"classes": 7, "size": 32}

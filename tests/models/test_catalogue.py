@@ -13,9 +13,9 @@ from torch import nn
 
 import syno
 from syno import Specification, UserError, layer_report
-from syno.models import build, built, describe, list_models, slots, summarise
+from syno.network.models import build, built, describe, list_models, slots, summarise
+from syno.network.surgery import slot_bindings
 from syno.study.specifications import PAPER_MACS_SHARES
-from syno.surgery import slot_bindings
 
 # Slots and different sizes of the paper's models, as its experiments count them.
 PAPER = {
@@ -176,7 +176,7 @@ def test_layers_whose_maps_are_too_small_stay() -> None:
 @pytest.mark.parametrize("name", ["resnet18", "densenet121", "gpt2-small", "vit_b_16"])
 def test_a_built_network_is_the_one_its_package_has(name: str) -> None:
     """With default options and three channels: the same names, shapes and drawn weights."""
-    from syno.extras import load_extra
+    from syno.network.models.extras import load_extra
 
     if name == "gpt2-small":
         transformers = load_extra("transformers", "a test")

@@ -8,13 +8,13 @@ import sys
 import pytest
 import torch
 
-from syno.torchvision_shim import import_torchvision
+from syno.network.models.torchvision_shim import import_torchvision
 
 PROGRAM = """
 import sys
 import torch
 {before}
-from syno.torchvision_shim import import_torchvision
+from syno.network.models.torchvision_shim import import_torchvision
 first = import_torchvision()
 assert import_torchvision() is first and sys.modules["torchvision"] is first
 from torchvision import models, transforms, datasets

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from syno import UserError
-from syno.models import build, describe, list_models, slots
-from syno.placeholder import Placeholder
+from syno.network.models import build, describe, list_models, slots
+from syno.network.placeholder import Placeholder
 
 SMALL = [name for name in list_models() if describe(name).package is None]
 SIZES = [(8, 1), (16, 3), (32, 3), (9, 1), (28, 1)]

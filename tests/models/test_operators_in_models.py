@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 import syno
-from syno import layer_report, models
-from syno.models import build, built, slots
+from syno import layer_report
+from syno.network import models
+from syno.network.models import build, built, slots
 
 from .small import CONVOLUTION, SMALL, operator_for
 

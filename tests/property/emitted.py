@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from syno import _core
-from syno import zoo as known
+from syno.operators import zoo as known
 
 ROOT = Path(__file__).resolve().parents[2]
 # Rounding errors are measured against the sum of absolute terms.

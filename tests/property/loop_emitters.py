@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from syno import Operator, _core, emitters
-from syno.emitters import Case
-from syno.verify.check import Comparison, MismatchError, build, described
+from syno import Operator, _core
+from syno.codegen import emitters
+from syno.codegen.emitters import Case
+from syno.codegen.verify.check import Comparison, MismatchError, build, described
 
 from . import emitted
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from syno import Operator, emitters
-from syno.emitters import Case
-from syno.verify import Verification, verify
+from syno import Operator
+from syno.codegen import emitters
+from syno.codegen.emitters import Case
+from syno.codegen.verify import Verification, verify
 
 # What lowerings get wrong, each in its own way.
 BUGS = (

@@ -10,9 +10,9 @@ import re
 
 import pytest
 
-from syno import emitters
-from syno.verify import random_check
-from syno.verify.check import Comparison, MismatchError, build
+from syno.codegen import emitters
+from syno.codegen.verify import random_check
+from syno.codegen.verify.check import Comparison, MismatchError, build
 
 from .loop_emitters import check, needs, with_sizes, zoo
 

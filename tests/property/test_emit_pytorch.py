@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from syno import _core
-from syno.verify.convolutions import random_convolution
+from syno.codegen.verify.convolutions import random_convolution
 
 from .emitted import Case, check, differences, load, zoo
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syno import _core, emitters
-from syno.emitters import WrongCodeError
+from syno import _core
+from syno.codegen import emitters
+from syno.codegen.emitters import WrongCodeError
 
 from .loop_emitters import check, needs, random_case, with_sizes, zoo
 
@@ -86,7 +87,7 @@ def test_a_wrong_shape_is_refused():
 
 
 def test_the_worker_forgets_functions_that_are_gone():
-    from syno.emitters.triton import _WORKER
+    from syno.codegen.emitters.triton import _WORKER
 
     (function,) = emitters.get("triton").build([ZOO["linear"]])
     number = function._number

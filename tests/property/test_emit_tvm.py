@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from syno import Operator, _core, emitters
-from syno.emitters import Case
+from syno import Operator, _core
+from syno.codegen import emitters
+from syno.codegen.emitters import Case
 
 from .loop_emitters import check, needs, zoo
 

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from syno import emitters
+from syno.codegen import emitters
 
 from .emitted import ROOT
 from .loop_emitters import check, needs, zoo

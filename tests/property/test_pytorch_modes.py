@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from syno import zoo
-from syno.emitters import Case
-from syno.kernel import load_kernel
-from syno.verify.drawn import draw_case
+from syno.codegen.emitters import Case
+from syno.codegen.verify.drawn import draw_case
+from syno.operators import zoo
+from syno.operators.kernel import load_kernel
 
 BATCHES = (1, 3, 8)
 

@@ -8,13 +8,14 @@ import re
 import numpy as np
 import pytest
 
-from syno import Operator, emitters
-from syno.emitters.cpp import Cpp
-from syno.emitters.pytorch import PyTorch
-from syno.verify import random_check
-from syno.verify.drawn import MAX_TERMS, draw_case, is_legal
-from syno.verify.shrink import shrink
-from syno.verify.traits import TRAITS, traits
+from syno import Operator
+from syno.codegen import emitters
+from syno.codegen.emitters.cpp import Cpp
+from syno.codegen.emitters.pytorch import PyTorch
+from syno.codegen.verify import random_check
+from syno.codegen.verify.drawn import MAX_TERMS, draw_case, is_legal
+from syno.codegen.verify.shrink import shrink
+from syno.codegen.verify.traits import TRAITS, traits
 
 from . import cpp_mutations, loop_mutations
 from .mutations import BUGS, MUTATIONS, mutated
@@ -142,8 +143,8 @@ def test_a_case_is_the_same_for_the_same_seed_and_legal():
 
 
 def test_traits_of_known_operators():
-    from syno import zoo
-    from syno.emitters import Case
+    from syno.codegen.emitters import Case
+    from syno.operators import zoo
 
     found = traits(Case(zoo.load("conv2d"), zoo.binding("conv2d") | {"k": 4}))
     assert found >= {"window", "even window", "cutting mask", "one weight", "batch"}

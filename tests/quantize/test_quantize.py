@@ -13,19 +13,20 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
-from syno import UserError, zoo
+from syno import UserError
 from syno.cli.chosen import Chosen, adopted
+from syno.codegen.verify.drawn import draw_case
 from syno.data import DataSet, load, load_text
-from syno.kernel import KernelPack
-from syno.operator import Operator
-from syno.placeholder import Placeholder
+from syno.network.placeholder import Placeholder
+from syno.operators import zoo
+from syno.operators.kernel import KernelPack
+from syno.operators.operator import Operator
 from syno.quantize import Quantized, engines, network, quantize
 from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
-from syno.study.evaluator import make_evaluator
-from syno.study.network import Network
+from syno.study.evaluate.evaluator import make_evaluator
+from syno.study.evaluate.network import Network
 from syno.train import Fidelity, fidelity, holdout_accuracy, train, training_images
-from syno.verify.drawn import draw_case
 
 MODEL = {"width": 8, "stages": 2}
 # Moves that hardly an operator has, with arguments.

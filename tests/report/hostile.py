@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from syno.objective import Objective
+from syno.store.objective import Objective
 
 MARKUP = (
     '"><img src=x onerror=alert(1)>',

@@ -14,11 +14,11 @@ from tests.cli.conftest import runs  # noqa: F401, a fixture
 from tests.report import hostile, sample
 
 import syno.report
-from syno._errors import UserError
-from syno.objective import LOSS
+from syno._util.errors import UserError
 from syno.report import charts, drawing, gather, markup, page, write
 from syno.report.model import Report, RungRow
 from syno.store import Store, StudySummary
+from syno.store.objective import LOSS
 
 RUNGS = tuple(
     RungRow(name, 2, 0, None, 1, best=0.5, baseline=0.5, seconds=1.0) for name in ("low", "high")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from syno._errors import UserError
-from syno.objective import ACCURACY, LOSS
+from syno._util.errors import UserError
 from syno.report import charts, page, sections, write
 from syno.report.model import Baseline, Report, RungRow
+from syno.store.objective import ACCURACY, LOSS
 
 from . import sample
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from syno._errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError
 from syno.store import (
     AlreadyAnsweredError,
     AskTakenError,

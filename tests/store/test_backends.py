@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import DamagedError, Store, Worker, recover, schema
 
 from .contract import StoreContract

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import syno.store
-from syno._errors import InternalError, UserError
-from syno.operator import Operator
-from syno.spec import Specification
+from syno._util.errors import InternalError, UserError
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
 from syno.store import DamagedError, Outcome, Store, Worker, recover, schema
 from syno.store.operators import KEY_VERSION, Keys
 from syno.store.records import digest

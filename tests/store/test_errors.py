@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event as events
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Store, Worker
 
 from .sample import ENVIRONMENT, TRAINED, make_study

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import DamagedError, Store, Worker, schema
 from syno.store.migrations import MIGRATIONS, Migration
 from syno.store.operators import KEY_VERSION

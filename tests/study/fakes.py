@@ -19,7 +19,7 @@ from syno.store import (
     VerificationResult,
 )
 from syno.study import Ladder, Rung
-from syno.study.checkpoints import Checkpoints
+from syno.study.evaluate.checkpoints import Checkpoints
 
 
 def number(text: str, below: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syno.study import fork_server
+from syno.study.evaluate import fork_server
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from syno.study import asha
-from syno.study.asha import Promotion, Result
+from syno.study.fidelity import asha
+from syno.study.fidelity.asha import Promotion, Result
 
 
 class Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Outcome, Store, Worker
 from syno.store.records import GIVEN_UP
 from syno.study import Study, StudySettings, run

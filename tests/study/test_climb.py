@@ -6,10 +6,10 @@ import collections
 
 import pytest
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Outcome, Store
 from syno.study import Observer, Study, StudySettings, run
-from syno.study.checkpoints import Checkpoints
+from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.methods import UniformDraws
 
 from .fakes import FakeRungs, FakeSpace, fake_ladder

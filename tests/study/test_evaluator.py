@@ -9,15 +9,15 @@ import torch
 from torch import nn
 
 from syno import Placeholder, UserError
+from syno.codegen.verify import Verification
 from syno.data import load
-from syno.sampler import Sampler
-from syno.study.evaluator import NetworkEvaluator, Timing
-from syno.study.network import Network
+from syno.network.sampler import Sampler
+from syno.study.candidates import SamplerSpace
+from syno.study.evaluate.evaluator import NetworkEvaluator, Timing
+from syno.study.evaluate.network import Network
 from syno.study.observer import Observer
-from syno.study.space import SamplerSpace
 from syno.study.specifications import small_vision
 from syno.train import fidelity
-from syno.verify import Verification
 
 FIDELITY = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
 
@@ -126,7 +126,7 @@ def test_an_operator_whose_code_is_wrong_is_rejected_before_training(
     def wrong(operator, binding, *, seed):
         return Verification("5ec7e1", dict(binding), "pytorch", seed, False, 0.5, 8, "y[0] differs")
 
-    monkeypatch.setattr("syno.study.evaluator.verify", wrong)
+    monkeypatch.setattr("syno.study.evaluate.evaluator.verify", wrong)
     outcome = evaluator.evaluate(operator)
     assert outcome.status == "rejected"
     assert outcome.reason == "the generated code is wrong: y[0] differs"
@@ -158,7 +158,7 @@ def test_a_bug_in_one_operator_is_an_error_with_its_traceback(evaluator, operato
     def broken(*_, **__):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("syno.study.evaluator.verify", broken)
+    monkeypatch.setattr("syno.study.evaluate.evaluator.verify", broken)
     outcome = evaluator.evaluate(operator)
     assert outcome.status == "error"
     assert outcome.reason == "ZeroDivisionError: division by zero"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Store, Worker
-from syno.study.heartbeat import Heartbeat
+from syno.study.evaluate.heartbeat import Heartbeat
 
 
 class Renewals:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno.study import processes
-from syno.study.failures import failure_kind
-from syno.study.isolated import Isolated, NotPossibleError
+from syno.study.evaluate import processes
+from syno.study.evaluate.failures import failure_kind
+from syno.study.evaluate.isolated import Isolated, NotPossibleError
 from syno.study.observer import Observer
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -41,7 +41,7 @@ def evaluator(folder):
 @pytest.fixture(autouse=True)
 def whole(request, evaluator, monkeypatch):
     """After every test nothing is left of what it ran, and the next evaluation works."""
-    monkeypatch.setattr("syno.study.isolated.GRACE_S", 60.0)
+    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 60.0)
     evaluator._deadline_s = 60.0
     yield
     if evaluator._server is not None:
@@ -51,7 +51,7 @@ def whole(request, evaluator, monkeypatch):
 
 
 def hurry(evaluator, monkeypatch, seconds=0.6):
-    monkeypatch.setattr("syno.study.isolated.GRACE_S", seconds)
+    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", seconds)
     evaluator._deadline_s = 0.0
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.study import Candidates, DiverseDraws, Entry, History, UniformDraws
 from syno.study.methods import Method, choose, make_method
 

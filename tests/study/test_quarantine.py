@@ -6,7 +6,7 @@ import pytest
 
 from syno.store import Outcome, Store
 from syno.study import Observer, Study, StudySettings, run
-from syno.study.failures import failure_kind
+from syno.study.evaluate.failures import failure_kind
 
 from .fakes import FakeEvaluator, FakeSpace
 

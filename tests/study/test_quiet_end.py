@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from syno.study import processes
-from syno.study.isolated import Isolated
+from syno.study.evaluate import processes
+from syno.study.evaluate.isolated import Isolated
 
 sys.path.insert(0, str(Path(__file__).parent))
 import quiet_end  # the other process imports it by this name, too

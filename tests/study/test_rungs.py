@@ -8,15 +8,18 @@ import signal
 
 import pytest
 
-from syno._errors import UserError
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
 from syno.data import load
-from syno.sampler import Sampler
-from syno.study import Ladder, Rung, processes
-from syno.study.checkpoints import Checkpoints
-from syno.study.evaluator import Timing
-from syno.study.isolated import Isolated
-from syno.study.network import Network
-from syno.study.rungs import (
+from syno.network.sampler import Sampler
+from syno.study import Ladder, Rung
+from syno.study.candidates import SamplerSpace
+from syno.study.evaluate import processes
+from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.evaluator import Timing
+from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.network import Network
+from syno.study.evaluate.rungs import (
     LadderEvaluator,
     datasets,
     evaluators,
@@ -24,9 +27,7 @@ from syno.study.rungs import (
     networks,
 )
 from syno.study.search import resume, search
-from syno.study.space import SamplerSpace
 from syno.study.specifications import small_vision
-from syno.torch_threads import torch_threads
 from syno.train import Fidelity, recipe, train
 
 STEADY = dataclasses.replace(recipe("fast/steady"), batch=32, crop=1, flip=False, ema=0.9)

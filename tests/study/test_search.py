@@ -18,7 +18,7 @@ from syno.cli.main import cli
 from syno.data import load
 from syno.store import Store
 from syno.store.sealing import seal_store
-from syno.study.network import Network
+from syno.study.evaluate.network import Network
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision, specification_for
 from syno.train import fidelity

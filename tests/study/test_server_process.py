@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno.study import processes, server_process
-from syno.study.failures import failure_kind
-from syno.study.isolated import Isolated
+from syno.study.evaluate import processes, server_process
+from syno.study.evaluate.failures import failure_kind
+from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.server_process import ServerProcess
 from syno.study.observer import Observer
-from syno.study.server_process import ServerProcess
 
 sys.path.insert(0, str(Path(__file__).parent))
 import hostile  # the other process imports it by this name, too
@@ -150,7 +150,7 @@ def test_a_search_that_was_suspended_itself_hears_what_arrived_meanwhile(evaluat
 
 def test_a_server_that_was_suspended_with_its_evaluation_goes_on(evaluator, monkeypatch):
     """As when a batch system suspends the whole job: that time counts against nobody."""
-    monkeypatch.setattr("syno.study.isolated.GRACE_S", 3.0)
+    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 3.0)
     monkeypatch.setattr(server_process, "SILENCE_S", 60.0)
     evaluator._deadline_s = 0.0
     pids: list[int] = []
@@ -175,13 +175,13 @@ def test_a_stopped_evaluation_without_a_limit_is_a_hang(evaluator):
 
 
 def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
-    monkeypatch.setattr("syno.study.isolated.GRACE_S", 0.5)
+    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 0.5)
     monkeypatch.setattr(server_process, "SLACK_S", 0.5)
     monkeypatch.setattr(evaluator, "_deadline_s", 0.0)
     # It answers to its pulse, but not to its limit.
     request = functools.partial(server_process.fork_server.Request, memory=None)
     monkeypatch.setattr(
-        "syno.study.isolated.Request", lambda operator, *_: request(operator, seconds=None)
+        "syno.study.evaluate.isolated.Request", lambda operator, *_: request(operator, seconds=None)
     )
     outcome = evaluator.evaluate(HostileOperator("hang"))
     assert outcome.reason == (
@@ -235,7 +235,7 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import hostile\n"
         "from syno.study import processes\n"
-        "from syno.study.isolated import Isolated\n"
+        "from syno.study.evaluate.isolated import Isolated\n"
         "from syno.study.observer import Observer\n"
         "class Watch(Observer):\n"
         "    def on_process(self, process):\n"

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Outcome, Store, Worker
 from syno.study import Observer, Proposal, StopReason, Study, StudySettings, run
 from syno.study.study import MAX_ATTEMPTS, running_seconds, settings_of

@@ -11,11 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from syno import Operator, Specification, UserError, zoo
+from syno import Operator, Specification, UserError
 from syno.data import DataSet, load
-from syno.kernel import KernelPack
-from syno.placeholder import slots
-from syno.study.network import Network
+from syno.network.placeholder import slots
+from syno.operators import zoo
+from syno.operators.kernel import KernelPack
+from syno.study.evaluate.network import Network
 from syno.train import Fidelity, accuracy, fidelity, train
 from syno.train.images import ImageTask
 from syno.train.numerics import Numerics, checked_device

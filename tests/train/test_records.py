@@ -11,7 +11,7 @@ from torch import nn
 from syno import UserError
 from syno.data import Records
 from syno.data.prepare import prepare
-from syno.study.network import Network
+from syno.study.evaluate.network import Network
 from syno.train import fidelity, train
 
 

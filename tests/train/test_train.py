@@ -15,7 +15,7 @@ from torch import nn
 
 from syno import UserError
 from syno.data import DataSet, Split, load
-from syno.models import build
+from syno.network.models import build
 from syno.train import (
     Fidelity,
     MemoryLimit,

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._errors import UserError, nearest
+from syno._util.errors import UserError, nearest
 from syno.cli import operand
 
 if TYPE_CHECKING:
     from torch import nn
 
     from syno import Operator, Specification
-    from syno.placeholder import Placeholder
+    from syno.network.placeholder import Placeholder
 
 _BUDGET = 8  # of a variable; nothing is synthesised under it
 _OUTSIDE = {"C_in": "C_out", "H_in": "H_out"}
@@ -72,7 +72,7 @@ def _of(
     specification: Specification | None,
     layers: Specification | None,
 ) -> list[Chosen]:
-    from syno import zoo
+    from syno.operators import zoo
 
     if op in zoo.names():
         return [Chosen(op, zoo.load(op, specification), zoo.binding(op))]
@@ -155,7 +155,7 @@ def _shown(file: Path, folder: Path) -> str:
 def layer_specification(template: nn.Module, sizes: Mapping[str, int]) -> Specification:
     """The shapes of the network's layers, for formulas; `sizes` are its coefficients."""
     from syno import Specification
-    from syno.placeholder import slots
+    from syno.network.placeholder import slots
 
     slot = next(iter(slots(template).values()))
     inside = [name or "" for name in slot.input_names][1:]
@@ -183,8 +183,8 @@ def adopted(chosen: Chosen, template: nn.Module, sizes: Mapping[str, int]) -> Op
 
     UserError for a coefficient without a value, and where no slot fits.
     """
-    from syno.spec import NO_TOTALS
-    from syno.surgery import slot_bindings
+    from syno.network.surgery import slot_bindings
+    from syno.operators.specification import NO_TOTALS
 
     operator = chosen.operator
     specification = operator.specification
@@ -200,7 +200,7 @@ def _specified(
     chosen: Chosen, template: nn.Module, sizes: Mapping[str, int]
 ) -> tuple[Operator, Specification]:
     from syno import Operator, Specification
-    from syno.placeholder import slots
+    from syno.network.placeholder import slots
 
     found = chosen.operator
     slot = next(iter(slots(template).values()))

@@ -6,7 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.cli import output
 from syno.report import format as fmt
 from syno.report import gather

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 import click
 
-from syno._errors import UserError
-from syno.checks import short, shown
+from syno._util.checks import short, shown
+from syno._util.errors import UserError
 from syno.cli import output
 
 OK = 0

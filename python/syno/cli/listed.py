@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def as_json(operators: Sequence[Operator]) -> list[dict[str, Any]]:
     """What --json prints of each."""
-    from syno.cli.show import described
+    from syno.cli.commands.show import described
 
     return [described(o) | {"macs": o.macs(), "params": o.params()} for o in operators]
 

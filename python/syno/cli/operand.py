@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
@@ -87,7 +87,7 @@ def checked_sizes(operator: Operator, given: str | None, line: str) -> dict[str,
     line: the command as far as its operand, such as "syno show op.txt". UserError lists the
     variables without a value, with a line that works.
     """
-    from syno.spec import checked_binding
+    from syno.operators.specification import checked_binding
 
     values = {} if given is None else checked_binding(given)
     missing = _missing(operator, values)

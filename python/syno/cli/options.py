@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import click
 
-from syno._errors import UserError
+from syno._util.errors import UserError
+from syno._util.threads import MOST_THREADS
 from syno.cli.framework import SectionOption
-from syno.threads import MOST_THREADS
 
 if TYPE_CHECKING:
     from syno import Specification
@@ -68,7 +68,7 @@ class _Switch(click.ParamType[tuple[str, bool]]):
 
 def _switched_off(switches: Sequence[tuple[str, bool]], own: dict[str, str]) -> list[str]:
     """The ids of the rules that are off after all switches; `own` are those of files."""
-    from syno.rules import KINDS, describe_rule, of_kind
+    from syno.space.rules import KINDS, describe_rule, of_kind
 
     states: dict[str, bool] = {}
     for wanted, on in switches:
@@ -107,7 +107,7 @@ def rule_options(function: Function) -> Function:
     def gathered(
         *args: Any, rule: Sequence[tuple[str, bool]], rule_file: Sequence[str], **given: Any
     ) -> Any:
-        from syno.rules import load_rules, reported, rule_set
+        from syno.space.rules import load_rules, reported, rule_set
 
         rules = [reported(rule) for path in rule_file for rule in load_rules(path)]
         off = _switched_off(rule, {name: r.id for r in rules for name in (r.id, r.name)})
@@ -505,7 +505,7 @@ def named_fidelity(
 
     UserError for an unknown name, and for a change that it does not have.
     """
-    from syno.study.loading import usual_fidelity
+    from syno.study.evaluate.loading import usual_fidelity
     from syno.train import fidelity
 
     if name is None and recipe is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from syno.printable import json_escaped, printable
+from syno._util.printable import json_escaped, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from syno.torch_threads import torch_threads
+from syno._util.torch_threads import torch_threads
 
 if TYPE_CHECKING:
-    from syno.study.loading import Data
-    from syno.study.network import Network
+    from syno.study.evaluate.loading import Data
+    from syno.study.evaluate.network import Network
     from syno.train import Fidelity, State, Stop
 
 _STEPS = 12

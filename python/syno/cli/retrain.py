@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from syno._errors import UserError
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
 from syno.report.asked import read_specification
-from syno.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from torch import nn
 
     from syno.store import StudySummary
     from syno.study import StudySettings
-    from syno.study.loading import Data
-    from syno.study.network import Network
+    from syno.study.evaluate.loading import Data
+    from syno.study.evaluate.network import Network
     from syno.train import Outcome
 
 
@@ -26,8 +26,8 @@ class Retraining:
     """
 
     def __init__(self, summary: StudySummary, data_dir: str | None = None) -> None:
-        from syno.study.loading import load_for
-        from syno.study.network import Network
+        from syno.study.evaluate.loading import load_for
+        from syno.study.evaluate.network import Network
         from syno.study.study import settings_of
         from syno.train import Fidelity
 
@@ -60,7 +60,7 @@ class Retraining:
 
     def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
         """The network with the operator of this text in it, or as it was, and how training went."""
-        from syno.operator import Operator
+        from syno.operators.operator import Operator
         from syno.train import train
 
         net = self.network.original()

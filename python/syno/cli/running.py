@@ -9,7 +9,7 @@ from syno.cli import output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    from syno.layers import LayerReport
+    from syno.network.layers import LayerReport
     from syno.store import StudySummary
     from syno.train import Fidelity
 
@@ -37,8 +37,8 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
     import syno
     from syno.cli.probe import seconds_each
     from syno.data import TextData
-    from syno.study.loading import load_for
-    from syno.study.network import Network
+    from syno.study.evaluate.loading import load_for
+    from syno.study.evaluate.network import Network
 
     if arguments.get("ladder") is not None:
         _describe_ladder(arguments, as_json=as_json)
@@ -80,8 +80,8 @@ def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
     """The same for a ladder: what each rung has, for how many operators, and what it costs."""
     import syno
     from syno.cli.probe import seconds_each
-    from syno.study.ladder import chosen
-    from syno.study.rungs import datasets, networks
+    from syno.study.evaluate.rungs import datasets, networks
+    from syno.study.fidelity.ladder import chosen
 
     ladder = chosen(arguments["ladder"], arguments["eta"])
     data = datasets(ladder, arguments["data"], arguments["data_dir"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from syno.printable import printable
+from syno._util.printable import printable
 
 
 class Screen(Console):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from syno.data import DataSet, Records, TextData
     from syno.store import Environment, Outcome, Store, StudyRecord
     from syno.study import StudySettings
-    from syno.study.evaluator import NetworkEvaluator, Quantization
-    from syno.study.isolated import Isolated
-    from syno.study.network import Network
+    from syno.study.evaluate.evaluator import NetworkEvaluator, Quantization
+    from syno.study.evaluate.isolated import Isolated
+    from syno.study.evaluate.network import Network
     from syno.study.observer import Observer
     from syno.train import Fidelity, Group
 
@@ -59,7 +59,7 @@ class Trainings:
 
     def prepare(self) -> None:
         """Loads the data and builds the network. UserError for what does not go together."""
-        from syno.study.loading import load_for
+        from syno.study.evaluate.loading import load_for
         from syno.train import check
 
         self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.tokenizer)
@@ -108,7 +108,7 @@ class Trainings:
 
     def network(self, seed: int) -> Network:
         """The network with the initial weights of a seed, the same for every operator."""
-        from syno.study.network import Network
+        from syno.study.evaluate.network import Network
 
         if seed not in self._networks:
             self._networks = {
@@ -129,7 +129,7 @@ class Trainings:
         UserError where two operators give one coefficient different values.
         """
         from syno.cli.chosen import layer_specification
-        from syno.surgery import slot_bindings
+        from syno.network.surgery import slot_bindings
 
         values: dict[str, int] = {}
         template = self.network(self.seeds[0]).template
@@ -246,7 +246,7 @@ class Evaluators:
 
     def forget(self, operator: Operator | None, seed: int) -> None:
         """Removes the state of a training that is stored."""
-        from syno.study.evaluator import checkpoint
+        from syno.study.evaluate.evaluator import checkpoint
 
         path = checkpoint(self._trainings.checkpoints, operator, seed)
         if path is not None:
@@ -258,7 +258,7 @@ class Evaluators:
         return self._terminated
 
     def _close(self) -> None:
-        from syno.study.isolated import Isolated
+        from syno.study.evaluate.isolated import Isolated
 
         if isinstance(self._evaluator, Isolated):
             self._evaluator.close()
@@ -271,8 +271,8 @@ class Evaluators:
         return self._evaluator
 
     def _made(self, seed: int) -> NetworkEvaluator | Isolated:
-        from syno.study.evaluator import NetworkEvaluator, Timing, make_evaluator
-        from syno.study.isolation import isolated
+        from syno.study.evaluate.evaluator import NetworkEvaluator, Timing, make_evaluator
+        from syno.study.evaluate.isolation import isolated
 
         given, first = self._trainings, self._group.is_first
         network = given.network(seed)
@@ -308,7 +308,7 @@ class Evaluators:
     def _passing_on(self, evaluator: NetworkEvaluator | Isolated) -> Iterator[None]:
         """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
         this process, it does what it always does."""
-        from syno.study.isolated import Isolated
+        from syno.study.evaluate.isolated import Isolated
 
         kept = self._trainings.checkpoints is not None
         if not (kept and isinstance(evaluator, Isolated)):
@@ -416,7 +416,7 @@ def _defaults(record: StudyRecord) -> Mapping[str, int]:
 
 
 def _rules() -> str:
-    from syno.rules import rule_set
+    from syno.space.rules import rule_set
 
     return str(rule_set((), ()).version)
 

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from syno.cli import output
-from syno.objective import ACCURACY, objective_of
 from syno.report import format as fmt
+from syno.store.objective import ACCURACY, objective_of
 from syno.study import Observer, Proposal, StopReason, StudySettings, Tally
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.decode import fit, planes
 from syno.data.layout import own_split
 from syno.data.source import Source

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.random import box_of, draws, scaled
 
 PADS = ("mean", "zero", "reflect")

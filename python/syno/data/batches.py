@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.augment import Augmenter
 from syno.data.random import Stream
 

@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from syno._errors import UserError
-from syno.cache_folder import cache_folder
-from syno.private_files import (
+from syno._util.cache_folder import cache_folder
+from syno._util.errors import UserError
+from syno._util.private_files import (
     check_folder,
     check_open_file,
     make_private_folder,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.arrays import is_array
 from syno.data.documents import is_text
 from syno.data.layout import is_image

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.random import Stream
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from PIL import Image, ImageOps
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.source import Source
 
 _GREY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L"))

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from PIL import Image
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.dataset import DataSet, Split, apportion, statistics, stratified
 
 # The set has no official split; this one is part of the data set's definition and never changes.

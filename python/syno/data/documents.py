@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.layout import part_of
 from syno.data.source import ARCHIVES, ArchiveSource, FolderSource, Source
 

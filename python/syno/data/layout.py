@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.dataset import apportion, stratified
 
 SUFFIXES = frozenset(

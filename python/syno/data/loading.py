@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data import cache as store
 from syno.data.arrays import Arrays, converted, is_array, read_arrays
 from syno.data.dataset import DataSet, Split, statistics

@@ -30,7 +30,7 @@ from typing import IO, Any
 import numpy as np
 from PIL import Image
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.arrays import Arrays
 from syno.data.decode import Unreadable, read
 from syno.data.loading import content_of, source_of

@@ -24,7 +24,7 @@ from typing import IO, Any
 import numpy as np
 from PIL import Image
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.decode import planes, read
 from syno.data.layout import Layout
 from syno.data.random import box_of, draws

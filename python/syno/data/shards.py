@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data.layout import Layout, is_image, own_split, part_of
 from syno.data.source import FolderSource, Source, tar_is_whole
 

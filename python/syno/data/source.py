@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from syno._errors import UserError
-from syno.checks import from_file
+from syno._util.checks import from_file
+from syno._util.errors import UserError
 from syno.data.layout import is_image
 
 ARCHIVES = (".tar.xz", ".tar", ".tar.gz", ".tgz", ".txz")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data import cache as store
 from syno.data.catalogue import kind_of
 from syno.data.documents import KINDS, SUFFIXES, Documents, is_text, text_source

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from syno import checks
-from syno._errors import UserError
+from syno._util import checks
+from syno._util.errors import UserError
 
 # A byte-pair tokenizer learns from so much of the training documents, in their order.
 TRAINING_BYTES = 128 << 20

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno import _core, checks
-from syno.rules import rule_set
-from syno.threads import check_threads
+from syno import _core
+from syno._util import checks
+from syno._util.threads import check_threads
+from syno.space.rules import rule_set
 
 if TYPE_CHECKING:
-    from syno.spec import Specification
+    from syno.operators.specification import Specification
 
 # What guides a trial, and in words.
 GUIDES = {

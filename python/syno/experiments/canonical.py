@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno import _core, checks
-from syno.rules import rule_set
-from syno.threads import check_threads
+from syno import _core
+from syno._util import checks
+from syno._util.threads import check_threads
+from syno.space.rules import rule_set
 
 if TYPE_CHECKING:
-    from syno.spec import Specification
+    from syno.operators.specification import Specification
 
 # Table 2 of the paper, by the number of primitives. The last one stands for 8 and more.
 PAPER_RATES = {2: 1.0, 3: 0.1818, 4: 0.1397, 5: 0.0440, 6: 0.0122, 7: 0.0008, 8: 0.0}

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.figures import load_matplotlib
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
-from syno.figures import load_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
-from syno.torch_threads import torch_threads
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
 
 if TYPE_CHECKING:
     from torch import nn
 
     from syno.data import TextData
-    from syno.operator import Operator
-    from syno.study.network import Network
+    from syno.operators.operator import Operator
+    from syno.study.evaluate.network import Network
     from syno.train import Fidelity
 
 FORMAT = "syno projection 1"
@@ -256,7 +256,7 @@ def _settings(
 
 
 def _environment(threads: int) -> dict[str, Any]:
-    from syno.rules import rule_set
+    from syno.space.rules import rule_set
     from syno.store import capture_environment
 
     found = capture_environment(threads=threads, rules=rule_set((), ()).version)

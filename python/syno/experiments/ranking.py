@@ -20,12 +20,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
-from syno._helper_process import safe_spawning
+from syno._util.errors import UserError
+from syno._util.helper_process import safe_spawning
 
 if TYPE_CHECKING:
-    from syno.operator import Operator
-    from syno.study.network import Network
+    from syno.operators.operator import Operator
+    from syno.study.evaluate.network import Network
 
 FORMAT = "syno ranking 1"
 LOW, HIGH = "low", "high"
@@ -380,9 +380,9 @@ def _train(job: Job) -> Run:
 
 def _net(table: Table, which: int, rung: str, scales: str, seed: int) -> Any:
     """The network of a seed with the operator in it."""
-    from syno.operator import Operator
-    from syno.spec import Specification
-    from syno.study.network import Network
+    from syno.operators.operator import Operator
+    from syno.operators.specification import Specification
+    from syno.study.evaluate.network import Network
 
     entry = table.entries[which]
     fidelity = _held["fidelities"][rung]

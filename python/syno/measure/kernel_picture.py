@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from syno.figures import load_matplotlib
+from syno._util.figures import load_matplotlib
 from syno.measure.kernels import CPP, KernelRun, KernelTime
 
 _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from syno._errors import UserError
-from syno.cache_folder import use_private_compiler_caches
+from syno._util.cache_folder import use_private_compiler_caches
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno._util.torch_threads import torch_threads
+from syno.codegen.native import compile_operator
 from syno.measure.latency import NOISE
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
-from syno.native import compile_operator
-from syno.operator import MOST_PLANS, Operator
-from syno.threads import check_threads
-from syno.torch_threads import torch_threads
+from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
 RESNET18_LAYERS = ((64, 56), (128, 28), (256, 14), (512, 7))
@@ -291,7 +291,7 @@ def _measured(
 def _torch_form(
     name: str, operator: Operator, binding: dict[str, int], form: str, number: int = 1
 ) -> list[_Candidate]:
-    from syno.kernel import load_kernel
+    from syno.operators.kernel import load_kernel
 
     if form == STRAIGHTFORWARD:
         number = straightforward_plan(operator, binding)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from syno._errors import UserError
-from syno.placeholder import KernelPack
-from syno.threads import check_threads
-from syno.torch_threads import torch_threads
-from syno.verify import Verification
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno._util.torch_threads import torch_threads
+from syno.codegen.verify import Verification
+from syno.network.placeholder import KernelPack
 
 LEAST_REPEATS = 20
 # A machine is noisy when the middle half of a fixed computation's times spans more than this share

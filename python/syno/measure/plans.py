@@ -22,20 +22,20 @@ import numpy as np
 import torch
 
 from syno import _core
-from syno._errors import UserError
-from syno.cache_folder import cache_folder
-from syno.kernel import load_kernel, source_hash
+from syno._util.cache_folder import cache_folder
+from syno._util.errors import UserError
+from syno._util.private_files import check_folder, make_private_folder, read_private
+from syno._util.threads import check_threads
+from syno._util.torch_threads import torch_threads
+from syno.codegen.native import FLAGS, compile_operator, find_compiler, processor
+from syno.codegen.native.trial import trial
+from syno.codegen.verify import verify
 from syno.measure.latency import NOISE
 from syno.measure.roofline import checked_time, measure_roofline, reachable
 from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
-from syno.native import FLAGS, compile_operator, find_compiler, processor
-from syno.native.trial import trial
-from syno.operator import MOST_PLANS, Operator
-from syno.private_files import check_folder, make_private_folder, read_private
-from syno.spec import Binding
-from syno.threads import check_threads
-from syno.torch_threads import torch_threads
-from syno.verify import verify
+from syno.operators.kernel import load_kernel, source_hash
+from syno.operators.operator import MOST_PLANS, Operator
+from syno.operators.specification import Binding
 
 PYTORCH = "pytorch"
 # Emitters whose plans can be timed here.

@@ -11,9 +11,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from syno._errors import UserError
-from syno.native import find_compiler
-from syno.threads import check_threads
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno.codegen.native import find_compiler
 
 # Working sets of a thread, in bytes: first-level cache to main memory.
 _SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
-from syno.operator import Operator
-from syno.placeholder import Placeholder, checked_slots
-from syno.substitute import layer_report
+from syno.network.placeholder import Placeholder, checked_slots
+from syno.network.substitute import layer_report
+from syno.operators.operator import Operator
 
 ORIGINAL = "original"
 _POOL = "pool"

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from syno import emitters
-from syno._errors import UserError
-from syno.native import NativeFunction
-from syno.operator import Operator
-from syno.verify.check import Comparison, MismatchError
+from syno._util.errors import UserError
+from syno.codegen import emitters
+from syno.codegen.native import NativeFunction
+from syno.codegen.verify.check import Comparison, MismatchError
+from syno.operators.operator import Operator
 
 # The emitter whose functions are called without torch.
 CPP = "cpp"

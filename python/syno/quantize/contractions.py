@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from syno.kernel import KernelPack
+from syno.operators.kernel import KernelPack
 
 _ATEN = torch.ops.aten
 _CONVOLUTIONS: dict[Any, type[nn.Conv1d] | type[nn.Conv2d] | type[nn.Conv3d]] = {

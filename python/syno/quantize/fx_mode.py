@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 
 _MODULES = ("torch.ao.quantization", "torch.ao.quantization.quantize_fx")
 

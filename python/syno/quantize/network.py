@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from syno._errors import InternalError, UserError
-from syno.kernel import KernelPack
-from syno.placeholder import Placeholder
+from syno._util.errors import InternalError, UserError
+from syno.network.placeholder import Placeholder
+from syno.network.trace import trace
+from syno.operators.kernel import KernelPack
 from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
-from syno.trace import trace
 
 # Tried in this order. FBGEMM is the fastest of them for small maps (docs/quantisation.md).
 _ENGINES = ("fbgemm", "x86", "onednn", "qnnpack")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    from syno.spec import Specification
+    from syno.operators.specification import Specification
     from syno.store import Environment, StudySummary
 
 Pairs = tuple[tuple[str, str], ...]
@@ -58,7 +58,7 @@ def shown(value: Any) -> str:
 
 def read_specification(content: Any) -> Specification:
     """A study's specification from what the store holds of it. UserError when it is none."""
-    from syno.spec import Specification
+    from syno.operators.specification import Specification
 
     return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from syno.printable import printable
+from syno._util.printable import printable
 from syno.report import format as fmt
 from syno.report.model import Candidate, Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from syno._helper_process import find_program
-from syno.printable import printable
+from syno._util.helper_process import find_program
+from syno._util.printable import printable
 from syno.report import markup
 
 INSTALL_HINT = (

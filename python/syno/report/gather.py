@@ -8,15 +8,15 @@ import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
-from syno.objective import ACCURACY, LOSS, Objective
+from syno._util.errors import UserError
 from syno.report.asked import asked, read_specification
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.tree import tree
+from syno.store.objective import ACCURACY, LOSS, Objective
 
 if TYPE_CHECKING:
-    from syno.operator import Operator
-    from syno.spec import Specification
+    from syno.operators.operator import Operator
+    from syno.operators.specification import Specification
     from syno.store import Evaluation, StudySummary
 
 BASELINE = "baseline"
@@ -179,7 +179,7 @@ def _deviation(objective: Objective, evaluations: Iterable[Evaluation]) -> float
 
 def _describe(evaluation: Evaluation, specification: Specification) -> dict[str, Any]:
     """Formula, drawing, layers and code of an operator; a note in place of what cannot be made."""
-    from syno.operator import Operator
+    from syno.operators.operator import Operator
 
     operator = Operator.from_text(evaluation.text or "", specification=specification)
     layers = _layers(operator, specification)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno.figures import load_matplotlib
-from syno.printable import printable
+from syno._util.figures import load_matplotlib
+from syno._util.printable import printable
 from syno.report import format as fmt
 from syno.report.charts import bests, quality_axis
 from syno.report.model import Report

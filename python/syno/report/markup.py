@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from syno.printable import printable
+from syno._util.printable import printable
 
 
 def render(template: str, **values: Any) -> Markup:

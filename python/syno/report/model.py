@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from syno.objective import ACCURACY, Objective
+from syno.store.objective import ACCURACY, Objective
 
 
 class Status(StrEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from syno.objective import ACCURACY, Objective
 from syno.report.model import Candidate
+from syno.store.objective import ACCURACY, Objective
 
 _LINEAR_SPREAD = 5.0
 

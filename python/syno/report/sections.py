@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from syno.objective import ACCURACY, Objective
 from syno.report import format as fmt
 from syno.report import highlight
 from syno.report.drawing import Drawing
 from syno.report.markup import render
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
 from syno.report.pareto import front, latency, macs
+from syno.store.objective import ACCURACY, Objective
 
 
 def lead(report: Report) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.report import images, page
 from syno.report.model import Report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
-from syno._errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError
 from syno.store import log, schema
 from syno.store.errors import AlreadyAnsweredError, LeaseLostError
 from syno.store.records import (

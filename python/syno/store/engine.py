@@ -17,8 +17,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from syno._errors import UserError
-from syno.checks import from_file, short, shown, text
+from syno._util.checks import from_file, short, shown, text
+from syno._util.errors import UserError
 
 WRITES = "syno_writes"
 

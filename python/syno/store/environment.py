@@ -8,7 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from syno._helper_process import find_program
+from syno._util.helper_process import find_program
 from syno.store.records import Environment
 
 _LIBRARIES = ("syno", "numpy", "torch", "sqlalchemy", "scikit-learn", "pillow")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store.files import is_store
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.

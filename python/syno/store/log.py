@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
-from syno._errors import InternalError
+from syno._util.errors import InternalError
 from syno.store import lease as leases
 from syno.store import schema
 from syno.store.errors import AskTakenError, LimitReachedError

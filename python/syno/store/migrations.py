@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, inspect, select, text, update
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import definitions, schema
 from syno.store.check import Finding
 from syno.store.errors import damaged, not_a_store

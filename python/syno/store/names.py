@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from syno._errors import UserError
-from syno.checks import shown, text
-from syno.printable import is_printable, printable
+from syno._util.checks import shown, text
+from syno._util.errors import UserError
+from syno._util.printable import is_printable, printable
 
 _LONGEST = 200  # characters
 _LONGEST_PART = 60

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 
-from syno._errors import UserError
-from syno.operator import Operator
-from syno.spec import Specification
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
 
 KEY_VERSION = 1
 

@@ -11,7 +11,7 @@ import re
 
 from sqlalchemy import Connection, and_, delete, or_, select
 
-from syno._errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError
 from syno.store import log, schema
 from syno.store.records import (
     ASKED,

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DBAPIError
 
-from syno._errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError
 from syno.store import schema
 from syno.store.check import findings, same_proposal
 from syno.store.engine import Address, make_engine, parse_address

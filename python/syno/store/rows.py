@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, insert, select, update
 
-from syno._errors import InternalError
+from syno._util.errors import InternalError
 from syno.store.seals import seal
 
 

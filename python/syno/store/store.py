@@ -20,7 +20,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, false, select, update
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import answers, log, quarantine, schema
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from syno.objective import Objective, objective_of
 from syno.store import log, quarantine, schema
 from syno.store.evaluation import Evaluation
+from syno.store.objective import Objective, objective_of
 from syno.store.records import (
     BASELINE,
     FLOAT32,

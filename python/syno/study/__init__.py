@@ -1,11 +1,11 @@
 """The loop behind `syno search` and `syno resume`."""
 
-from syno.study.ladder import Ladder, Rung, ladder, ladder_names
+from syno.study.candidates import Candidates, Space
+from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
 from syno.study.methods import DiverseDraws, Entry, History, Method, UniformDraws
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
-from syno.study.space import Candidates, Space
 from syno.study.stoppers import (
     AnyOf,
     ErrorsInARow,

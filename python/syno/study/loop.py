@@ -6,14 +6,14 @@ import contextlib
 import functools
 import time
 from dataclasses import replace
-from typing import Any, Protocol
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import AlreadyAnsweredError, LeaseLostError, Outcome
 from syno.store.records import MOST_FAILURES
-from syno.study.checkpoints import Checkpoints
-from syno.study.failures import failure_kind
-from syno.study.heartbeat import Heartbeat
+from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.failures import failure_kind
+from syno.study.evaluate.heartbeat import Heartbeat
+from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.observer import Observer
 from syno.study.stoppers import (
     ErrorsInARow,
@@ -30,26 +30,6 @@ MOST_ERRORS = 10
 _LOOK_S = 1.0
 # Reasons after which a study goes on with new limits only.
 _FINISHED = ("evaluations", "exhausted")
-
-
-class Evaluator(Protocol):
-    """Gives the answer to a proposal. A failure is an outcome; an exception ends the run."""
-
-    def baseline(self) -> Outcome:
-        """Trains and times the original network."""
-
-    def evaluate(self, operator: Any) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it."""
-
-
-class RungEvaluator(Protocol):
-    """The same at a rung of a ladder, from 0 at the bottom."""
-
-    def baseline(self, rung: int) -> Outcome:
-        """Trains and times the original network."""
-
-    def evaluate(self, operator: Any, rung: int) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it."""
 
 
 def default_stopper(study: Study) -> Stopper:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store.records import REJECTED
-from syno.study.space import Candidate, Candidates
+from syno.study.candidates import Candidate, Candidates
 
 T = TypeVar("T")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from syno.study.evaluate.observer import EvaluationObserver
+
 if TYPE_CHECKING:
     from syno.store import Outcome, StudyRecord
     from syno.study.settings import StudySettings
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from syno.study.study import Proposal
 
 
-class Observer:
+class Observer(EvaluationObserver):
     """Called by the loop, in its thread, between evaluations. Every method does nothing here."""
 
     def on_compose(self, depth: int, nodes: int, operators: int) -> None:
@@ -26,20 +28,8 @@ class Observer:
     def on_ask(self, proposal: Proposal) -> None:
         """An evaluation begins."""
 
-    def on_step(self, step: str) -> None:
-        """An evaluation enters a step: `verify`, `train`, `measure` or `quantize`."""
-
-    def on_process(self, process: int) -> None:
-        """An isolated evaluation began, as the process of this number."""
-
-    def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
-        """Training finished an epoch (counted from 1); `loss` is its mean."""
-
     def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
         """An evaluation crashed, hung or ran out of memory; it is tried once more."""
-
-    def on_note(self, text: str) -> None:
-        """Something happened that a person who watches should know."""
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """An evaluation is stored."""

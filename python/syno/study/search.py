@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._errors import UserError
-from syno.sampler import Sampler
-from syno.spec import NO_TOTALS, Specification
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno.network.sampler import Sampler
+from syno.operators.specification import NO_TOTALS, Specification
 from syno.store import Store, StudySummary, automatic_name
-from syno.study.checkpoints import Checkpoints
-from syno.study.ladder import Ladder, Rung, ladder_names
-from syno.study.ladder import chosen as chosen_ladder
+from syno.study.candidates import SamplerSpace
+from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.fidelity.ladder import Ladder, Rung, ladder_names
+from syno.study.fidelity.ladder import chosen as chosen_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
 from syno.study.settings import GIVEN, StudySettings
-from syno.study.space import SamplerSpace
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
-from syno.threads import check_threads
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from syno.study.isolated import Isolated
-    from syno.study.loading import Data
-    from syno.study.network import Network
+    from syno.study.evaluate.isolated import Isolated
+    from syno.study.evaluate.loading import Data
+    from syno.study.evaluate.network import Network
     from syno.train import Fidelity
 
 DEFAULT_STORE = "sqlite:///runs.db"
@@ -248,7 +248,7 @@ def _attempts(count: int) -> int:
 
 
 def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
-    from syno.study.loading import usual_fidelity
+    from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity, fidelity
 
     if isinstance(given, Fidelity):
@@ -297,7 +297,7 @@ class _Rungs:
 
     def lower(self, specification: Specification) -> dict[str, Specification]:
         """The specification with the layers of each rung that has another network."""
-        from syno.surgery import slot_bindings
+        from syno.network.surgery import slot_bindings
 
         found = {}
         rungs = () if self.ladder is None else self.ladder.rungs
@@ -311,9 +311,9 @@ class _Rungs:
 
 
 def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
-    from syno.study import rungs
-    from syno.study.loading import load_for
-    from syno.study.network import Network
+    from syno.study.evaluate import rungs
+    from syno.study.evaluate.loading import load_for
+    from syno.study.evaluate.network import Network
     from syno.train import Fidelity, check
 
     assert settings.data is not None
@@ -369,8 +369,8 @@ def _run(
     data_dir: str | None,
     observer: Observer,
 ) -> StudySummary:
-    from syno.study.evaluator import NetworkEvaluator, Timing
-    from syno.study.rungs import LadderEvaluator, evaluators
+    from syno.study.evaluate.evaluator import NetworkEvaluator, Timing
+    from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
     settings = study.settings
@@ -414,9 +414,9 @@ def _isolated(
     arguments: dict[str, Any],
 ) -> Isolated | None:
     """The evaluator in processes of its own; None where it runs in this one."""
-    from syno.study.evaluator import make_evaluator
-    from syno.study.isolation import isolated
-    from syno.study.rungs import make_ladder_evaluator
+    from syno.study.evaluate.evaluator import make_evaluator
+    from syno.study.evaluate.isolation import isolated
+    from syno.study.evaluate.rungs import make_ladder_evaluator
 
     settings = study.settings
     training = settings.training

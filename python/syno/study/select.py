@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import Evaluation, StudySummary
 from syno.store.records import digest
 

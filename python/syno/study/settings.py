@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
 GIVEN = "given"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from syno.spec import NO_TOTALS, Specification
+from syno.operators.specification import NO_TOTALS, Specification
 
 if TYPE_CHECKING:
-    from syno.study.network import Network
+    from syno.study.evaluate.network import Network
 
 # Windows of multiply-adds of the paper's experiments: shares of those of the whole network, the
 # layers that no operator replaces counted in.

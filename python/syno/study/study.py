@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.store import (
     AlreadyAnsweredError,
     AskTakenError,
@@ -38,11 +38,11 @@ from syno.store import (
 )
 from syno.store.log import EVALUATED
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
-from syno.study.climb import Climb
-from syno.study.ladder import Ladder
+from syno.study.candidates import Candidates, Space
+from syno.study.fidelity.climb import Climb
+from syno.study.fidelity.ladder import Ladder
 from syno.study.methods import Entry, History, Method, make_method
 from syno.study.settings import StudySettings
-from syno.study.space import Candidates, Space
 from syno.study.stoppers import StopReason, Tally
 
 # An operator that ended the process of its search this often is given up, see `max_attempts`.

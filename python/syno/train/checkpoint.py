@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 
 _MAGIC = b"SYNOCKP1"
 _DIGEST = 32

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from syno import checks
-from syno._errors import UserError, nearest
+from syno._util import checks
+from syno._util.errors import UserError, nearest
 from syno.train.recipe import Recipe, read_recipe, recipe, recipe_names
 
 # Fields that a fidelity had itself before there were recipes.

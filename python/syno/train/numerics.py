@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.train.recipe import Recipe
 
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}

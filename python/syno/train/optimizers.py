@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.train.recipe import Recipe
 
 _NORMALISATIONS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)

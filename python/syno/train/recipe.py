@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any
 
-from syno import checks
-from syno._errors import UserError, nearest
-from syno.named_files import NamedFiles
+from syno._util import checks
+from syno._util.errors import UserError, nearest
+from syno._util.named_files import NamedFiles
 
 TASKS = ("images", "text")
 OPTIMIZERS = ("sgd", "adamw")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data import DataSet, Records, Stream
 from syno.data.augment import Augmentation, Augmenter
 from syno.train.evaluate import accuracy_of

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._errors import UserError
-from syno.kernel import KernelPack, load_kernel
+from syno._util.errors import UserError
+from syno.operators.kernel import KernelPack, load_kernel
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 

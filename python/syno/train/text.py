@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from syno._errors import UserError
+from syno._util.errors import UserError
 from syno.data import TextData
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics

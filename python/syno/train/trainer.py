@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from syno._errors import UserError
-from syno.cache_folder import use_private_compiler_caches
+from syno._util.cache_folder import use_private_compiler_caches
+from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
 from syno.data.progress import bar
 from syno.train.checkpoint import (

@@ -306,15 +306,15 @@ class Reader {
   AstPtr multiplied() {
     AstPtr made = power();
     while (true) {
-      if (accept("*")) {
+      // A number right before a name is a factor: 32j.
+      const bool adjacent = made->kind == AstKind::kNumber && peek().kind == TokenKind::kName &&
+                            !is("mod") && peek().begin == made->end;
+      if (adjacent || accept("*")) {
         made = two(AstKind::kMultiply, made, power());
       } else if (accept("//") || accept("/")) {
         made = two(AstKind::kDivide, made, power());
       } else if (accept("%")) {
         made = two(AstKind::kModulo, made, power());
-      } else if (made->kind == AstKind::kNumber && peek().kind == TokenKind::kName && !is("mod") &&
-                 peek().begin == made->end) {
-        made = two(AstKind::kMultiply, made, power());  // 32j
       } else {
         return made;
       }

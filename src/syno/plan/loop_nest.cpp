@@ -1,6 +1,7 @@
 #include "syno/plan/loop_nest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
@@ -222,7 +223,7 @@ class Builder {
         }
         case StageKind::kSplit: {
           const std::int64_t block = extent_of(stage->output, stage->axis + 1);
-          const Index whole = *axis;
+          const Index whole = std::move(*axis);
           *axis = indices.quotient(whole, block);
           index.insert(axis + 1, indices.remainder(whole, block));
           break;

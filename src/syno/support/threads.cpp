@@ -61,8 +61,7 @@ class Run {
     });
     try {
       work_(index);
-    } catch (const Ended&) {
-      // Another thread has said why.
+    } catch (const Ended&) {  // NOLINT(bugprone-empty-catch): another thread has said why
     } catch (...) {
       fail(std::current_exception());
     }

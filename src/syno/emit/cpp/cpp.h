@@ -24,7 +24,7 @@ struct CppOptions {
   /// Without the part that is the same in all files, which must then stand before it.
   bool with_runtime = true;
   /// Floats that a core keeps close by. Larger tensors are worked on in blocks, or never stored at all.
-  std::int64_t cache_floats = 64 * 1024;
+  std::int64_t cache_floats = std::int64_t{64} * 1024;
 };
 
 Source emit_cpp(const Plan& plan, const CppOptions& options = {});

@@ -1,0 +1,1 @@
+"""Helpers that know nothing of operators: errors, checks of values, files, processes, threads."""

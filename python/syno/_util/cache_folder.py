@@ -1,0 +1,52 @@
+"""Where Syno keeps what it can make again. Nobody else may write there (private_files.py)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from syno._util.errors import UserError
+from syno._util.helper_process import search_path
+from syno._util.private_files import check_folder, make_private_folder
+
+
+def cache_folder() -> Path:
+    """SYNO_CACHE, else XDG_CACHE_HOME/syno, else ~/.cache/syno."""
+    if own := os.environ.get("SYNO_CACHE"):
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "syno"
+
+
+def private_cache(name: str, what: str) -> Path:
+    """A folder of the cache, made where it is not there. what: is kept there, for messages.
+
+    UserError where somebody else could have put files into it, or where it cannot be made.
+    """
+    folder = cache_folder() / name
+    try:
+        return make_private_folder(folder)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {what} to '{folder}': {error.strerror or error}\n"
+            "  hint: set SYNO_CACHE to a folder that can be written and has room"
+        ) from error
+
+
+def use_private_compiler_caches() -> None:
+    """Gives torch's compiler, and Triton under it, a cache folder that nobody else may write.
+
+    Torch keeps code that it runs in a folder of the system's temporary one, under a name that
+    anybody can guess and make first. Call it before torch compiles anything. Folders that the user
+    named, in TORCHINDUCTOR_CACHE_DIR or TRITON_CACHE_DIR, stay, and are checked.
+    """
+    for variable in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        named = os.environ.get(variable)
+        if named and os.path.lexists(named):
+            check_folder(Path(os.path.abspath(named)))
+    if not os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(
+            private_cache("inductor", "what torch compiles")
+        )
+    # Its processes take their modules from here, not from wherever the current folder is by then.
+    os.environ.setdefault("TORCH_CUSTOM_PYTHONPATH", os.pathsep.join(search_path()))

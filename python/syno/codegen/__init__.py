@@ -1,0 +1,1 @@
+"""Operators as code: emitters, compiled functions, verification and export."""

@@ -1,0 +1,81 @@
+"""C++: emitted code, compiled for this machine. Needs a C++ compiler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from syno import _core
+from syno._util.errors import UserError
+from syno.codegen.emitters.protocol import Array, Case, Function
+from syno.codegen.native import QUICK_FLAGS, NativeFunction, compile_functions, find_compiler
+
+_NAME = "syno_operator"
+
+
+class Cpp:
+    """Translation units as `emit_cpp` writes them; all cases of a build in one.
+
+    options: of `emit_cpp`, such as `cache_floats`.
+    """
+
+    name = "cpp"
+    dtypes = ("float32",)
+    has_gradients = False
+    any_batch = True
+    any_size = False
+
+    def __init__(self, **options: int) -> None:
+        self._options = options
+
+    def available(self) -> str | None:
+        """Not without a compiler."""
+        try:
+            find_compiler()
+        except UserError as error:
+            return str(error)
+        return None
+
+    def source(self, case: Case) -> str:
+        """The translation unit without the part that is the same in all of them."""
+        return self._emit(case)[0]
+
+    def build(
+        self, cases: Sequence[Case], sources: Sequence[str] | None = None
+    ) -> Sequence[Function]:
+        """Functions for all cases from one translation unit."""
+        emitted = [self._emit(case) for case in cases]
+        texts = [text for text, _ in emitted] if sources is None else sources
+        named = []
+        for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
+            name = f"{_NAME}_{number}"
+            named.append((name, text.replace(_NAME, name), json.loads(manifest)))
+        return [_Function(native) for native in compile_functions(named, flags=QUICK_FLAGS)]
+
+    def _emit(self, case: Case) -> tuple[str, str]:
+        plan = case.operator.plans(case.binding, 1)[0]
+        return _core.emit_cpp(
+            plan,
+            name=_NAME,
+            formula=case.operator.formula(),
+            with_runtime=False,
+            **self._options,
+        )
+
+
+class _Function:
+    """A function that is given its weights with every call."""
+
+    def __init__(self, native: NativeFunction) -> None:
+        self._native = native
+
+    def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
+        native = self._native.with_weights(weights)
+        one = native(x, threads=1)
+        two = native(x, threads=2)
+        if not (one == two).all():
+            raise ValueError("two threads give another result than one")
+        return one
+
+
+EMITTER = Cpp()

@@ -1,0 +1,121 @@
+"""The formats by name, and what each of them is to those that export."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from syno._util.errors import UserError
+from syno.codegen.export.isolated import IsolatedRun
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.operators.kernel import KernelPack
+
+# Name of a format: the module that has it in its FORMATS.
+_MODULES = {
+    "torch": "syno.codegen.export.torch_files",
+    "torch-export": "syno.codegen.export.programs",
+    "onnx": "syno.codegen.export.programs",
+    "aoti": "syno.codegen.export.programs",
+    "cpp": "syno.codegen.export.cpp_files",
+    "triton": "syno.codegen.export.loop_files",
+    "tvm": "syno.codegen.export.loop_files",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is exported.
+
+    module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
+    size of the first dimension; pack: the operator in it, None for a whole network; seed: of the
+    weights and of what is drawn besides. reference: computes the same with the same weights by the
+    cheapest plans, what is written is compared with it. fold_weights: whether what depends on
+    weights alone is computed once, when the file is written or its weights are loaded.
+    """
+
+    module: nn.Module
+    x: torch.Tensor
+    batch: bool
+    pack: KernelPack | None
+    seed: int
+    reference: nn.Module
+    fold_weights: bool = False
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: `code` runs without Syno, with what stands in `weights` if it has any.
+
+    header: what C and C++ programs include.
+    """
+
+    code: Path
+    weights: Path | None = None
+    header: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """All of them."""
+        return [path for path in (self.code, self.weights, self.header) if path is not None]
+
+
+class Format(Protocol):
+    """One way to write a module so that it runs without Syno.
+
+    suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator;
+    folds: whether it can hold weights that are multiplied with each other; emitter: whose code it
+    is made of.
+    """
+
+    name: str
+    suffix: str
+    networks: bool
+    folds: bool
+    emitter: str
+
+    def available(self) -> str | None:
+        """None, or why it cannot be written here and what to do, in words for the user."""
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes the files, each in one step. UserError for an unusable path."""
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Runs the files in a process without Syno and compares what they compute."""
+
+
+def names(*, networks: bool = False) -> tuple[str, ...]:
+    """Every format, or those that can hold a network."""
+    return tuple(name for name in _MODULES if not networks or _get(name).networks)
+
+
+def get(name: str, *, networks: bool = False, fold_weights: bool = False) -> Format:
+    """The format of that name. UserError when it is unknown, not for this, or cannot run here.
+
+    networks, fold_weights: what it has to be able to hold.
+    """
+    known = names(networks=networks)
+    if name not in known:
+        of = " of networks" if networks and name in _MODULES else ""
+        raise UserError(f"unknown format{of} '{name}'\n  expected: one of {', '.join(known)}")
+    found = _get(name)
+    if fold_weights and not found.folds:
+        able = [other for other in known if _get(other).folds]
+        raise UserError(
+            f"the format '{name}' keeps the weights apart, as they are trained\n"
+            f"  expected: one that folds them, {', '.join(able)}      got: {name}"
+        )
+    reason = found.available()
+    if reason is not None:
+        raise UserError(f"the format '{name}' cannot be written here: {reason}")
+    return found
+
+
+def _get(name: str) -> Format:
+    found: Format = importlib.import_module(_MODULES[name]).FORMATS[name]
+    return found

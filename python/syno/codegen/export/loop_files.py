@@ -1,0 +1,105 @@
+"""A standalone .py with code for TVM or Triton, and its weights with an example beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from syno import _core
+from syno._util.errors import InternalError
+from syno.codegen.export import files
+from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.isolated import IsolatedRun, run_without_syno
+from syno.codegen.export.torch_files import filled, save_tensors, tensors
+
+if TYPE_CHECKING:
+    import torch
+
+    from syno.operators.kernel import KernelPack
+
+
+class _LoopFiles:
+    """What the two formats share."""
+
+    name: str
+    emitter: str
+    suffix = ".py"
+    networks = False
+    folds = False
+    weights_suffix: str
+
+    def available(self) -> str | None:
+        """Always: the package is needed to run the file, not to write it."""
+        return None
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes both files; the second one also holds an example for `python FILE.py`."""
+        pack = subject.pack
+        if pack is None:
+            raise InternalError(f"the format '{self.name}' is for operators")
+        code = files.with_suffix(path, self.suffix)
+        weights = code.with_suffix(self.weights_suffix)
+        text = filled(f"standalone_{self.name}.py.txt", pack, self.source(pack))
+        shapes = pack.operator.shapes(pack.binding)
+        text = text.replace("@COUNT@", str(len(shapes.weights)))
+        text = text.replace("@OUTPUT@", str(tuple(shapes.output)))
+        held = tensors(pack, subject.seed)
+        files.write(weights, lambda temporary: self.save(held, temporary))
+        files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return Exported(code, weights)
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Runs the file, which compares itself with outputs of the reference interpreter."""
+        if importlib.util.find_spec(self.name) is None:
+            return IsolatedRun(
+                False,
+                f"the package {self.name} is not installed\n"
+                f"  what to do: pip install 'syno[{self.name}]'",
+            )
+        return run_without_syno([exported.code])
+
+    def source(self, pack: KernelPack) -> str:
+        """The emitted file."""
+        raise NotImplementedError
+
+    def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
+        """Writes weights and example."""
+        raise NotImplementedError
+
+
+class TritonFiles(_LoopFiles):
+    """Kernels and `syno_operator`, for torch, triton and safetensors."""
+
+    name = emitter = "triton"
+    weights_suffix = ".safetensors"
+
+    def source(self, pack: KernelPack) -> str:
+        """Without the formula, which stands at the head."""
+        return _core.emit_triton(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
+
+    def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
+        """As safetensors."""
+        save_tensors(held, path)
+
+
+class TvmFiles(_LoopFiles):
+    """`prim_func` and `build`, for tvm alone."""
+
+    name = emitter = "tvm"
+    weights_suffix = ".npz"
+
+    def source(self, pack: KernelPack) -> str:
+        """Without the formula, which stands at the head."""
+        return _core.emit_tvm(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
+
+    def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
+        """As numpy arrays, which need no torch."""
+        arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in held.items()}
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+
+
+FORMATS: dict[str, _LoopFiles] = {f.name: f for f in (TritonFiles(), TvmFiles())}

@@ -1,0 +1,251 @@
+"""Formats made from a traced module: torch.export, ONNX and AOTInductor.
+
+The first dimension takes any size where it is a batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.cache_folder import use_private_compiler_caches
+from syno._util.errors import UserError
+from syno.codegen.export import files
+from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.isolated import IsolatedRun, run_program
+from syno.codegen.native import find_compiler
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+    from torch.export import ExportedProgram
+
+# Batch sizes that a written program is run with.
+BATCHES = (1, 3, 8)
+# Largest difference from the module, relative to its largest output.
+TOLERANCE = 1e-4
+
+# Runs in a process without Syno: argv is the program, the inputs and outputs to compare.
+_CHECK = """
+import sys
+import torch
+
+@LOAD@
+
+program, examples = load(sys.argv[1]), torch.load(sys.argv[2], weights_only=True)
+worst, count = 0.0, 0
+with torch.no_grad():
+    for x, expected in examples:
+        y = program(x)
+        assert y.shape == expected.shape, f"{list(y.shape)} instead of {list(expected.shape)}"
+        error = (y - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
+        assert error <= @TOLERANCE@, f"off by {error:.1e} of the largest output"
+        worst, count = max(worst, error), count + y.numel()
+sizes = ", ".join(str(len(x)) for x, _ in examples)
+print(f"right: {count} outputs at batch sizes {sizes}, largest error {worst:.1e} of the largest")
+"""
+
+
+class _Program:
+    """What the three formats share."""
+
+    name: str
+    suffix: str
+    networks = True
+    folds = True
+    emitter = "pytorch"
+    # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
+    loader: str
+
+    def available(self) -> str | None:
+        """torch alone is enough."""
+        return None
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Traces the module and writes it."""
+        code = files.with_suffix(path, self.suffix)
+        program = traced(subject)
+        with _quiet():
+            files.write(code, lambda temporary: self.save(program, temporary))
+        return Exported(code)
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes a traced module."""
+        raise NotImplementedError
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Compares with the module at several batch sizes."""
+        import torch
+
+        text = _CHECK.replace("@LOAD@", self.loader).replace("@TOLERANCE@", str(TOLERANCE))
+        with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
+            path = Path(folder) / "examples.pt"
+            torch.save(examples(subject), path)
+            return run_program(text, [exported.code, path])
+
+
+class TorchExport(_Program):
+    """torch.export: a graph of torch's own operators, for torch.export.load."""
+
+    name = "torch-export"
+    suffix = ".pt2"
+    loader = "def load(path):\n    return torch.export.load(path).module()"
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes the graph and the weights."""
+        import torch
+
+        torch.export.save(program, path)
+
+
+class Onnx(_Program):
+    """ONNX, standard operators only; einsums are matrix products there."""
+
+    name = "onnx"
+    suffix = ".onnx"
+    loader = """
+def load(path):
+    import onnxruntime
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return lambda x: torch.from_numpy(session.run(["y"], {"x": x.numpy()})[0])
+"""
+
+    def available(self) -> str | None:
+        """Not without the packages of the extra `onnx`."""
+        needed = ("onnx", "onnxscript", "onnxruntime")
+        missing = [name for name in needed if importlib.util.find_spec(name) is None]
+        if not missing:
+            return None
+        return f"{', '.join(missing)} missing\n  what to do: pip install 'syno[onnx]'"
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Writes the model with its weights inside."""
+        import torch
+
+        # Torch's own way to ONNX knows Einsum; taken apart first, it becomes MatMul.
+        made = torch.onnx.export(
+            program.run_decompositions(),
+            dynamo=True,
+            verbose=False,
+            input_names=["x"],
+            output_names=["y"],
+        )
+        if made is None:
+            raise UserError("torch.onnx.export gave no model")
+        foreign = {node.domain for node in made.model_proto.graph.node} - {"", "ai.onnx"}
+        if foreign:
+            raise UserError(f"the model needs operators beyond the standard: {sorted(foreign)}")
+        path.write_bytes(made.model_proto.SerializeToString())
+
+
+class Aoti(_Program):
+    """AOTInductor: a package with compiled code for this machine. Needs a C++ compiler."""
+
+    name = "aoti"
+    suffix = ".pt2"
+    loader = """
+def load(path):
+    import torch._inductor
+    return torch._inductor.aoti_load_package(path)
+"""
+
+    def available(self) -> str | None:
+        """Not without a C++ compiler; Inductor, too, takes that of CXX."""
+        try:
+            find_compiler()
+        except UserError as error:
+            return str(error)
+        return None
+
+    def save(self, program: ExportedProgram, path: Path) -> None:
+        """Compiles the graph and packs it."""
+        use_private_compiler_caches()
+        import torch._inductor
+
+        torch._inductor.aoti_compile_and_package(program, package_path=str(path))
+
+
+FORMATS: dict[str, _Program] = {f.name: f for f in (TorchExport(), Onnx(), Aoti())}
+
+
+def traced(subject: Subject) -> ExportedProgram:
+    """The module as a graph; with what depends on weights alone computed, where that is asked for.
+
+    UserError where torch cannot trace it.
+    """
+    import torch
+
+    shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
+    with _quiet():
+        try:
+            program = torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
+            if not subject.fold_weights:
+                return program
+            folded = _folded(program)
+            return torch.export.export(folded, (subject.x,), dynamic_shapes=shapes)
+        except Exception as error:
+            raise UserError(
+                f"torch.export cannot trace the {type(subject.module).__name__}: {error}"
+            ) from error
+
+
+def _folded(program: ExportedProgram) -> nn.Module:
+    """The program with every value that depends on weights alone as a weight of its own."""
+    import torch
+    from torch.fx.experimental.const_fold import split_const_subgraphs
+
+    graph = split_const_subgraphs(program.module(check_guards=False))
+    graph.run_folding()
+    # What the values were computed from; else it would be written, too.
+    used = {str(node.target) for node in graph.graph.nodes if node.op == "get_attr"}
+    graph.delete_all_unused_submodules()
+    for name in [name for name, _ in graph.named_parameters() if name not in used]:
+        holder, _, last = name.rpartition(".")
+        delattr(graph.get_submodule(holder), last)
+
+    class Folded(torch.nn.Module):
+        """Takes the result out of the tuple that a graph returns which was split."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = graph
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result = self.body(x)
+            return result[0] if isinstance(result, tuple) else result
+
+    return Folded()
+
+
+def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Inputs of several batch sizes, and what the reference computes of them."""
+    import torch
+
+    random = torch.Generator().manual_seed(subject.seed)
+    shape = list(subject.x.shape)
+    found = []
+    for batch in BATCHES if subject.batch else shape[:1]:
+        x = torch.randn([batch, *shape[1:]], generator=random)
+        with torch.no_grad():
+            found.append((x, subject.reference(x).contiguous()))
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch says on the way: it concerns its own internals."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)

@@ -1,0 +1,104 @@
+"""A standalone .py with the module's source, and a .safetensors with weights and an example."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from syno._util.errors import InternalError
+from syno.codegen.export import files
+from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.isolated import IsolatedRun, run_without_syno
+
+if TYPE_CHECKING:
+    import torch
+
+    from syno.operators.kernel import KernelPack
+
+# Outputs of the stored example, and about how many terms the interpreter computes for them.
+_EXAMPLE_OUTPUTS = 1000
+_EXAMPLE_TERMS = 2_000_000
+
+
+class TorchFiles:
+    """A .py with the emitted class, for torch and safetensors, and the weights beside it."""
+
+    name = "torch"
+    suffix = ".py"
+    networks = False
+    folds = False
+    emitter = "pytorch"
+
+    def available(self) -> str | None:
+        """Always: Syno depends on torch and safetensors."""
+        return None
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes both files; the second one also holds an example for `python FILE.py`."""
+        pack = subject.pack
+        if pack is None:
+            raise InternalError("the format 'torch' is for operators")
+        code = files.with_suffix(path, self.suffix)
+        weights = code.with_suffix(".safetensors")
+        held = tensors(pack, subject.seed)
+        source = pack.operator.source(pack.binding, plan=pack.plan)
+        text = filled("standalone.py.txt", pack, source)
+        files.write(weights, lambda temporary: save_tensors(held, temporary))
+        files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return Exported(code, weights)
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Runs the file, which compares itself with outputs of the reference interpreter."""
+        return run_without_syno([exported.code])
+
+
+FORMATS = {"torch": TorchFiles()}
+
+
+def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
+    """Weights, and an example: input, positions of outputs, their values and absolute terms."""
+    import torch
+
+    operator, binding = pack.operator, pack.binding
+    random = np.random.default_rng(seed)
+    shapes = operator.shapes(binding)
+    weights = {
+        name: parameter.detach().to("cpu", torch.float32).contiguous()
+        for name, parameter in pack.kernel.named_parameters()
+    }
+    x = random.standard_normal(shapes.input).astype(np.float32)
+    arrays = [weight.numpy() for weight in weights.values()]
+    outputs = int(np.prod(shapes.output, dtype=np.int64))
+    terms = max(1, operator.term_count(binding) // max(1, outputs))
+    count = min(outputs, max(1, min(_EXAMPLE_OUTPUTS, _EXAMPLE_TERMS // terms)))
+    positions = np.sort(random.choice(outputs, count, replace=False))
+    y = operator.interpret_at(binding, x, arrays, positions)
+    scale = operator.interpret_at(binding, np.abs(x), [np.abs(a) for a in arrays], positions)
+    return weights | {
+        "example.x": torch.from_numpy(x),
+        "example.positions": torch.from_numpy(positions.astype(np.int64)),
+        "example.y": torch.from_numpy(y.astype(np.float32)),
+        "example.scale": torch.from_numpy(scale.astype(np.float32)),
+    }
+
+
+def filled(template: str, pack: KernelPack, source: str) -> str:
+    """A template of this folder around emitted source."""
+    text = (resources.files(__package__) / template).read_text(encoding="utf-8")
+    sizes = ", ".join(f"{name}={value}" for name, value in sorted(pack.binding.items()))
+    return (
+        text.replace("@FORMULA@", pack.operator.formula())
+        .replace("@KEY@", pack.operator.structure)
+        .replace("@SIZES@", sizes)
+        .replace("@SOURCE@", source.strip())
+    )
+
+
+def save_tensors(held: dict[str, torch.Tensor], path: Path) -> None:
+    """Writes a .safetensors file."""
+    from safetensors.torch import save_file
+
+    save_file(held, path)

@@ -1,0 +1,195 @@
+"""Operators, kernel packs and networks, written in any format."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.errors import UserError
+from syno.codegen.export import formats
+from syno.codegen.export.formats import Exported, Subject
+from syno.operators.operator import Operator
+from syno.operators.specification import Binding
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.operators.kernel import KernelPack
+
+# Batch size that a module is traced with: more than one, which torch would take as fixed.
+_TRACED_BATCH = 3
+
+
+def export(
+    operator: Operator | KernelPack,
+    path: str | os.PathLike[str],
+    *,
+    binding: Binding | str | None = None,
+    format: str = "torch",
+    seed: int = 0,
+    plan: int | None = None,
+    fold_weights: bool = False,
+) -> Exported:
+    """Writes an operator so that it runs without Syno.
+
+    operator: an Operator, which needs a binding and gets fresh weights drawn from `seed`; or a
+        kernel pack out of a network (`syno.slots(net)[name].kernel`), which brings its own.
+    path: of the file; it gets the format's suffix. `torch` also writes a .safetensors of that name,
+        and `python FILE.py` checks the module against an example whose outputs the reference
+        interpreter computed.
+    format: one of `syno.codegen.export.formats.names()`.
+    plan: its number in `Operator.plans`, from 1, the cheapest; else the kernel pack's, or 1.
+    fold_weights: weights are multiplied with each other, once, where that saves multiply-adds:
+        `cpp` does it in `pack`; `torch-export`, `onnx` and `aoti` hold the products. The other
+        formats keep the weights apart.
+
+    UserError for an unknown format, one that cannot be written here or does not fold weights, an
+    unusable path, a missing binding, or a plan that is not there.
+    """
+    chosen = formats.get(format, fold_weights=fold_weights)
+    subject = operator_subject(operator, binding, seed, plan, fold_weights)
+    return chosen.write(subject, Path(path))
+
+
+def export_network(
+    net: nn.Module,
+    path: str | os.PathLike[str],
+    example_input: torch.Tensor,
+    *,
+    format: str = "torch-export",
+    fold_weights: bool = False,
+) -> Exported:
+    """Writes a whole network, operators and trained weights inside, so that it runs without Syno.
+
+    It is traced in evaluation mode, on the CPU; the first dimension of `example_input` is the batch
+    and may have any size afterwards. fold_weights: as in `export`, of all operators in it.
+    UserError as in `export`.
+    """
+    chosen = formats.get(format, networks=True, fold_weights=fold_weights)
+    return chosen.write(network_subject(net, example_input, fold_weights=fold_weights), Path(path))
+
+
+def export_slots(
+    net: nn.Module, folder: str | os.PathLike[str], *, format: str = "torch", seed: int = 0
+) -> list[Exported]:
+    """Writes every operator in a network with the weights it has there, each by itself.
+
+    Files are named by the slots, dots as underscores. What a slot adds to its operator, the pooling
+    before and the bias after, is not in them. UserError when the network holds no operator.
+    """
+    from syno.operators.kernel import KernelPack
+
+    packs = {
+        name.removesuffix(".layer"): module
+        for name, module in net.named_modules()
+        if isinstance(module, KernelPack)
+    }
+    if not packs:
+        raise UserError(
+            f"the network {type(net).__name__} holds no operator to export\n"
+            "  hint: syno.replace(net, operator) puts one into its slots"
+        )
+    return [
+        export(pack, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed)
+        for name, pack in packs.items()
+    ]
+
+
+def operator_subject(
+    operator: Operator | KernelPack,
+    binding: Binding | str | None,
+    seed: int,
+    plan: int | None = None,
+    fold_weights: bool = False,
+) -> Subject:
+    """An operator as something to write. UserError as in `export`."""
+    import torch
+
+    plain = _pack(operator, binding, seed)
+    pack = _under(plain, plan or plain.plan, fold_weights or plain.fold_weights)
+    shape = pack.operator.shapes(pack.binding).input
+    batch = pack.operator.batch is not None
+    x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
+    return Subject(
+        module=_written(pack.kernel),
+        x=x,
+        batch=batch,
+        pack=pack,
+        seed=seed,
+        reference=_written(_under(plain, 1, False).kernel),
+        fold_weights=pack.fold_weights,
+    )
+
+
+def network_subject(
+    net: nn.Module,
+    example_input: torch.Tensor,
+    seed: int = 0,
+    *,
+    plan_of: Callable[[KernelPack], int] = lambda pack: pack.plan,
+    fold_weights: bool = False,
+) -> Subject:
+    """A network as something to write; it stays as it is.
+
+    plan_of: the number of the plan of each operator in it.
+    """
+    import torch
+    from torch import nn
+
+    from syno.operators.kernel import KernelPack
+
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    if not isinstance(example_input, torch.Tensor) or example_input.dim() == 0:
+        raise UserError("'example_input' is a tensor whose first dimension is the batch")
+    module = copy.deepcopy(net).cpu().eval()
+    x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
+    with torch.no_grad():
+        module(x)  # slots learn the sizes of their maps
+    reference = copy.deepcopy(module)
+    for name, pack in [*module.named_modules()]:
+        if isinstance(pack, KernelPack):
+            holder, _, last = name.rpartition(".")
+            made = _under(pack, plan_of(pack), fold_weights or pack.fold_weights)
+            setattr(module.get_submodule(holder), last, made)
+    return Subject(module, x, True, None, seed, reference, fold_weights)
+
+
+def _written(kernel: nn.Module) -> nn.Module:
+    return copy.deepcopy(kernel).cpu().float().eval()
+
+
+def _under(pack: KernelPack, plan: int, fold_weights: bool) -> KernelPack:
+    """The kernel pack with another plan and the same weights."""
+    if (plan, fold_weights) == (pack.plan, pack.fold_weights):
+        return pack
+    made = pack.operator.kernel_pack(pack.binding, plan=plan, fold_weights=fold_weights)
+    for own, other in zip(made.kernel.parameters(), pack.kernel.parameters(), strict=True):
+        own.data = other.detach().clone()
+    return made.train(pack.training)
+
+
+def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: int) -> KernelPack:
+    import torch
+
+    from syno.operators.kernel import KernelPack
+
+    if isinstance(operator, KernelPack):
+        if binding is not None:
+            raise UserError("a kernel pack has its own binding: leave `binding` out")
+        return operator
+    if not isinstance(operator, Operator):
+        raise UserError(f"expected an Operator or a kernel pack, got {type(operator).__name__}")
+    if binding is None:
+        raise UserError(
+            "an operator is exported under a binding\n"
+            "  expected: a size for each of "
+            f"{', '.join(operator.variables)}      got: no binding"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return operator.kernel_pack(binding)

@@ -1,0 +1,15 @@
+"""Operators as compiled code for this machine."""
+
+from syno.codegen.native.compiler import FLAGS, QUICK_FLAGS, Compiler, find_compiler, processor
+from syno.codegen.native.function import NativeFunction, compile_functions, compile_operator
+
+__all__ = [
+    "FLAGS",
+    "QUICK_FLAGS",
+    "Compiler",
+    "NativeFunction",
+    "compile_functions",
+    "compile_operator",
+    "find_compiler",
+    "processor",
+]

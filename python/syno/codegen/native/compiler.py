@@ -1,0 +1,161 @@
+"""C++ source to shared libraries, each compiled once a machine."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from syno._util.cache_folder import private_cache
+from syno._util.errors import UserError
+from syno._util.helper_process import find_program
+from syno._util.private_files import opened_folder, read_private
+
+# What code that is measured is built with. Nothing here changes results: no -ffast-math.
+_COMMON = ("-std=c++17", "-march=native", "-fPIC", "-shared")
+FLAGS = (*_COMMON, "-O3")
+# Code that is only checked: quick to compile.
+QUICK_FLAGS = (*_COMMON, "-O1")
+_THREADS = "-fopenmp"
+_COMPILERS = ("g++", "clang++", "c++")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler of the GCC or Clang family.
+
+    path: the program; version: the first line that it says of itself; threads: whether it builds
+    OpenMP programs. Without that, the code runs on one thread.
+    """
+
+    path: str
+    version: str
+    threads: bool
+
+    def library(self, source: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
+        """The library that `source` compiles to, from the cache when it is there.
+
+        The cache's key is all that decides the result: source, compiler, flags, processor.
+        UserError with the compiler's words when it does not compile, and for a cache into which
+        somebody else could have put it.
+        """
+        command = [*flags, *((_THREADS,) if self.threads else ())]
+        key = _digest(source, self.path, self.version, shlex.join(command), processor())
+        path = private_cache("native", "compiled code") / f"{key}.so"
+        with opened_folder(path.parent) as folder:
+            if not _is_whole(path, folder):
+                self._compile(source, command, path)
+            # Loading runs what is there: it is to be the file in the folder that was checked.
+            opened = Path(f"/proc/self/fd/{folder}")
+            library = ctypes.CDLL(str((opened if opened.is_dir() else path.parent) / path.name))
+            library._name = str(path)  # what it is called when the folder is closed
+            return library
+
+    def _compile(self, source: str, command: Sequence[str], path: Path) -> None:
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
+                text = Path(temporary) / "operator.cpp"
+                text.write_text(source, encoding="utf-8")
+                built = Path(temporary) / path.name
+                result = subprocess.run(
+                    [self.path, *command, str(text), "-o", str(built)],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    cwd=temporary,  # nor do the programs that it runs find any here
+                )
+                if result.returncode != 0 or not built.exists():
+                    raise UserError(
+                        f"{self.path} does not compile the code of an operator\n"
+                        f"  in {shlex.join(command)}\n{result.stderr[:4000]}"
+                    )
+                # Each in one step: whoever reads sees a library that fits its sum, or makes it.
+                sums = Path(temporary) / "sums"
+                sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")
+                for made in (built, sums):
+                    made.chmod(0o700)  # whatever the mask: what others may write is not loaded
+                built.replace(path)
+                sums.replace(path.with_suffix(".sum"))
+        except OSError as error:
+            raise UserError(
+                f"cannot write compiled code to '{path.parent}': {error}\n"
+                "  hint: set SYNO_CACHE to a folder that can be written and has room"
+            ) from error
+
+
+def _is_whole(path: Path, folder: int) -> bool:
+    """Whether the library is there as it was written: loading a part of one kills the process.
+
+    UserError for a file that somebody else could have written.
+    """
+    try:
+        said = read_private(path.with_suffix(".sum"), folder)
+        return said.decode("ascii") == _digest_of(read_private(path, folder))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@functools.cache
+def find_compiler(name: str | None = None) -> Compiler:
+    """The compiler of that name or path; else that of $CXX, else g++, clang++ or c++.
+
+    UserError when there is none.
+    """
+    wished = os.path.abspath(name) if name and os.sep in name else name or os.environ.get("CXX")
+    if wished and os.sep in wished and not os.path.isabs(wished):
+        raise UserError(
+            f"CXX names the compiler '{wished}' by a path that begins at the current folder\n"
+            "  expected: a name in PATH, or an absolute path, which is the same in every folder\n"
+            f"  what to do: CXX={shlex.quote(os.path.abspath(wished))}, if that is the one"
+        )
+    for candidate in (wished,) if wished else _COMPILERS:
+        path = find_program(candidate)
+        if path is None:
+            continue
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            return Compiler(path, said.stdout.split("\n", 1)[0], _builds_threads(path))
+    raise UserError(
+        f"there is no C++ compiler{f' {wished!r}' if wished else ''}\n"
+        f"  expected: {' or '.join(_COMPILERS)}      got: none that runs\n"
+        "  hint: `apt install g++` (Debian, Ubuntu), or name one in CXX"
+    )
+
+
+def _builds_threads(path: str) -> bool:
+    with tempfile.TemporaryDirectory(prefix="syno-") as folder:
+        source = Path(folder) / "threads.cpp"
+        source.write_text("#include <omp.h>\nint main() { return omp_get_num_threads() - 1; }\n")
+        command = [path, _THREADS, str(source), "-o", str(source.with_suffix(".out"))]
+        done = subprocess.run(command, capture_output=True, check=False, cwd=folder)
+        return done.returncode == 0
+
+
+@functools.cache
+def processor() -> str:
+    """What -march=native depends on, and so what compiled code and its times do."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
+    return "\n".join(line for line in lines if line.split("\t", 1)[0].strip(" :") in wanted)
+
+
+def _digest(*parts: str) -> str:
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(str(len(part)).encode() + b"\n" + part.encode())
+    return state.hexdigest()[:40]

@@ -1,0 +1,266 @@
+"""Compiled operators as functions on numpy arrays."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import ctypes
+import functools
+import json
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from syno import _core
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
+from syno.operators.operator import Operator, number_array
+from syno.operators.specification import Binding
+
+_LINE = 64  # bytes of a cache line
+_FLOAT32 = np.dtype(np.float32)
+# So many workspaces wait for the next call; of more calls at once each takes one of its own.
+_MOST_IDLE = 16
+_Workspace = tuple[int, ctypes.c_void_p, NDArray[np.float32]]
+
+
+class NativeFunction:
+    """An operator under one binding as compiled code, float32.
+
+    `pack` brings the weights into the order in which the kernels read them, once for many calls:
+
+        function = syno.codegen.native.compile_operator(operator, binding)
+        function.pack(weights)
+        y = function(x)
+
+    It may be called from any number of Python threads at once: every call in flight has a workspace
+    of its own, and takes the weights of the last `pack` that was done before it began. A `pack`
+    beside running calls does not change what those compute.
+
+    source: what was compiled; input_shape, output_shape: dimension 0 takes any size when `batched`.
+    """
+
+    def __init__(
+        self, library: ctypes.CDLL, name: str, source: str, manifest: dict[str, Any]
+    ) -> None:
+        self.source = source
+        self.input_shape = tuple(dim["extent"] for dim in manifest["input"])
+        self.output_shape = tuple(dim["extent"] for dim in manifest["output"])
+        self.weight_shapes = [tuple(weight["shape"]) for weight in manifest["weights"]]
+        self.batched = any(dim["free"] for dim in manifest["input"])
+        self._library = library  # keeps it loaded
+        # Without argtypes, which take longer than all the rest of a call: both are given values of
+        # the right C types.
+        self._run = getattr(library, f"{name}_run")
+        self._run.restype = None
+        self._pack = getattr(library, f"{name}_pack")
+        self._pack.restype = None
+        size = getattr(library, f"{name}_packed_size")
+        size.restype = ctypes.c_long
+        self._packed_size = size()
+        size = getattr(library, f"{name}_workspace_size")
+        size.argtypes = [ctypes.c_int]
+        size.restype = ctypes.c_long
+        self._workspace_size = functools.cache(size)
+        # Size, pointer and memory of each. A workspace that is larger than needed does as well: the
+        # code reads nothing there that it has not written. The longest unused one goes first.
+        self._idle: collections.deque[_Workspace] = collections.deque(maxlen=_MOST_IDLE)
+        # The weights that calls read. Never written again: a new pack takes the place of it.
+        self._packed: ctypes.c_void_p | None = None
+        if not self.weight_shapes:
+            self.pack([])
+
+    def pack(self, weights: Sequence[ArrayLike]) -> None:
+        """Sets the weights: arrays of `weight_shapes`, in that order. UserError for other shapes.
+
+        Calls that begin afterwards read them; those that run read the former ones to their end.
+        """
+        if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
+            raise UserError(
+                "'weights' is a list with one array a weight\n"
+                f"  expected: a list      got: {type(weights).__name__}"
+            )
+        arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
+        given = [array.shape for array in arrays]
+        if given != self.weight_shapes:
+            raise UserError(
+                f"weights of the wrong shapes\n  expected: {self.weight_shapes}      got: {given}"
+            )
+        pointers = (ctypes.c_void_p * max(1, len(arrays)))(*map(_pointer, arrays))
+        packed = _pointer(_aligned(self._packed_size))
+        self._pack(pointers, packed)
+        self._packed = packed
+
+    def with_weights(self, weights: Sequence[ArrayLike]) -> NativeFunction:
+        """The same code with weights of its own: what is packed here or there stays apart."""
+        other = copy.copy(self)
+        other.pack(weights)
+        return other
+
+    def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
+        """y for x of the input's shape; with any number of images where it is batched."""
+        data = _floats("x", x)
+        batch = self._batch(data.shape)
+        y = np.empty(self._output(batch), np.float32)
+        self._prepared(data, y, batch, threads)()
+        return y
+
+    def run_into(self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1) -> None:
+        """The same into an array that is there: what is timed.
+
+        Both are C-contiguous, aligned float32 of the right shapes which do not overlap, and y may
+        be written: UserError otherwise. While it runs, nothing else writes x or y.
+        """
+        self.prepared(x, y, threads)()
+
+    def prepared(
+        self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1
+    ) -> Callable[[], None]:
+        """`run_into` with everything looked up, to be called many times; it keeps both arrays.
+
+        Several threads may call it: these calls take turns, since all of them write y.
+        """
+        _check_array("x", x)
+        batch = self._batch(x.shape)
+        _check_array("y", y)
+        if y.shape != self._output(batch):
+            raise UserError(
+                "y of the wrong shape\n"
+                f"  expected: {list(self._output(batch))}      got: {list(y.shape)}"
+            )
+        if not y.flags.writeable:
+            raise UserError("y is read-only\n  expected: an array that may be written")
+        if np.may_share_memory(x, y):
+            raise UserError(
+                "x and y overlap\n  expected: arrays in memory of their own\n"
+                "  hint: x is read after the first of y is written; function(x) makes a new y"
+            )
+        return self._prepared(x, y, batch, threads)
+
+    def _prepared(
+        self, x: NDArray[np.float32], y: NDArray[np.float32], batch: int, threads: int
+    ) -> Callable[[], None]:
+        if self._packed is None:
+            raise UserError("the function has no weights yet\n  hint: function.pack(weights)")
+        check_threads(threads)
+        run, take, give = self._run, self._idle.pop, self._idle.append
+        size = self._workspace_size(threads)
+        from_x, to_y = _pointer(x), _pointer(y)
+        images, team = ctypes.c_long(batch), ctypes.c_int(threads)
+        turn = threading.Lock()
+
+        def call() -> None:
+            with turn:
+                try:
+                    room, at, _ = workspace = take()
+                except IndexError:
+                    room = -1
+                if room < size:
+                    _, at, _ = workspace = _workspace(size)
+                run(from_x, self._packed, to_y, at, images, team)
+                give(workspace)
+
+        return call
+
+    def _output(self, batch: int) -> tuple[int, ...]:
+        return (batch, *self.output_shape[1:]) if self.batched else self.output_shape
+
+    def _batch(self, shape: tuple[int, ...]) -> int:
+        if self.batched and shape[1:] == self.input_shape[1:] and len(shape) > 0:
+            return shape[0]
+        if shape != self.input_shape:
+            expected = ["n", *self.input_shape[1:]] if self.batched else list(self.input_shape)
+            raise UserError(f"x of the wrong shape\n  expected: {expected}      got: {list(shape)}")
+        return 1
+
+
+def compile_operator(
+    operator: Operator,
+    binding: Binding | str,
+    *,
+    compiler: Compiler | None = None,
+    flags: Sequence[str] = FLAGS,
+    plan: int = 1,
+    fold_weights: bool = False,
+) -> NativeFunction:
+    """Compiles an operator under a binding; from the cache when that was done before.
+
+    plan: its number in `Operator.plans`, from 1, the cheapest; `syno.measure.choose_plan` finds the
+    fastest. fold_weights: weights may be multiplied with each other in `pack`, where that takes
+    fewer multiply-adds. UserError where the operator does not fit the binding, there is no such
+    plan, or no compiler.
+    """
+    chosen = operator.numbered_plan(binding, plan, fold_weights=fold_weights)
+    source, manifest = _core.emit_cpp(chosen, formula=operator.formula())
+    library = (compiler or find_compiler()).library(source, flags)
+    return NativeFunction(library, "syno_operator", source, json.loads(manifest))
+
+
+def compile_functions(
+    sources: Sequence[tuple[str, str, dict[str, Any]]],
+    *,
+    compiler: Compiler | None = None,
+    flags: Sequence[str] = FLAGS,
+) -> list[NativeFunction]:
+    """Many operators in one translation unit.
+
+    sources: of each its name, its source without the runtime, and its manifest.
+    """
+    text = "\n".join([_core.cpp_runtime(), *(source for _, source, _ in sources)])
+    library = (compiler or find_compiler()).library(text, flags)
+    return [NativeFunction(library, *parts) for parts in sources]
+
+
+def _floats(name: str, value: ArrayLike) -> NDArray[np.float32]:
+    """The numbers as float32 in C order. UserError for what holds none."""
+    return np.asarray(number_array(name, value), _FLOAT32, order="C")
+
+
+def _check_array(name: str, array: Any) -> None:
+    """UserError for memory that compiled code would read, or write, as something else."""
+    if not isinstance(array, np.ndarray):
+        raise UserError(
+            f"{name} is no array\n  expected: a numpy array      got: {type(array).__name__}"
+        )
+    if array.dtype != _FLOAT32:
+        raise UserError(
+            f"{name} of the wrong type\n  expected: {_FLOAT32}      got: {array.dtype.name}"
+            f"{'' if array.dtype.isnative else ' of the other byte order'}\n"
+            f"  hint: {name}.astype(np.float32)"
+        )
+    if not array.flags.c_contiguous:
+        found = "Fortran-contiguous memory"
+        if not array.flags.f_contiguous:
+            found = f"memory with strides {array.strides}"
+        raise UserError(
+            f"{name} is not in the order that the code reads and writes\n"
+            f"  expected: C-contiguous memory      got: {found}\n"
+            f"  hint: np.ascontiguousarray({name})"
+        )
+    if not array.flags.aligned:
+        raise UserError(
+            f"{name} is not aligned\n"
+            f"  expected: an address that is a multiple of {array.itemsize}      "
+            f"got: {array.ctypes.data:#x}"
+        )
+
+
+def _pointer(array: NDArray[np.float32]) -> ctypes.c_void_p:
+    """A pointer to the first element, which keeps the array."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def _workspace(size: int) -> _Workspace:
+    memory = _aligned(size)
+    return size, _pointer(memory), memory
+
+
+def _aligned(count: int) -> NDArray[np.float32]:
+    """Zeros that begin at a cache line."""
+    room = np.zeros(count + _LINE // 4, np.float32)
+    skip = (-room.ctypes.data % _LINE) // 4
+    return room[skip : skip + count]

@@ -1,0 +1,1 @@
+"""Networks: their layers, slots for operators, and networks by name."""

@@ -1,0 +1,243 @@
+"""Which layers of a network operators may replace, and the report of what became of them."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from syno._util.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class LayerFilter:
+    """Which layers to replace; made by `conv2d` and `linear`.
+
+    None allows everything; a tuple allows each of its values; `name` is a pattern such as
+    "layer[34].*". `minimum` is the least channels, height and width: smaller layers stay.
+    pool: whether a slot of stride 2 gets its map averaged over 2x2; otherwise an operator has to
+    halve the map itself.
+    """
+
+    kind: str
+    kernel: tuple[int, ...] | None = None
+    groups: tuple[int, ...] | None = None
+    stride: tuple[int, ...] | None = None
+    name: str | None = None
+    minimum: int = 1
+    pool: bool = True
+
+    def refusal(self, name: str, layer: nn.Module) -> str | None:
+        """Why a layer of this kind stays; None when it may be replaced."""
+        if self.name is not None and not fnmatch.fnmatchcase(name, self.name):
+            return f"name is not {self.name}"
+        return self._conv_refusal(cast("nn.Conv2d", layer)) if self.kind == "conv2d" else None
+
+    def _conv_refusal(self, layer: nn.Conv2d) -> str | None:
+        kernel, stride = layer.kernel_size, layer.stride
+        if kernel[0] != kernel[1] or stride[0] != stride[1]:
+            return f"kernel {times(kernel)} with stride {times(stride)} is not square"
+        if self.kernel is not None and kernel[0] not in self.kernel:
+            return f"kernel {kernel[0]}"
+        if self.groups is not None and layer.groups not in self.groups:
+            return f"groups {layer.groups}"
+        if self.stride is not None and stride[0] not in self.stride:
+            return f"stride {stride[0]}"
+        padding = layer.padding
+        same = padding == "same" or padding == (kernel[0] // 2,) * 2
+        if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
+            return f"padding {padding} ({layer.padding_mode}) does not keep the map's size"
+        if layer.dilation != (1, 1):
+            return f"dilation {layer.dilation[0]}"
+        return None
+
+
+def conv2d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] = 1,
+    name: str | None = None,
+    minimum: int = 4,
+    pool: bool = True,
+) -> LayerFilter:
+    """Two-dimensional convolutions [N, C_in, H, W] -> [N, C_out, H, W] that keep the map's size.
+
+    With stride=(1, 2) those of stride 2 become slots, too, on maps that are averaged over 2x2
+    first. With pool=False these see the map as it is: such a slot is for operators of a
+    specification like [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2.
+    Layers with channels, H or W below `minimum` keep their original.
+    """
+    strides = _choices("stride", stride)
+    if strides is None or any(s not in (1, 2) for s in strides):
+        raise UserError(f"stride must be 1, 2 or (1, 2), got {stride!r}")
+    return LayerFilter(
+        "conv2d",
+        _choices("kernel", kernel),
+        _choices("groups", groups),
+        strides,
+        name,
+        minimum,
+        pool,
+    )
+
+
+def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
+    """Linear layers [N, ..., H_in] -> [N, ..., H_out], also the `Conv1D` of transformers.
+
+    What stands between the batch and H_in is seq_len for an operator: the positions of a
+    sequence, or those of a map [N, H, W, H_in], row by row.
+    """
+    return LayerFilter("linear", name=name, minimum=minimum)
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """One layer of the report.
+
+    macs: multiply-adds for one sample, None when the layer was not seen at work.
+    share: of the multiply-adds of the whole network.
+    params: elements of its weight; a bias stays in the slot, whatever fills it.
+    status: slot (its original works), replaced, or kept, and then `reason` says why.
+    pool: side of the windows that an operator's map is averaged over first (stride 2); 1: none.
+    """
+
+    name: str
+    layer: str
+    macs: int | None
+    share: float | None
+    binding: dict[str, int] = field(default_factory=dict)
+    status: str = "kept"
+    reason: str = ""
+    params: int = 0
+    pool: int = 1
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """What became of every layer of the kinds that operators may replace.
+
+    macs: multiply-adds of the whole original network for one sample: convolutions, linear layers
+        and products of matrices such as attention. None when it was not seen at work.
+    params: parameters of the whole original network. None when it was never substituted.
+    """
+
+    rows: tuple[LayerRow, ...]
+    macs: int | None = None
+    params: int | None = None
+
+    @property
+    def replaced(self) -> list[LayerRow]:
+        """Layers that an operator stands for."""
+        return [row for row in self.rows if row.status == "replaced"]
+
+    @property
+    def kept(self) -> list[LayerRow]:
+        """Layers that stay what they are, with a reason."""
+        return [row for row in self.rows if row.status == "kept"]
+
+    @property
+    def slots(self) -> list[LayerRow]:
+        """Layers an operator may still replace."""
+        return [row for row in self.rows if row.status == "slot"]
+
+    @property
+    def replaced_share(self) -> float:
+        """Share of the original network's multiply-adds in the layers that are replaced."""
+        return sum(row.share or 0.0 for row in self.replaced)
+
+    def bindings(self) -> list[tuple[dict[str, int], int]]:
+        """(sizes, how many layers have them) of slots and replaced layers, in order."""
+        counted: dict[tuple[tuple[str, int], ...], int] = {}
+        for row in self.rows:
+            if row.status != "kept":
+                key = tuple(row.binding.items())
+                counted[key] = counted.get(key, 0) + 1
+        return [(dict(key), count) for key, count in counted.items()]
+
+    def table(self) -> str:
+        """The report as text, one line a layer."""
+        lines = [("layer", "kind", "sizes", "MACs", "share", "params", "status")]
+        for row in self.rows:
+            sizes = " ".join(f"{name}={value}" for name, value in row.binding.items())
+            lines.append(
+                (
+                    row.name,
+                    row.layer,
+                    sizes,
+                    "" if row.macs is None else f"{row.macs:,}",
+                    "" if row.share is None else f"{row.share:.1%}",
+                    f"{row.params:,}",
+                    _status(row),
+                )
+            )
+        widths = [max(len(line[i]) for line in lines) for i in range(7)]
+        right = (3, 4, 5)
+        text = [
+            "  ".join(
+                cell.rjust(width) if i in right else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*text, *self.totals()])
+
+    def totals(self) -> list[str]:
+        """Lines about all layers together."""
+        parts = [
+            self._part(self.replaced, "replaced"),
+            self._part(self.slots, "free slots"),
+            f"{len(self.kept)} kept",
+        ]
+        lines = [f"{len(self.rows)} layers: {', '.join(parts)}"]
+        if self.params is not None:
+            macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
+            lines.append(f"whole network: {macs}{self.params:,} parameters")
+        return lines
+
+    def _part(self, rows: list[LayerRow], what: str) -> str:
+        shares = []
+        if rows and all(row.share is not None for row in rows):
+            shares.append(f"{sum(row.share or 0.0 for row in rows):.1%} of the MACs")
+        if rows and self.params:
+            shares.append(f"{sum(row.params for row in rows) / self.params:.1%} of the parameters")
+        return f"{len(rows)} {what}" + (f" ({', '.join(shares)})" if shares else "")
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _status(row: LayerRow) -> str:
+    if row.status == "kept":
+        return f"kept: {row.reason}"
+    return row.status + (f", {row.pool}x{row.pool} average pooling first" if row.pool > 1 else "")
+
+
+def reasons(rows: list[LayerRow]) -> str:
+    """Why layers stay, one line for all of one kind and reason."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        reason = row.reason or "is a slot already"
+        grouped.setdefault((row.layer, reason), []).append(row.name)
+    lines = []
+    for (layer, reason), names in grouped.items():
+        some = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+        lines.append(f"  {some} ({layer}): {reason}")
+    return "\n".join(lines)
+
+
+def _choices(name: str, value: int | tuple[int, ...] | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    values = tuple(value) if isinstance(value, (tuple, list, set)) else (value,)
+    if not all(isinstance(v, int) and v > 0 for v in values) or not values:
+        raise UserError(f"'{name}' is a positive integer or a tuple of some, got {value!r}")
+    return values
+
+
+def times(pair: tuple[int, ...]) -> str:
+    """(3, 3) as 3x3."""
+    return "x".join(str(n) for n in pair)

@@ -1,0 +1,259 @@
+"""Placeholder: a slot in a network that an operator can fill. Needs torch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from syno import _core
+from syno._util.errors import UserError
+from syno.operators.initialization import Reference, reference_of
+from syno.operators.kernel import KernelPack
+from syno.operators.specification import Specification, checked_binding
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
+
+
+class Placeholder(nn.Module):
+    """A slot: computes with its kernel when it has one, else with its original layer.
+
+        empty --replace--> kernel            original --replace--> kernel
+              <--restore--                            <--restore--
+
+    binding: concrete sizes of symbolic variables, such as {"H": 32, "W": 32}.
+    original: the layer whose place the slot takes; without one an empty slot cannot compute.
+    input_names: the variable of each input dimension (None for none); sizes that the binding lacks
+        are taken from the first input.
+    pool: a kernel works on maps averaged over pool x pool windows, as the stand-in for a layer of
+        that stride (the paper's treatment of stride 2); the original sees the input itself.
+    stride: of an original whose kernel has to halve the map itself; `pool` implies it.
+
+    `shapes` is what a kernel has to map, as (input, output) without the batch: after pooling, and
+    with the positions of a map in one dimension where input_names has one for all. A slot with an
+    original that was not told learns it from the first run.
+
+    The bias of the original, if any, stays: it is added to what the kernel computes.
+    """
+
+    def __init__(
+        self,
+        binding: Mapping[str, int] | None = None,
+        *,
+        original: nn.Module | None = None,
+        input_names: Sequence[str | None] = (),
+        pool: int = 1,
+        stride: int = 1,
+    ) -> None:
+        super().__init__()
+        self.binding = checked_binding(binding or {})
+        self.inherited = original is not None
+        self.input_names = tuple(input_names)
+        self.layer = original
+        self.bias: nn.Parameter | None = None
+        self.kept_because: str | None = None
+        self.pool = nn.AvgPool2d(pool, ceil_mode=True) if pool > 1 else None
+        self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+        self._stride = max(pool, stride)
+        # In a tuple, the original is no submodule: a replaced layer has no part in training.
+        self._shelf: tuple[nn.Module | None] = (original,)
+
+    @property
+    def original(self) -> nn.Module | None:
+        """The layer whose place the slot takes."""
+        return self._shelf[0]
+
+    @property
+    def kernel(self) -> nn.Module | None:
+        """What fills the slot; None while the original works."""
+        return None if self.layer is self.original else self.layer
+
+    def replace(self, kernel: nn.Module) -> None:
+        """Fills the slot."""
+        self.layer = kernel
+        self.kept_because = None
+        bias = getattr(self.original, "bias", None)
+        if bias is not None:
+            self.bias = nn.Parameter(bias.detach().clone())
+
+    def restore(self) -> None:
+        """Empties the slot: the original layer works again, where the kernel worked."""
+        kernel, original = self.kernel, self.original
+        if kernel is not None and original is not None:
+            first = next(kernel.parameters(), None)
+            if first is not None:
+                original.to(first.device, first.dtype)
+            original.train(self.training)
+        self.layer = original
+        self.bias = None
+
+    def observe(self, x: torch.Tensor) -> None:
+        """Takes sizes that the binding lacks from an input of the slot."""
+        known = all(name in self.binding for name in self.input_names if name is not None)
+        if known or x.dim() < len(self.input_names):
+            return
+        shape = list(self._rows(x).shape)
+        shape[2:] = [-(-size // self._stride) for size in shape[2:]]
+        for name, size in zip(self.input_names, shape, strict=False):
+            if name is not None:
+                self.binding.setdefault(name, int(size))
+
+    def learn(self, inside: Sequence[int], outside: Sequence[int]) -> None:
+        """Notes what the original maps: its input and output shape, batch first."""
+        given, made = list(inside[1:]), list(outside[1:])
+        if self.pool is not None:
+            given[1:] = [-(-size // self._stride) for size in given[1:]]
+        if self._joins_positions(len(inside)):
+            given, made = ([math.prod(shape[:-1]), shape[-1]] for shape in (given, made))
+        self.shapes = tuple(given), tuple(made)
+
+    def _joins_positions(self, dimensions: int) -> bool:
+        """Whether a kernel sees the positions of an input, [N, H, W, C], as one dimension."""
+        return self.inherited and 2 < len(self.input_names) < dimensions
+
+    def _rows(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flatten(1, -2) if self._joins_positions(x.dim()) else x
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Applies kernel or original. UserError when the slot has neither."""
+        if self.layer is None:
+            raise UserError(
+                f"this placeholder is empty: {self.binding}\n"
+                "  expected: an operator in it      got: none\n"
+                "  hint: sampler.replace(net, kernel_packs) or syno.replace(net, operator) fills it"
+            )
+        self.observe(x)
+        if self.layer is self.original:
+            y = self.layer(x)
+            if self.shapes is None:
+                self.learn(x.shape, y.shape)
+            return y
+        rows = self._rows(x)
+        y = self.layer(rows if self.pool is None else self.pool(rows))
+        if rows is not x:
+            y = y.unflatten(1, x.shape[1:-1])
+        if self.bias is None:
+            return y
+        # Channels are dimension 1 of a map and the last one otherwise.
+        return y + (self.bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else self.bias)
+
+    def binding_for(self, specification: Specification) -> dict[str, int]:
+        """The values of the specification's variables in this slot.
+
+        Raises UserError when the slot lacks one, or has a size that the specification has no word
+        for: an unknown variable, or a map that is not square where height and width are both H.
+        """
+        known = set(specification.variables)
+        binding = {name: value for name, value in self.binding.items() if name in known}
+        extra = sorted(set(self.binding) - known)
+        if self.inherited:
+            self._check_rank(specification)
+            height, width = self.binding.get("H"), self.binding.get("W")
+            if "W" in extra and "H" in known and height != width:
+                raise UserError(
+                    f"the map is {height} x {width}, not square\n"
+                    f"  in {specification!r}, where height and width are both H"
+                )
+            sizes = _sizes(specification.input), _sizes(specification.output)
+            self._check_shapes(sizes, specification.complete(binding))
+        elif extra:
+            raise UserError(
+                f"the placeholder's binding has the unknown variable '{extra[0]}'\n"
+                f"  known variables: {', '.join(specification.variables)}"
+            )
+        return binding
+
+    def binding_of(self, operator: Operator) -> dict[str, int]:
+        """`binding_for` the operator's specification; all sizes of the slot where it has none."""
+        if operator.specification is None:
+            return self.binding
+        return self.binding_for(operator.specification)
+
+    @property
+    def reference(self) -> Reference:
+        """What the original does to the scale of data; that of scale 1 where there is none."""
+        if self.original is None or self.shapes is None:
+            return Reference()
+        return reference_of(self.original, self.shapes[1])
+
+    def check_kernel(self, pack: KernelPack) -> None:
+        """UserError when the kernel maps other shapes than the slot's."""
+        self._check_shapes((pack.operator.input, pack.operator.output), pack.binding)
+
+    def _check_shapes(
+        self, shapes: tuple[Sequence[str], Sequence[str]], binding: Mapping[str, int]
+    ) -> None:
+        """UserError when sizes of input and output, such as N, C_in, H, H, are not the slot's.
+
+        The first dimension is the batch. A size with a variable that the binding lacks is not
+        looked at: what needs its value will ask for it.
+        """
+        if not self.inherited or self.shapes is None:
+            return
+        for what, sizes, actual in zip(("input", "output"), shapes, self.shapes, strict=True):
+            wanted = [_value(size, binding) for size in sizes[1:]]
+            alike = len(wanted) == len(actual) and all(
+                a is None or a == b for a, b in zip(wanted, actual, strict=True)
+            )
+            if not alike:
+                there = [
+                    size if value is None else str(value)
+                    for size, value in zip(sizes[1:], wanted, strict=True)
+                ]
+                raise UserError(
+                    f"its {what} is [N, {', '.join(map(str, actual))}], and [{', '.join(sizes)}] "
+                    f"is [N, {', '.join(there)}] there"
+                )
+
+    def _check_rank(self, specification: Specification) -> None:
+        shape = specification.input
+        dimensions = shape.count(",") + 1
+        if self.input_names and len(self.input_names) != dimensions:
+            names = ", ".join(name or "N" for name in self.input_names)
+            raise UserError(
+                f"its input has {len(self.input_names)} dimensions, such as [{names}], and that of "
+                f"the specification has {dimensions}: {shape}"
+            )
+
+    def extra_repr(self) -> str:
+        """The binding, for printing a network."""
+        return ", ".join(f"{name}={value}" for name, value in self.binding.items())
+
+
+def _sizes(shape: str) -> list[str]:
+    """The sizes of "[N, C_in: unordered, s*H]": N, C_in, s*H."""
+    inside = shape.strip()[1:-1]
+    return [part.partition(":")[0].strip() for part in inside.split(",")]
+
+
+def _value(size: str, binding: Mapping[str, int]) -> int | None:
+    """The size under the binding; None where that lacks a variable of it."""
+    names = set(re.findall(r"[A-Za-z_]\w*", size))
+    return _core.evaluate_size(size, binding) if names <= set(binding) else None
+
+
+def slots(net: nn.Module) -> dict[str, Placeholder]:
+    """The placeholders of a network by name, in the order of its modules."""
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    return {name: module for name, module in net.named_modules() if isinstance(module, Placeholder)}
+
+
+def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
+    """`slots`, or UserError when there is none."""
+    found = slots(net)
+    if not found:
+        raise UserError(
+            f"the network {type(net).__name__} has no slots\n"
+            "  expected: at least one syno.Placeholder      got: none\n"
+            "  hint: put Placeholders into it, or call net = syno.substitute(net, where=...)"
+        )
+    return found
+
+
+__all__ = ["KernelPack", "Placeholder", "checked_slots", "slots"]

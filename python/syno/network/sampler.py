@@ -1,0 +1,286 @@
+"""Sampler: enumerates the operators of a specification and draws from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from syno import _core
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+from syno.operators.specification import NO_TOTALS, Binding, Specification
+from syno.space.rules import Rule, added_rules, rule_set
+from syno.space.space import Space
+from syno.space.tree import Tree, TreeNode
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from syno.network.layers import LayerReport
+    from syno.operators.kernel import KernelPack
+
+Progress = Callable[[int, int, int], bool]
+
+
+class Sampler:
+    """Draws operators that map `input` to `output`, seeded and without repetition.
+
+    input, output, primary, coefficient, passed_through, limits: as in Specification.
+    net: a network whose placeholders give the bindings; equal ones become one with a multiplicity.
+    bindings: sizes of layers, when there is no network.
+    seed: of the draws. The same specification, budget and seed give the same operators.
+    max_nodes: how many partial graphs the enumeration visits, over all depths.
+    rules_off: rules that are not asked, by id or name (`syno rules list`).
+    rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
+    progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
+
+    The operators are enumerated at the first use, by iterative deepening: all those of the largest
+    depth that the budget covers, one a semantic key. Raises UserError for a network without slots
+    and for what a Specification refuses.
+    """
+
+    def __init__(
+        self,
+        input: str,
+        output: str,
+        primary: Sequence[str],
+        coefficient: Sequence[str] = (),
+        *,
+        net: nn.Module | None = None,
+        seed: int = 0,
+        bindings: Iterable[Binding | str] | None = None,
+        max_nodes: int = 30_000,
+        rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
+        progress: Progress | None = None,
+        **limits: Any,
+    ) -> None:
+        if bindings is not None:
+            limits["bindings"] = bindings
+        specification = Specification(input, output, primary, coefficient, **limits)
+        self._start(specification, net, seed, max_nodes, rules_off, rules, progress)
+
+    @classmethod
+    def from_specification(
+        cls,
+        specification: Specification,
+        *,
+        net: nn.Module | None = None,
+        seed: int = 0,
+        max_nodes: int = 30_000,
+        rules_off: Iterable[str] = (),
+        rules: Iterable[Rule] = (),
+        progress: Progress | None = None,
+    ) -> Sampler:
+        """A sampler of a specification.
+
+        The placeholders of `net`, if given, take the place of its bindings; limits on macs and
+        params that were about other bindings go with those.
+        """
+        if not isinstance(specification, Specification):
+            raise UserError(f"expected a Specification, got {type(specification).__name__}")
+        sampler = cls.__new__(cls)
+        sampler._start(specification, net, seed, max_nodes, rules_off, rules, progress)
+        return sampler
+
+    def _start(
+        self,
+        specification: Specification,
+        net: nn.Module | None,
+        seed: int,
+        max_nodes: int,
+        rules_off: Iterable[str],
+        rules: Iterable[Rule],
+        progress: Progress | None,
+    ) -> None:
+        for name, value, least in (("seed", seed, 0), ("max_nodes", max_nodes, 1)):
+            checks.whole(f"'{name}'", value, least)
+        if net is not None:
+            from syno.network.surgery import slot_bindings
+
+            dropped = NO_TOTALS if specification.full_bindings else {}
+            specification = specification.with_changes(
+                **slot_bindings(net, specification), **dropped
+            )
+        if not specification.full_bindings:
+            raise UserError(
+                "the sampler has no layer to find operators for\n"
+                "  expected: a network with placeholders, or bindings      got: neither\n"
+                "  hint: Sampler(..., net=net), or bindings=[{...}] with a size for each of "
+                + ", ".join(v for v in specification.variables if v not in specification.defaults)
+            )
+        self._specification = specification
+        self._seed = seed
+        self._max_nodes = max_nodes
+        self._progress = progress
+        off = rules_off if isinstance(rules_off, str) else tuple(rules_off)
+        self._added = added_rules(rules)
+        self._rules = rule_set(off, self._added)
+        self._rules_off = tuple(off)
+        # What is listed and drawn, once for all threads. `progress` may use the sampler inside.
+        self._turn = threading.RLock()
+        self._space: Space | None = None
+        self._tree: Tree | None = None
+        self._operators: list[Operator] | None = None
+        self._drawn = 0
+        self._draws: _core.UniformDraws | None = None
+
+    @property
+    def specification(self) -> Specification:
+        """What is sampled, with the bindings of the network."""
+        return self._specification
+
+    @property
+    def rules(self) -> str:
+        """The version of the rule set."""
+        return self._rules.version
+
+    @property
+    def space(self) -> Space:
+        """Everything that was enumerated."""
+        with self._turn:
+            return self._listed()
+
+    def _listed(self) -> Space:
+        if self._space is None:
+            progress = self._progress
+
+            def watch(status: _core.EnumerateStatus) -> bool:
+                if progress is None:
+                    return True
+                return progress(status.depth_limit, status.nodes, status.operators)
+
+            core = _core.list_space(
+                self._specification._core, self._rules, 0, self._max_nodes, progress=watch
+            )
+            self._space = Space(
+                core, self._specification, rules_off=self._rules_off, rules=self._added
+            )
+        return self._space
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Everything that was enumerated, one operator a semantic key, by depth and key."""
+        with self._turn:
+            if self._operators is None:
+                self._operators = list(self.space)
+            return self._operators
+
+    def sample(self) -> Operator:
+        """The next operator: uniform among those not drawn yet. UserError when none is left.
+
+        Several threads may draw: each operator goes to one of them.
+        """
+        with self._turn:
+            operators = self.operators
+            if self._draws is None:
+                self._draws = _core.UniformDraws(len(operators), self._seed)
+            if self._drawn >= len(operators):
+                raise UserError(self._exhausted())
+            self._drawn += 1
+            return operators[self._draws.at(self._drawn - 1)]
+
+    @property
+    def root(self) -> TreeNode:
+        """The empty graph that every operator begins with, for a search of one's own."""
+        return self._rooted().root
+
+    def children(self, node: TreeNode) -> list[TreeNode]:
+        """The partial graphs one step further from which an operator may be reached.
+
+        Each knows its step, the operators that are complete there, a bound for the steps that are
+        missing, and how many operators lie below: exactly, where the enumeration was exhausted.
+        """
+        return self._rooted().children(node)
+
+    def statistics(self) -> dict[str, Any]:
+        """What the enumeration met: operators, nodes, depth, and rejections by reason."""
+        counts = self.space.counts()
+        return {
+            "operators": counts["operators"],
+            "structures": counts["structures"],
+            "graphs": counts["graphs"],
+            "nodes": self._nodes(),
+            "complete_depth": self.space.complete_depth,
+            "exhausted": self.space.exhausted,
+            "rules": self.rules,
+            "rejections": self.space.rejections(),
+        }
+
+    def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
+        """Puts kernel packs into the placeholders of `net`, each where its binding fits.
+
+        Returns what became of each slot; a slot without a pack of its binding keeps its original.
+        UserError when the network has no slots, or packs are left over.
+        """
+        from syno.network.surgery import replace_with_packs
+
+        return replace_with_packs(net, kernel_packs, self._specification)
+
+    def _rooted(self) -> Tree:
+        with self._turn:
+            if self._tree is None:
+                self._tree = Tree(self.specification, self.space)
+            return self._tree
+
+    def _nodes(self) -> int:
+        return min(self.space.counts()["visited"], self._max_nodes)
+
+    def _exhausted(self) -> str:
+        reasons: Mapping[str, int] = self.space.rejections()
+        most = ", ".join(f"{name} {count:,}" for name, count in list(reasons.items())[:5])
+        if self._drawn:
+            what = f"all {self._drawn} operators have been drawn"
+            remedy = "larger budgets of variables, max_depth or max_nodes reach more operators"
+        else:
+            what = "no operator connects the shapes"
+            remedy = self._remedy()
+        return (
+            f"{what}\n"
+            f"  in {self._specification!r}, {self._nodes():,} partial graphs up to depth "
+            f"{self.space.complete_depth}\n"
+            f"  most frequent rejections: {most or 'none'}\n"
+            f"  what to do: {remedy}"
+        )
+
+    def _remedy(self) -> str:
+        """What would make operators, found by trying."""
+        wanted = self._specification
+        fixed = wanted.defaults  # such as a batch that is passed through
+        larger = {
+            "primary": [
+                v if v.partition(":")[0].strip() in fixed else _at_least(_BUDGET, v)
+                for v in wanted.primary
+            ]
+        }
+        deeper = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
+        in_words = {
+            f"max_depth={deeper['max_depth']}": deeper,
+            f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,
+            "other limits on macs and params": NO_TOTALS,
+            "larger budgets of the primary variables and a larger max_depth": larger | deeper,
+            "larger budgets, a larger max_depth, no limits on macs and params": (
+                larger | deeper | NO_TOTALS
+            ),
+        }
+        nodes = min(self._max_nodes, _TRIAL_NODES)
+        for words, changes in in_words.items():
+            trial = wanted.with_changes(**changes)
+            if _core.enumerate(trial._core, self._rules, 0, nodes).operators:
+                return f"{words}: there are operators then"
+        if not self.space.exhausted:
+            return f"more than max_nodes={self._max_nodes}: the search ended before its depth"
+        return "change the shapes or the sizes: larger budgets and max_depth do not help either"
+
+
+# What a specification without operators is tried with.
+_BUDGET = 2
+_DEEPER = 4
+_TRIAL_NODES = 3000
+
+
+def _at_least(budget: int, variable: str) -> str:
+    name, _, given = variable.partition(":")
+    return f"{name.strip()}: {max(budget, int(given))}"

@@ -1,0 +1,393 @@
+"""Puts slots into a network and fills them. Needs torch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.network.layers import LayerFilter, LayerReport, LayerRow, reasons, times
+from syno.network.placeholder import KernelPack, Placeholder, checked_slots, slots
+from syno.network.trace import Shapes, trace
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
+
+_ROWS = "_syno_layers"
+_TOTALS = "_syno_totals"
+Calls = list[Shapes]
+
+
+def put_slots(
+    net: nn.Module, where: LayerFilter | Sequence[LayerFilter], example_input: Any | None
+) -> nn.Module:
+    """`syno.substitute`."""
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    filters = [where] if isinstance(where, LayerFilter) else where
+    if not isinstance(filters, (list, tuple)) or not filters:
+        raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {where!r}")
+    for one in filters:
+        if not isinstance(one, LayerFilter):
+            raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {one!r}")
+    net = copy.deepcopy(net)
+    before = layer_report(net)
+    earlier = {row.name: row for row in before.rows if row.name in slots(net)}
+    layers = list(_layers(net))
+    bare = [_original(module) for _, module in layers]
+    seen = None
+    if example_input is not None:
+        seen = trace(net, [layer for layer in bare if layer is not None], example_input)
+    total = before.macs if seen is None or earlier else seen.macs
+    attention = _parts_of_attention(net)
+    rows: list[LayerRow] = []
+    made: dict[int, Placeholder] = {}
+    for name, layer in layers:
+        if isinstance(layer, Placeholder):
+            rows.append(earlier[name])
+            continue
+        calls = None if seen is None else seen.calls.get(id(layer), [])
+        macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
+        share = macs / total if macs is not None and total else None
+        row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        if layer in attention:
+            row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
+        elif seen is not None and id(layer) in seen.unbatched:
+            row = replace(row, reason="its first dimension is not the batch")
+        row, chosen = _decide(row, layer, filters, calls)
+        rows.append(row)
+        if chosen is not None:
+            made[id(layer)] = _slot(layer, row.binding, chosen, calls)
+    if not made:
+        raise UserError(
+            f"the network {type(net).__name__} has no slots\n"
+            "  expected: at least one layer that `where` describes      "
+            f"got: none of {len(rows)} layers\n"
+            + (reasons(rows) or "  it has no convolution and no linear layer")
+        )
+    params = before.params if earlier else sum(p.numel() for p in net.parameters())
+    _put(net, made)
+    setattr(net, _ROWS, rows)
+    setattr(net, _TOTALS, (total, params))
+    return net
+
+
+def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
+    """`syno.replace`."""
+    found = checked_slots(net)
+
+    def pack(slot: Placeholder) -> nn.Module:
+        binding = slot.binding_of(operator)
+        if not scaled:
+            return KernelPack(operator, operator.complete(binding), reference=None)
+        return operator.kernel_pack(binding, reference=slot.reference)
+
+    fill(found, pack)
+    return layer_report(net)
+
+
+def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any]:
+    """`bindings` of a network's slots in order of appearance, `multiplicities` and `layer_macs`.
+
+    A slot that inherited its sizes and does not fit the specification's variables is left out.
+    UserError when that leaves none, and for a placeholder that lacks or adds a variable.
+    """
+    counted: dict[tuple[tuple[str, int], ...], list[int | None]] = {}
+    refused: list[str] = []
+    found = checked_slots(net)
+    macs = {row.name: row.macs for row in layer_report(net).rows}
+    for name, slot in found.items():
+        try:
+            binding = slot.binding_for(specification)
+        except UserError as error:
+            if not slot.inherited:
+                raise UserError(f"{error}\n  in placeholder '{name}'") from None
+            refused.append(f"  {name}: {str(error).splitlines()[0]}")
+            continue
+        missing = set(specification.variables) - set(specification.defaults) - set(binding)
+        if missing:
+            hint = "Placeholder({...}), or run the network once: its slots see their sizes"
+            if slot.inherited:
+                hint = (
+                    f"name the sizes of the layer {', '.join(slot.binding)}, and pass a batch "
+                    "dimension through"
+                )
+            raise UserError(
+                f"placeholder '{name}' gives no value to {', '.join(sorted(missing))}\n"
+                f"  expected: a value for each of {', '.join(specification.variables)}      "
+                f"got: {slot.binding if slot.inherited else binding}\n"
+                f"  hint: {hint}"
+            )
+        counted.setdefault(tuple(sorted(binding.items())), []).append(macs[name])
+    if not counted:
+        names = next(slot.input_names for slot in found.values() if slot.inherited)
+        shape = ", ".join(name or "N" for name in names)
+        hint = (
+            f"  what to do: shapes as the layers have them, here with an input of [{shape}], "
+            "with the batch dimension passed through"
+        )
+        raise UserError(
+            "\n".join(["no slot of the network fits the specification", *refused, hint])
+        )
+    known = all(count is not None for counts in counted.values() for count in counts)
+    return {
+        "bindings": [dict(key) for key in counted],
+        "multiplicities": [len(counts) for counts in counted.values()],
+        "layer_macs": [sum(c or 0 for c in counts) for counts in counted.values()]
+        if known
+        else None,
+    }
+
+
+def replace_with_packs(
+    net: nn.Module, packs: Sequence[KernelPack], specification: Specification
+) -> LayerReport:
+    """`Sampler.replace`."""
+    found = checked_slots(net)
+    waiting = list(packs)
+    for pack in waiting:
+        if not isinstance(pack, KernelPack):
+            raise UserError(
+                f"expected kernel packs, got {type(pack).__name__}\n"
+                "  hint: kernel_packs = operator.construct_kernel_packs()"
+            )
+
+    def take(slot: Placeholder) -> nn.Module:
+        binding = specification.complete(slot.binding_for(specification))
+        for place, pack in enumerate(waiting):
+            if all(binding.get(name, size) == size for name, size in pack.binding.items()):
+                return waiting.pop(place)
+        raise UserError(f"no kernel pack has its sizes {slot.binding}")
+
+    fill(found, take)
+    if waiting:
+        raise UserError(
+            f"{len(waiting)} of {len(packs)} kernel packs are left over\n"
+            f"  expected: one for each of {len(found)} slots      got: {len(packs)}"
+        )
+    return layer_report(net)
+
+
+def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]) -> None:
+    """Fills each slot with what `pack` makes for it, or restores it with the reason of its refusal.
+
+    UserError when no slot can be filled.
+    """
+    for slot in found.values():
+        try:
+            kernel = pack(slot)
+            if isinstance(kernel, KernelPack):
+                slot.check_kernel(kernel)
+        except UserError as error:
+            slot.restore()
+            slot.kept_because = str(error).splitlines()[0]
+        else:
+            slot.replace(_like(kernel, slot))
+    if all(slot.kept_because is not None for slot in found.values()):
+        reasons = "\n".join(f"  {name}: {slot.kept_because}" for name, slot in found.items())
+        raise UserError(
+            f"the operator fits no slot of the network\n{reasons}\n"
+            "  expected: one whose sizes are whole numbers in some slot, with the slot's shapes"
+        )
+
+
+def layer_report(net: nn.Module) -> LayerReport:
+    """Every layer that operators may replace: found, replaced, or kept and why."""
+    recorded: list[LayerRow] = getattr(net, _ROWS, [])
+    found = slots(net)
+    macs, params = getattr(net, _TOTALS, (None, None))
+    known = {row.name for row in recorded}
+    rows = [
+        row for name, slot in found.items() if name not in known for row in [_blank(name, slot)]
+    ]
+    return LayerReport(
+        tuple(
+            _current(row, found[row.name]) if row.name in found else row
+            for row in [*recorded, *rows]
+        ),
+        macs,
+        params,
+    )
+
+
+def _blank(name: str, slot: Placeholder) -> LayerRow:
+    original = slot.original
+    layer = "placeholder" if original is None else _describe(original)
+    params = 0 if original is None else _params(original)
+    return LayerRow(name, layer, None, None, dict(slot.binding), "slot", params=params)
+
+
+def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
+    row = replace(row, binding=dict(slot.binding))
+    if slot.kernel is not None:
+        return replace(row, status="replaced", reason="")
+    if slot.kept_because is not None:
+        return replace(row, status="kept", reason=slot.kept_because)
+    return replace(row, status="slot", reason="")
+
+
+def _layers(net: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Convolutions, linear layers and slots, but nothing inside of a slot."""
+    inside: set[int] = set()
+    for name, module in net.named_modules():
+        if isinstance(module, Placeholder):
+            inside.update(id(part) for part in module.modules())
+            yield name, module
+        elif (_is_convolution(module) or is_linear(module)) and id(module) not in inside:
+            yield name, module
+
+
+def is_linear(layer: nn.Module) -> bool:
+    """nn.Linear, or transformers' Conv1D, whose weight is [H_in, H_out]."""
+    return isinstance(layer, nn.Linear) or _is_transposed(layer)
+
+
+def _is_transposed(layer: nn.Module) -> bool:
+    kind = type(layer)
+    return kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.")
+
+
+def _is_convolution(layer: nn.Module) -> bool:
+    return isinstance(layer, nn.modules.conv._ConvNd)
+
+
+def _original(module: nn.Module) -> nn.Module | None:
+    return module.original if isinstance(module, Placeholder) else module
+
+
+def _parts_of_attention(net: nn.Module) -> set[nn.Module]:
+    """Layers whose weights nn.MultiheadAttention takes without calling them."""
+    return {
+        part
+        for module in net.modules()
+        if isinstance(module, nn.MultiheadAttention)
+        for part in module.children()
+    }
+
+
+def _decide(
+    row: LayerRow,
+    layer: nn.Module,
+    filters: Sequence[LayerFilter],
+    calls: Calls | None,
+) -> tuple[LayerRow, LayerFilter | None]:
+    """The row with what becomes of the layer, and the filter that takes it.
+
+    A row that has a reason already is kept for that, where a filter would take it.
+    """
+    row = replace(row, binding=_binding(layer, calls[0][1] if calls else None))
+    kind = "conv2d" if isinstance(layer, nn.Conv2d) else "linear" if is_linear(layer) else None
+    fitting = [where for where in filters if where.kind == kind]
+    if not fitting:
+        wanted = " or ".join(dict.fromkeys(where.kind for where in filters))
+        return replace(row, reason=f"not a {wanted} layer"), None
+    reason = ""
+    for where in fitting:
+        found = where.refusal(row.name, layer) if row.name else "it is the network itself"
+        found = found or row.reason or _refusal(row, where, calls)
+        if not found:
+            pool = _pool(layer, where)
+            return replace(row, status="slot", pool=pool), where
+        reason = reason or found
+    return replace(row, reason=reason), None
+
+
+def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | None:
+    if calls == []:
+        return "the example input does not reach it"
+    if calls and len({inside for inside, _ in calls}) > 1:
+        return "it works on inputs of several shapes"
+    if calls and len(calls[0][0]) < (4 if where.kind == "conv2d" else 2):
+        return "its input has no batch dimension"
+    small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
+    return f"{', '.join(small)} is below {where.minimum}" if small else None
+
+
+def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
+    """Sizes of a layer; those of its map after its own stride."""
+    if isinstance(layer, nn.Conv2d):
+        binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
+        return binding | ({} if output is None else {"H": output[-2], "W": output[-1]})
+    if not is_linear(layer):
+        return {}
+    h_in, h_out = _features(layer)
+    binding = {"H_in": h_in, "H_out": h_out}
+    if output is not None and len(output) > 2:
+        binding["seq_len"] = output[1:-1].numel()
+    return binding
+
+
+def _features(layer: Any) -> tuple[int, int]:
+    """(H_in, H_out) of a linear layer."""
+    if _is_transposed(layer):
+        h_in, h_out = layer.weight.shape
+        return int(h_in), int(h_out)
+    return layer.in_features, layer.out_features
+
+
+def _pool(layer: nn.Module, where: LayerFilter) -> int:
+    return int(layer.stride[0]) if isinstance(layer, nn.Conv2d) and where.pool else 1
+
+
+def _slot(
+    layer: nn.Module, binding: dict[str, int], where: LayerFilter, calls: Calls | None
+) -> Placeholder:
+    if isinstance(layer, nn.Conv2d):
+        names: tuple[str | None, ...] = (None, "C_in", "H", "W")
+        pool, stride = _pool(layer, where), int(layer.stride[0])
+        slot = Placeholder(binding, original=layer, input_names=names, pool=pool, stride=stride)
+    else:
+        names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
+        slot = Placeholder(binding, original=layer, input_names=names)
+    if calls:
+        slot.learn(*calls[0])
+    return slot
+
+
+def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
+    """Sets each slot where its original stands, in every place that shares it."""
+    for parent in list(net.modules()):
+        for name, child in list(parent._modules.items()):  # named_children skips repeats
+            if id(child) in made and not isinstance(parent, Placeholder):
+                setattr(parent, name, made[id(child)])
+
+
+def _macs(layer: Any, calls: Calls, batch: int) -> int:
+    """Multiply-adds of a layer for one sample, over all its calls.
+
+    An output element of a linear layer or a plain convolution, or an input element of a transposed
+    one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.
+    """
+    transposed = not is_linear(layer) and layer.transposed
+    filter_ = _features(layer)[0] if is_linear(layer) else layer.weight[0].numel()
+    elements = sum((given if transposed else made).numel() for given, made in calls)
+    return filter_ * elements // max(batch, 1)
+
+
+def _params(layer: nn.Module) -> int:
+    """Elements of a layer's weight; its bias stays in the slot."""
+    weight = getattr(layer, "weight", None)
+    return weight.numel() if isinstance(weight, torch.Tensor) else 0
+
+
+def _describe(layer: Any) -> str:
+    if is_linear(layer):
+        return "linear, transposed" if _is_transposed(layer) else "linear"
+    if not _is_convolution(layer):
+        return type(layer).__name__
+    name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
+    text = f"{name} {times(layer.kernel_size)}"
+    text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
+    return text + (f" groups {layer.groups}" if layer.groups > 1 else "")
+
+
+def _like(kernel: nn.Module, slot: Placeholder) -> nn.Module:
+    """The kernel on the device, of the type and in the mode of what it replaces."""
+    first = None if slot.original is None else next(slot.original.parameters(), None)
+    if first is not None:
+        kernel = kernel.to(first.device, first.dtype)
+    return kernel.train(slot.training)

@@ -1,0 +1,314 @@
+"""Specification: what operators are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from syno import _core
+from syno._util import checks
+from syno._util.checks import shown
+from syno._util.errors import UserError
+
+_FIELDS = (
+    "input",
+    "output",
+    "primary",
+    "coefficient",
+    "bindings",
+    "multiplicities",
+    "layer_macs",
+    "passed_through",
+    "limits",
+)
+Binding = Mapping[str, int]
+# Changes that lift the limits on what all layers cost together: they hold for the layers that they
+# were set for, and for no others.
+NO_TOTALS = {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
+
+
+class Specification:
+    """Shapes, variables with budgets, the layers an operator must fit, and limits. A value.
+
+    input, output: shapes, such as "[N, C_in: unordered, H, H]".
+    primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
+    coefficient: small variables with values and budgets, such as "k=3: 2".
+    bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}; variables with a
+        value may be left out, and so may those that only passed-through dimensions use.
+    multiplicities: how many layers each binding stands for; default one.
+    layer_macs: multiply-adds of those layers together, which weigh them for `min_fit`.
+    passed_through: pairs (output dimension, input dimension) that no primitive touches (batch).
+    limits: keyword arguments such as max_depth=8; `Specification.limit_names()` lists them.
+
+    Raises UserError for everything that is malformed or contradictory.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(
+        self,
+        input: str,
+        output: str,
+        primary: Sequence[str],
+        coefficient: Sequence[str] = (),
+        *,
+        bindings: Iterable[Binding | str] = (),
+        multiplicities: Sequence[int] | None = None,
+        layer_macs: Sequence[float] | None = None,
+        passed_through: Iterable[tuple[int, int]] = (),
+        **limits: float,
+    ) -> None:
+        self._core = _core.Specification(
+            _text("input", input),
+            _text("output", output),
+            _texts("primary", primary),
+            _texts("coefficient", coefficient),
+            [checked_binding(binding) for binding in _iterable("bindings", bindings)],
+            [_whole("multiplicities", m) for m in _iterable("multiplicities", multiplicities)],
+            [_number("layer_macs", m) for m in _iterable("layer_macs", layer_macs)],
+            [_pair(pair) for pair in _iterable("passed_through", passed_through)],
+            {name: _limit(name, value) for name, value in limits.items()},
+        )
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Specification:
+        """A named setting, such as "paper/resnet18".
+
+        changes: arguments of the constructor or limits that replace the preset's; new bindings
+        drop the preset's multiplicities, layer_macs and window of multiply-adds, which belong to
+        its own layers. Raises UserError that lists the presets.
+        """
+        fields = _core.preset_source(_text("preset", name))
+        if "bindings" in changes:
+            fields["limits"] |= NO_TOTALS
+        return cls._from_fields(fields, changes)
+
+    @staticmethod
+    def presets() -> dict[str, str]:
+        """What each preset is, by name."""
+        return {name: _core.preset_doc(name) for name in _core.preset_names()}
+
+    @staticmethod
+    def limit_names() -> list[str]:
+        """The names of the limits."""
+        return [descriptor["name"] for descriptor in _core.option_descriptors()]
+
+    def with_changes(self, **changes: Any) -> Specification:
+        """A copy with changes; new bindings drop multiplicities and layer_macs."""
+        return self._from_fields(self._core.source, changes)
+
+    @classmethod
+    def _from_fields(cls, fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Specification:
+        merged = {name: fields[name] for name in _FIELDS if name != "limits"}
+        if "bindings" in changes:
+            merged |= {"multiplicities": None, "layer_macs": None}
+        return cls(**merged | dict(fields["limits"]) | dict(changes))
+
+    @property
+    def input(self) -> str:
+        """The input shape."""
+        return str(self._core.source["input"])
+
+    @property
+    def output(self) -> str:
+        """The output shape."""
+        return str(self._core.source["output"])
+
+    @property
+    def primary(self) -> list[str]:
+        """Large variables with budgets."""
+        return list(self._core.source["primary"])
+
+    @property
+    def coefficient(self) -> list[str]:
+        """Small variables with values and budgets."""
+        return list(self._core.source["coefficient"])
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of all variables, in canonical order."""
+        return self._core.variables
+
+    @property
+    def bindings(self) -> list[dict[str, int]]:
+        """The sizes of the layers as given; `complete` adds what has a default."""
+        return list(self._core.source["bindings"]) or ([{}] if self._core.full_bindings else [])
+
+    @property
+    def full_bindings(self) -> list[dict[str, int]]:
+        """The sizes of the layers with every variable."""
+        return self._core.full_bindings
+
+    @property
+    def multiplicities(self) -> list[int]:
+        """How many layers each binding stands for."""
+        return self._core.multiplicities
+
+    @property
+    def passed_through(self) -> list[tuple[int, int]]:
+        """Pairs (output dimension, input dimension) that no primitive touches."""
+        return list(self._core.source["passed_through"])
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Every limit by name."""
+        return dict(self._core.source["limits"])
+
+    @property
+    def key(self) -> str:
+        """Hash of the content, 32 hexadecimal digits."""
+        return self._core.key
+
+    @property
+    def defaults(self) -> dict[str, int]:
+        """Values of the variables that a binding may leave out."""
+        return self._core.defaults
+
+    def complete(self, binding: Binding | str) -> dict[str, int]:
+        """`binding` with the variables that have a value. UserError when it is malformed."""
+        return self._core.defaults | checked_binding(binding)
+
+    def to_json(self) -> str:
+        """The content as JSON, for files and stores; `from_json` reads it."""
+        return json.dumps(self._core.source, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Specification:
+        """Reads what `to_json` writes. UserError for anything else."""
+        fields = checks.json_content("the specification", text)
+        if not isinstance(fields, dict):
+            raise UserError("the specification's JSON is not an object")
+        for name in ("input", "output", "primary"):
+            if name not in fields:
+                raise UserError(f"the specification's JSON has no field '{name}'")
+        unknown = sorted(set(fields) - set(_FIELDS))
+        if unknown:
+            raise UserError(
+                f"unknown field '{unknown[0]}' in the specification's JSON\n"
+                f"  known fields: {', '.join(_FIELDS)}"
+            )
+        limits = fields.pop("limits", {})
+        if not isinstance(limits, dict):
+            raise UserError("the field 'limits' of the specification's JSON is not an object")
+        for name in limits:
+            _kind_of_limit(name)
+        return cls(**fields, **limits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Specification) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Specification.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        layers = sum(self.multiplicities)
+        return (
+            f'<Specification "{self._core.text}", '
+            f"{len(self.full_bindings)} bindings of {layers} layers>"
+        )
+
+
+def checked_binding(binding: Binding | str) -> dict[str, int]:
+    """A binding as a dict of positive ints, from a mapping or "C_in=64, H=56".
+
+    Raises UserError that names the variable which is wrong.
+    """
+    if isinstance(binding, str):
+        return _core.parse_binding(checks.text("a binding", binding))
+    if not isinstance(binding, Mapping):
+        raise UserError(
+            "a binding is a dict of sizes by variable\n"
+            f'  expected: {{"C_in": 64, "H": 56}}      got: {shown(binding)}'
+        )
+    values = {}
+    for name, value in binding.items():
+        if not isinstance(name, str):
+            raise UserError(f"a variable's name in a binding is a string, got {shown(name)}")
+        checks.text("a variable's name in a binding", name)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or not 0 < int(value) < 2**63:
+            raise UserError(
+                f"variable '{name}' cannot be bound to {shown(value)}\n"
+                f"  expected: a positive integer      got: {shown(value)}"
+            )
+        values[name] = int(value)
+    return values
+
+
+def _text(name: str, value: Any) -> str:
+    return checks.text(f"'{name}'", value)
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if isinstance(value, str):
+        raise UserError(
+            f"'{name}' is one string\n"
+            f'  expected: a list of variables with budgets, such as ["H: 2"]      got: "{value}"'
+        )
+    return [_text(name, item) for item in _iterable(name, value)]
+
+
+def _iterable(name: str, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        raise UserError(f"'{name}' is not a list\n  expected: a list      got: {shown(value)}")
+    return list(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise UserError(
+            f"'{name}' has {shown(value)}\n  expected: integers      got: {shown(value)}"
+        )
+    return checks.whole(f"an integer of '{name}'", value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise UserError(
+            f"'{name}' has {shown(value)}\n  expected: numbers      got: {shown(value)}"
+        )
+    return checks.number(f"a number of '{name}'", value)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    items = _iterable("passed_through", value)
+    if len(items) != 2:
+        raise UserError(
+            "'passed_through' holds pairs (output dimension, input dimension)\n"
+            f"  expected: [(0, 0)]      got: {shown(value)}"
+        )
+    output, input_ = (_whole("passed_through", item) for item in items)
+    for dim in (output, input_):
+        checks.whole("a dimension of 'passed_through'", dim, -checks.MOST_INT, checks.MOST_INT)
+    return output, input_
+
+
+def _limit(name: str, value: Any) -> float:
+    kind = _kind_of_limit(name)
+    if isinstance(value, bool) != (kind == "bool") or not isinstance(
+        value, (bool, int, float, np.number)
+    ):
+        raise UserError(
+            f"limit '{name}' cannot be {shown(value)}\n"
+            f"  expected: a value of type {kind}      got: {shown(value)}"
+        )
+    return float(value) if kind == "bool" else checks.number(f"limit '{name}'", value)
+
+
+def _kind_of_limit(name: str) -> str:
+    """Its type. UserError for a name that is no limit."""
+    kinds = {d["name"]: str(d["type"]) for d in _core.option_descriptors()}
+    if name not in kinds:
+        raise UserError(
+            f"unknown argument or limit '{checks.short(name)}' of a specification\n"
+            f"  known limits: {', '.join(kinds)}"
+        )
+    return kinds[name]

@@ -1,0 +1,90 @@
+"""Operators everybody knows, by name, as text files beside this module.
+
+Each file says in comments what it computes and gives sizes for a first try. The tests of the C++
+library read the same files. Three baselines that are no operators are torch modules
+(`module_names`, `module`).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification, checked_binding
+
+if TYPE_CHECKING:
+    from torch import nn
+
+_SIZES = "# sizes:"
+
+
+def names() -> list[str]:
+    """The names that `load` knows."""
+    return sorted(
+        f.name.removesuffix(".txt") for f in files(__name__).iterdir() if _is_text(f.name)
+    )
+
+
+def load(name: str, specification: Specification | None = None) -> Operator:
+    """The operator of that name, such as "conv2d". UserError that lists the names."""
+    return Operator.from_text(_text(name), specification)
+
+
+def binding(name: str) -> dict[str, int]:
+    """A small binding for a first try; its sizes differ where they can."""
+    (line,) = (line for line in _text(name).splitlines() if line.startswith(_SIZES))
+    return checked_binding(line.removeprefix(_SIZES))
+
+
+def doc(name: str) -> str:
+    """What the operator computes, in index notation."""
+    comments = (line for line in _text(name).splitlines() if line.startswith("#"))
+    return "\n".join(line[1:].strip() for line in comments if not line.startswith(_SIZES))
+
+
+_MODULES = {
+    "nas-pte-1": "outputs in two halves: convolutions with 2 and with 4 groups",
+    "nas-pte-2": "16 outputs from all inputs, the rest from inputs 16 onward with 2 groups",
+    "nas-pte-3": "rows in two halves, a convolution each",
+}
+
+
+def module_names() -> list[str]:
+    """The names that `module` knows: baselines that concatenate, which no operator does."""
+    return sorted(_MODULES)
+
+
+def module_doc(name: str) -> str:
+    """What the module computes. UserError that lists the names."""
+    _check(name, module_names(), "module")
+    return _MODULES[name]
+
+
+def module(name: str, c_in: int, c_out: int, kernel: int = 3) -> nn.Module:
+    """A baseline as a torch module, [N, c_in, H, W] -> [N, c_out, H, W]. Needs torch.
+
+    UserError that lists the names, and for channels that do not divide.
+    """
+    _check(name, module_names(), "module")
+    from syno.operators.zoo.nas_pte import MODULES
+
+    return MODULES[name](c_in, c_out, kernel)
+
+
+def _check(name: str, known: list[str], what: str) -> None:
+    if name not in known:
+        raise UserError(f"unknown {what} '{name}'\n  expected: one of {', '.join(known)}")
+
+
+def _is_text(name: str) -> bool:
+    return name.endswith(".txt")
+
+
+def _text(name: str) -> str:
+    _check(name, names(), "operator")
+    return (files(__name__) / f"{name}.txt").read_text(encoding="utf-8")
+
+
+__all__ = ["binding", "doc", "load", "module", "module_doc", "module_names", "names"]

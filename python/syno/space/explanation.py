@@ -1,0 +1,77 @@
+"""How a search comes to an operator, and what keeps one out of a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from syno import _core
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
+from syno.space.rules import Rule, rule_set
+
+
+def explain(
+    operator: Operator,
+    specification: Specification | None = None,
+    *,
+    rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
+) -> dict[str, Any]:
+    """How a search of the specification builds the operator, as plain values.
+
+    listed: whether it does. steps: the path from the output to the input, each with the number of
+    children there, what was refused beside it by reason, and the operator's own steps that could
+    not come there. usage: budgets, limits, layers that the operator does not fit, cost. refusals,
+    refused_match, obstacle: what speaks against it. UserError for other shapes or variables.
+    """
+    wanted = _specification(operator, specification)
+    return _core.explain(operator._core, wanted._core, rule_set(rules_off, rules))
+
+
+def why_not(
+    operator: Operator,
+    specification: Specification | None = None,
+    *,
+    rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
+    max_nodes: int = 20_000,
+    max_seconds: float = 10.0,
+) -> dict[str, Any]:
+    """What keeps the operator out of the space of the specification, as plain values.
+
+    admitted: whether nothing does, or an equal operator is in it. explanation: as in `explain`.
+    kept: that equal operator (`operator`, `key`, and the `rules` that lead to it; none when a
+    listing of at most `max_nodes` graphs had it), a near-equal one by an approximate rule (`near`),
+    or None. relaxations: the smallest change that
+    admits the operator as it is, each (`kind`, `name`, `from`, `to`); without any, `no_relaxation`
+    says what no budget, limit or rule can change.
+    """
+    for name, value in (("max_nodes", max_nodes), ("max_seconds", max_seconds)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**63:
+            raise UserError(f"'{name}' is a number of at least 0, got {value!r}")
+    wanted = _specification(operator, specification)
+    found = _core.why_not(
+        operator._core, wanted._core, rule_set(rules_off, rules), int(max_nodes), float(max_seconds)
+    )
+    if found["kept"] is not None:
+        kept = Operator(found["kept"]["operator"], wanted, key=found["kept"]["key"])
+        found["kept"]["operator"] = kept
+    return found
+
+
+def _specification(operator: Operator, specification: Specification | None) -> Specification:
+    wanted = specification or operator.specification
+    if wanted is None:
+        raise UserError(
+            "there is no specification to explain the operator by\n"
+            "  expected: a specification, or an operator that comes with one      got: neither"
+        )
+    if not wanted.full_bindings:
+        raise UserError(
+            "the specification has no layer to explain the operator by\n"
+            f"  in {wanted!r}\n"
+            "  expected: at least one binding      got: none"
+        )
+    return wanted

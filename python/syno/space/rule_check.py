@@ -1,0 +1,97 @@
+"""Trying out a rule: what it refuses on random graphs, compared with what it keeps instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from syno import _core
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.operators.specification import Specification
+from syno.space.rules import Rule, describe_rule, rule_set
+
+# (refusals that were compared, graphs that were grown); False ends the check.
+Progress = Callable[[int, int], bool]
+
+
+@dataclass(frozen=True)
+class RuleCheck:
+    """What was found.
+
+    graphs: random graphs that were grown; asked: steps that the rule was asked about; refused: of
+    them, refused; compared: refused on graphs that differ, which were compared. Of those,
+    equal_keys have the semantic key of what is kept, equal_values the same values for random data
+    and weights, different ones other values; undecided are too large, or equal up to a numbering
+    of weights that no key sees. mean_share, most_share: of the output elements, the part that
+    differs. refused_graph and kept_graph: the refusal with the largest share, as texts.
+    """
+
+    rule: str
+    kind: str
+    graphs: int
+    asked: int
+    refused: int
+    compared: int
+    equal_keys: int
+    equal_values: int
+    different: int
+    undecided: int
+    mean_share: float
+    most_share: float
+    refused_graph: str
+    kept_graph: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing speaks against the rule: an exact one may keep no other operator.
+
+        A restriction loses what it refuses, and an approximate rule says what share differs.
+        """
+        return self.kind != "exact" or self.different == 0
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self) | {"sound": self.sound}
+
+
+def check_rule(
+    rule: Rule | str,
+    specification: Specification,
+    *,
+    trials: int = 100,
+    max_graphs: int = 2_000,
+    seed: int = 0,
+    rules: Iterable[Rule] = (),
+    progress: Progress | None = None,
+) -> RuleCheck:
+    """Compares `trials` refusals of a rule on random graphs with what the rule keeps.
+
+    rule: one of one's own, or the id or name of one of the catalogue. Both graphs are read as
+    operators of their own frontier and computed by the reference interpreter under the smallest
+    binding, exactly. Shapes with ordered dimensions and small bindings leave least undecided.
+    rules: other rules of one's own; restrictions among them count as they do in a search.
+    """
+    if not isinstance(specification, Specification) or not specification.full_bindings:
+        raise UserError(
+            "a rule is tried out on the layers of a specification\n"
+            f"  expected: a Specification with a binding      got: {specification!r}"
+        )
+    for name, value in (("trials", trials), ("max_graphs", max_graphs)):
+        checks.whole(f"'{name}'", value, least=1)
+    checks.whole("'seed'", seed, least=0)
+    own = [*rules, rule] if isinstance(rule, Rule) else list(rules)
+    info = rule if isinstance(rule, Rule) else describe_rule(rule)
+    known = rule_set((), dict.fromkeys(own))
+    found = _core.check_rule(
+        specification._core, known, info.id, trials, max_graphs, seed, progress
+    )
+    example = found.pop("example") or {"refused": "", "kept": ""}
+    return RuleCheck(
+        rule=f"{info.id} {info.name}",
+        kind=info.kind,
+        refused_graph=example["refused"],
+        kept_graph=example["kept"],
+        **found,
+    )

@@ -1,0 +1,155 @@
+"""The operators a study may propose."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from syno._util.errors import UserError
+from syno.network.sampler import Sampler
+from syno.operators.operator import Operator as ValueOperator
+from syno.operators.specification import Specification
+from syno.store.records import digest
+
+
+class Operator(Protocol):
+    """What the loop uses of an operator; `syno.Operator` has it, and so has a fake in a test."""
+
+    text: str
+    key: str
+
+    def macs(self) -> int:
+        """Multiply-accumulates of all layers it replaces, for one sample."""
+
+    def primitives(self) -> dict[str, int]:
+        """Count of each primitive."""
+
+
+class Space(Protocol):
+    """An enumerated set of operators, in an order that depends on specification and seed only.
+
+    specification: (key, JSON content); rules: version of the rule set.
+    """
+
+    operators: Sequence[Any]
+    specification: tuple[str, Any]
+    rules: str
+
+    def rejections(self) -> dict[str, int]:
+        """How many graphs the enumeration refused, by reason."""
+
+    def parse(self, text: str) -> Any:
+        """The operator with this text."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An operator with what a method looks at, computed on first use: a plan costs time."""
+
+    operator: Any
+    key: str
+
+    @cached_property
+    def macs(self) -> int:
+        """Multiply-accumulates of all layers it replaces, for one sample."""
+        return int(self.operator.macs())
+
+    @cached_property
+    def primitives(self) -> dict[str, int]:
+        """Count of each primitive."""
+        return dict(self.operator.primitives())
+
+    @cached_property
+    def multiset(self) -> tuple[tuple[str, int], ...]:
+        """The primitives as a value that can be compared and hashed."""
+        return tuple(sorted((name, n) for name, n in self.primitives.items() if n))
+
+    @property
+    def has_window(self) -> bool:
+        """Whether it looks at neighbours."""
+        return self.primitives.get("unfold", 0) > 0
+
+    @property
+    def has_two_weights(self) -> bool:
+        """Whether it has two weight tensors or more: each contraction has its own."""
+        return self.primitives.get("contract", 0) >= 2
+
+
+class Candidates:
+    """The operators of a space with distinct semantic keys, the first of each key."""
+
+    def __init__(self, space: Space) -> None:
+        first: dict[str, Any] = {}
+        for operator in space.operators:
+            first.setdefault(operator.key, operator)
+        self._items = [Candidate(operator, key) for key, operator in first.items()]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._items)
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content: two spaces with one digest lead to the same proposals."""
+        return digest("\n".join(c.key for c in self._items))
+
+
+class SamplerSpace:
+    """What a `syno.Sampler` enumerates.
+
+    lower: the specification with the layers of each lower rung of a ladder, by its name: an
+    operator has to be admitted there as well. UserError where none is.
+    """
+
+    def __init__(self, sampler: Sampler, lower: Mapping[str, Specification] | None = None) -> None:
+        self._sampler = sampler
+        self._statistics = sampler.statistics()
+        self.operators: Sequence[Any] = sampler.operators
+        if not self.operators:
+            sampler.sample()  # a UserError: no operator connects the shapes, and why
+        self._refused: dict[str, int] = {}
+        for name, specification in (lower or {}).items():
+            self._refuse(name, specification)
+        self.specification = (
+            sampler.specification.key,
+            json.loads(sampler.specification.to_json()),
+        )
+        self.rules = sampler.rules
+
+    def rejections(self) -> dict[str, int]:
+        """How many graphs the enumeration refused, by reason."""
+        return dict(self._statistics["rejections"]) | self._refused
+
+    def _refuse(self, name: str, specification: Specification) -> None:
+        refusals = [operator.refusals(specification) for operator in self.operators]
+        kept = [o for o, found in zip(self.operators, refusals, strict=True) if not found]
+        if not kept:
+            reasons = Counter(text for found in refusals for _, text in found)
+            raise UserError(
+                f"none of {len(refusals)} operators is admitted at rung '{name}' of the ladder\n"
+                f"  most frequent: {reasons.most_common(1)[0][0]}\n"
+                f"  its layers: {'; '.join(map(_sizes, specification.bindings))}\n"
+                "  what to do: a ladder with more pixels or width at that rung, or other limits"
+            )
+        if len(kept) < len(refusals):
+            self._refused[f"rung:{name}"] = len(refusals) - len(kept)
+        self.operators = kept
+
+    @property
+    def structures(self) -> int:
+        """Operators before those with a repeated semantic key were left out."""
+        return int(self._statistics["structures"])
+
+    def parse(self, text: str) -> Any:
+        """The operator with this text, under the specification of the space."""
+        return ValueOperator.from_text(text, self._sampler.specification)
+
+
+def _sizes(binding: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={size}" for name, size in binding.items())

@@ -1,0 +1,1 @@
+"""One proposed operator: built, checked, trained and timed, in a process of its own."""

@@ -1,0 +1,450 @@
+"""The real evaluator: verify, train, measure, and the same in INT8. Needs torch."""
+
+from __future__ import annotations
+
+import copy
+import math
+import signal
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
+from syno.codegen.verify import Verification, verify
+from syno.data import TextData
+from syno.measure import Measurement, latency
+from syno.network.layers import LayerReport
+from syno.operators.kernel import KernelPack
+from syno.quantize import checked_engine, quantize
+from syno.quantize.fx_mode import fx_mode
+from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
+from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
+from syno.study.evaluate.loading import Data, load_for
+from syno.study.evaluate.network import Network
+from syno.study.evaluate.observer import EvaluationObserver
+from syno.train import (
+    Fidelity,
+    ForeignCheckpointError,
+    State,
+    holdout_accuracy,
+    train,
+    training_images,
+)
+from syno.train import Outcome as Training
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How networks are timed: one sample, `warmup` calls, then `repeats` timed ones."""
+
+    repeats: int = 30
+    warmup: int = 5
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How trained networks come to INT8: the engine of torch, and on how many training images the
+    ranges are calibrated, drawn by `seed`."""
+
+    engine: str
+    images: int = 256
+    seed: int = 0
+
+    @classmethod
+    def of(cls, engine: str | None, images: int) -> Quantization:
+        """The default engine for None. UserError where torch does not have the engine here."""
+        return cls(checked_engine(engine), images)
+
+    def recipe(self) -> dict[str, Any]:
+        """What a result in INT8 depends on beside what the trained network does."""
+        return {
+            "precision": INT8,
+            "engine": self.engine,
+            "calibration": {"images": self.images, "seed": self.seed},
+        }
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rung of a ladder as a part of a training: `stop_after` epochs of `whole` (None: all of it),
+    with a network of a share of the asked `width`."""
+
+    whole: Fidelity
+    stop_after: int | None = None
+    width: float = 1.0
+
+
+@dataclass
+class NetworkEvaluator:
+    """Evaluates operators inside one network.
+
+    1. The operator goes into the slots; a slot that it does not fit keeps its layer. Where the next
+       token is predicted, one that reads a later position is refused.
+    2. The emitted source is compared with the reference interpreter under each binding.
+    3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
+    4. The network is trained; its accuracy, or its loss on text, is that on the hold-out split.
+    5. Its latency is measured, the original network's in the same run.
+    6. Where that is asked for, accuracy and latency of the trained network in INT8 stand `beside`.
+
+    At a rung of a ladder, `part` says what of a training it is, and costs are those in `priced`,
+    the network of the highest rung.
+
+    What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
+    reason; a UserError alone ends the search.
+    """
+
+    network: Network
+    dataset: Data
+    fidelity: Fidelity
+    seed: int
+    timing: Timing = field(default_factory=Timing)
+    deadline_s: float | None = None
+    max_slowdown: float = math.inf
+    observer: EvaluationObserver = field(default_factory=EvaluationObserver)
+    device: str = "cpu"
+    workers: int = 0
+    checkpoints: Path | None = None
+    measured: bool = True
+    quantization: Quantization | None = None
+    part: Part | None = None
+    priced: Network | None = None
+    _resumed: int = field(default=0, init=False)
+
+    def baseline(self, state: Path | None = None) -> Outcome:
+        """Trains and times the original network, going on from the checkpoint `state` where that
+        is."""
+        began = time.perf_counter()
+        net = self.network.original()
+        training = self._train(net, None, state)
+        timed = self._time(net, None, []) if training.ok else None
+        found = self._outcome(
+            training,
+            began,
+            macs=(self.priced or self.network).macs,
+            params=(self.priced or self.network).params,
+            latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
+            details=self._details(training, timed),
+        )
+        return self._with_int8(found, net)
+
+    def evaluate(self, operator: Any, state: Path | None = None) -> Outcome:
+        """Verifies, trains and times the network with `operator` in it, going on from the
+        checkpoint `state` where that is."""
+        began = time.perf_counter()
+        try:
+            return self._evaluate(operator, began, state)
+        except UserError:
+            raise
+        except Exception as error:  # one operator must not end the search of thousands
+            return replace(
+                self.failure(),
+                reason=_in_words(error),
+                seconds=time.perf_counter() - began,
+                details={"traceback": traceback.format_exc(limit=-8)},
+            )
+
+    def failure(self) -> Outcome:
+        """An evaluation that ended without an answer, to be completed with a reason."""
+        return Outcome(ERROR, rung=self.fidelity.name, recipe=self._recipe(), seed=self.seed)
+
+    def _evaluate(self, operator: Any, began: float, state: Path | None) -> Outcome:
+        try:
+            net, report = self.network.with_operator(operator)
+        except UserError as error:
+            return self._rejected(operator, str(error), began)
+        macs, params = self._cost(operator, report)
+        kept = {row.name: row.reason for row in self.network.kept(report)}
+        leak = self.network.future_read(net, operator)
+        if leak is not None:
+            return self._rejected(operator, leak, began)
+
+        checks = self._verify(operator, net)
+        failed = next((check for check in checks if not check.passed), None)
+        if failed is not None:
+            reason = f"the generated code is wrong: {failed.failure}"
+            return self._rejected(operator, reason, began, verification=_together(checks))
+
+        slowdown = self._slowdown(net)
+        if slowdown > self.max_slowdown:
+            reason = (
+                f"a training step takes {slowdown:.1f} times as long as the original's, more than "
+                f"{self.max_slowdown:g}"
+            )
+            return self._rejected(operator, reason, began, verification=_together(checks))
+
+        training = self._train(net, operator, state)
+        timed = self._time(net, self.network.original(), checks) if training.ok else None
+        found = self._outcome(
+            training,
+            began,
+            macs=macs,
+            params=params,
+            primitives=operator.primitives(),
+            verification=_together(checks),
+            measurement=_measurement(timed) if timed else None,
+            details=self._details(training, timed) | {"kept": kept},
+        )
+        return self._with_int8(found, net)
+
+    def _cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
+        """(macs, params) in the network that was asked for, which may be another one."""
+        if self.priced is None or self.priced is self.network:
+            return self.network.cost(operator, report)
+        return self.priced.cost(operator, self.priced.with_operator(operator)[1])
+
+    def _verify(self, operator: Any, net: nn.Module) -> list[Verification]:
+        """One comparison for each binding under which the operator stands in the network."""
+        self.observer.on_step("verify")
+        packs = [module for module in net.modules() if isinstance(module, KernelPack)]
+        bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
+        return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
+
+    def _slowdown(self, net: nn.Module) -> float:
+        """How many times as long as the original's a training step takes."""
+        if math.isinf(self.max_slowdown):
+            return 1.0
+        nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
+        inputs = self.network.inputs(self.fidelity.batch)
+        with torch_threads(self.timing.threads):
+            seconds = [_step_seconds(each, inputs) for each in nets]
+        return seconds[1] / seconds[0]
+
+    def _train(self, net: nn.Module, operator: Any, state: Path | None) -> Training:
+        """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
+        self.observer.on_step("train")
+        self._resumed = -1
+        path = state or checkpoint(self.checkpoints, operator, self.seed)
+        with torch_threads(self.timing.threads):
+            if state is None:
+                return self._trained(net, self.fidelity, path)
+            assert self.part is not None
+            whole, stop_after = self.part.whole, self.part.stop_after
+            try:
+                training = self._trained(net, whole, state, stop_after)
+            except ForeignCheckpointError as error:  # of another Syno: it is a cache and goes
+                warnings.warn(f"{error.args[0].splitlines()[0]}; it starts over", stacklevel=2)
+                state.unlink(missing_ok=True)
+                training = self._trained(net, whole, state, stop_after)
+        if training.status != "paused":
+            return training
+        if training.reason == "signal":
+            signal.raise_signal(signal.SIGTERM)  # as without a checkpoint
+            raise KeyboardInterrupt  # it has a handler of the user's
+        return replace(training, status="ok", reason="", detail="")
+
+    def _trained(
+        self, net: nn.Module, fidelity: Fidelity, path: Path | None, stop_after: int | None = None
+    ) -> Training:
+        return train(
+            net,
+            self.dataset,
+            fidelity,
+            self.seed,
+            deadline_s=self.deadline_s,
+            progress=self._report,
+            device=self.device,
+            workers=self.workers,
+            checkpoint=path,
+            stop_after=stop_after,
+        )
+
+    def _report(self, state: State) -> None:
+        if self._resumed < 0:
+            self._resumed = state.epoch
+        if state.epoch_loss is not None:
+            self.observer.on_epoch(state.epoch + 1, state.epochs, state.epoch_loss)
+
+    def _time(
+        self, net: nn.Module, original: nn.Module | None, checks: list[Verification]
+    ) -> Measurement | None:
+        if not self.measured:
+            return None
+        self.observer.on_step("measure")
+        return latency(
+            net,
+            self.network.input_shape,
+            baseline=original,
+            verifications=checks,
+            repeats=self.timing.repeats,
+            warmup=self.timing.warmup,
+            threads=self.timing.threads,
+            tokens=self.network.vocabulary,
+        )
+
+    def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
+        """The outcome with that of the trained network in INT8 beside it."""
+        if self.quantization is None or found.status != OK:
+            return found
+        began = time.perf_counter()
+        how = self.quantization
+        recipe = self._recipe() | how.recipe()
+        beside = replace(found, recipe=recipe, latency=None, measurement=None, details={})
+        try:
+            beside = self._int8(beside, net, how)
+        except Exception as error:  # the trained network counts, whatever becomes of it in INT8
+            trace = {"traceback": traceback.format_exc(limit=-8)}
+            reason = _in_words(error)
+            beside = replace(beside, status=ERROR, reason=reason, accuracy=None, details=trace)
+        beside = replace(beside, seconds=time.perf_counter() - began)
+        return replace(found, beside=(beside,))
+
+    def _int8(self, beside: Outcome, net: nn.Module, how: Quantization) -> Outcome:
+        self.observer.on_step("quantize")
+        assert not isinstance(self.dataset, TextData)
+        with torch_threads(self.timing.threads):
+            images = training_images(self.dataset, self.fidelity, how.images, how.seed)
+            made = quantize(net, images, engine=how.engine)
+            accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
+        timed = self._time(made.net, self.network.original(), [])
+        details: dict[str, Any] = {
+            "calibration_images": made.images,
+            "network_macs": made.macs,
+            "int8_macs": made.int8_macs,
+            "float_parts": made.float_parts,
+        }
+        found = replace(beside, accuracy=accuracy)
+        if timed is None:
+            return replace(found, details=details)
+        details |= _quiet(timed) | {"latency_ratio": timed.ratio}
+        if found.verification is None:  # the original network
+            own = BaselineLatency(timed.median_ms, timed.spread_ms)
+            return replace(found, latency=own, details=details)
+        return replace(found, measurement=_measurement(timed), details=details)
+
+    def _recipe(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "fidelity": self.fidelity.to_json(),
+            "data": self.dataset.fingerprint,
+            "threads": self.timing.threads,
+        }
+        if self.part is not None:
+            # The schedule is that of the whole training.
+            found |= {"width": self.part.width, "of_epochs": self.part.whole.epochs}
+        return found
+
+    def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
+        return Outcome(
+            training.status,
+            reason=training.why,
+            accuracy=training.accuracy,
+            rung=self.fidelity.name,
+            recipe=self._recipe(),
+            seed=self.seed,
+            seconds=time.perf_counter() - began,
+            **found,
+        )
+
+    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
+        details: dict[str, Any] = {
+            "losses": [point.loss for point in training.curve],
+            "loss_sum": training.loss_sum,
+            "tail_loss": training.tail_loss,
+            "training_s": training.seconds,
+            "step_s": training.step_s,
+            "steps": training.steps,
+            "peak_bytes": training.peak_bytes,
+            "device": self.device,
+        }
+        if self.part is not None:  # the epoch of a checkpoint that it went on from
+            details["resumed_at"] = max(self._resumed, 0)
+        if training.tokens_seen:
+            for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
+                details[name] = getattr(training, name)
+        return details if timed is None else details | _quiet(timed)
+
+    def _rejected(self, operator: Any, reason: str, began: float, **found: Any) -> Outcome:
+        return Outcome(
+            REJECTED,
+            reason=reason,
+            recipe=self._recipe(),
+            seed=self.seed,
+            seconds=time.perf_counter() - began,
+            primitives=operator.primitives(),
+            **found,
+        )
+
+
+def checkpoint(folder: Path | None, operator: Any, seed: int) -> Path | None:
+    """The file in `folder` with the state of the training of an operator, None for the original."""
+    if folder is None:
+        return None
+    name = "baseline" if operator is None else operator.key[:16]
+    return folder / f"{name}-{seed}.ckpt"
+
+
+def make_evaluator(
+    network: Network,
+    data: str,
+    data_dir: str | None,
+    fingerprint: str,
+    tokenizer: str = "bytes",
+    **settings: Any,
+) -> NetworkEvaluator:
+    """An evaluator in another process: it reads the data again, memory-mapped from its cache.
+
+    settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
+    """
+    if settings.get("quantization") is not None:  # once, and not in every child
+        fx_mode()
+    dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
+    if dataset.fingerprint != fingerprint:
+        raise UserError(
+            f"the data set '{data}' changed while the search began\n"
+            f"  expected: {fingerprint}      got: {dataset.fingerprint}"
+        )
+    return NetworkEvaluator(network, dataset, **settings)
+
+
+def _step_seconds(net: nn.Module, inputs: torch.Tensor) -> float:
+    """Seconds of a forward and backward pass, the quickest of three."""
+    net.train()
+    found = []
+    for _ in range(3):
+        began = time.perf_counter()
+        net(inputs).sum().backward()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def _together(checks: list[Verification]) -> VerificationResult:
+    """All comparisons of one operator as one; the hash names all of the source."""
+    sources = sorted({check.source_hash for check in checks})
+    return VerificationResult(
+        source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
+        bindings=[check.binding for check in checks],
+        emitter=checks[0].emitter,
+        seed=checks[0].seed,
+        passed=all(check.passed for check in checks),
+        max_error=max(check.max_error for check in checks),
+    )
+
+
+def _measurement(timed: Measurement) -> MeasurementResult:
+    assert timed.baseline is not None and timed.ratio is not None
+    return MeasurementResult(
+        median_ms=timed.median_ms,
+        spread_ms=timed.spread_ms,
+        ratio=timed.ratio,
+        baseline=BaselineLatency(timed.baseline.median_ms, timed.baseline.spread_ms),
+        threads=timed.threads,
+        repeats=timed.repeats,
+        batch=timed.batch,
+    )
+
+
+def _in_words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return first if isinstance(error, UserError) else f"{type(error).__name__}: {first}"
+
+
+def _quiet(timed: Measurement) -> dict[str, Any]:
+    """How quiet the machine was."""
+    return {"control": plain(timed.control), "noisy": timed.noisy}

@@ -1,0 +1,480 @@
+"""The process that forks one child for each evaluation and watches it.
+
+    search  <-- socket -->  fork server  -- fork -->  child: evaluates, answers, ends
+                                  ^  <-- pipe: events, answer
+                                  |  <-- pipe: what it prints
+                                  +--- time, memory, end of the search
+
+It imports torch and loads network and data once, so that a child starts within milliseconds and
+shares their memory. It has one thread, and runs nothing in torch that could start more: a child of
+a process with threads may find locks that nobody holds any more. It never touches an accelerator.
+When the search ends in any way, its end of the socket closes and the child is killed. While an
+evaluation runs, the search hears from the server every second (server_process.py).
+
+Messages on the socket and from the child are (one byte what it is, 8 bytes length, content).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import importlib
+import math
+import os
+import pickle
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from syno._util.errors import UserError
+from syno.network.models.extras import load_extra
+from syno.study.evaluate import processes
+
+EVENT = b"e"  # (name of the observer's method, arguments)
+ANSWER = b"a"  # (OUTCOME | MISTAKE | FAULT, content)
+END = b"x"  # Ended
+READY = b"r"  # Ready
+BROKEN = b"b"  # (text, whether it is a mistake of the user's)
+REQUEST = b"q"  # Request
+SETUP = b"s"  # Setup
+PULSE = b"p"  # nothing: the server is alive while an evaluation takes its time
+
+OUTCOME = "outcome"
+MISTAKE = "mistake"
+FAULT = "fault"
+
+# Why a child was killed.
+TIME = "time"
+MEMORY = "memory"
+GARBAGE = "garbage"
+STOPPED = "stopped"
+
+# Bytes of output that are kept, and that an answer may have.
+TAIL = 4096
+MOST_ANSWER = 64 << 20
+HEADER = struct.Struct("=cQ")
+_CHUNK = 1 << 16
+_WATCH_S = 0.05  # how often memory is looked at
+_WAKE_MS = 500.0  # how long a wait for a message may keep a signal from being seen
+_LEAVE_S = 2.0  # for a child to end after its answer
+_END_S = 60.0  # for a child to end after it was killed: freeing much memory takes its time
+_PULSE_S = 1.0  # how often the search hears from here, and stopped processes are looked for
+# What a wait may count at most: a server that was suspended itself saw nothing of that time.
+_MOST_TICK_S = 1.0
+# Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
+_NVIDIA = "/dev/nvidiactl"
+# torch imports its compiler with the first optimiser, which would cost each child a second.
+_PRELOADED = (
+    "torch",
+    "torch._dynamo",
+    "syno.study.evaluate.evaluator",
+    "syno.codegen.emitters.pytorch",
+)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the server needs before it can load anything.
+
+    environment: that children get; threads: of torch in children, until the evaluator says
+    otherwise; extras: packages that the factory needs, as `load_extra` names them; factory: pickled
+    `() -> Evaluator`.
+    """
+
+    environment: dict[str, str]
+    threads: int
+    extras: tuple[str, ...]
+    factory: bytes
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The server can evaluate: `failure` is an outcome to be completed when a child gives none,
+    with a ladder `failures` is one for each rung; `threads` should be 1; `held` are bytes that each
+    child begins with."""
+
+    failure: Any
+    threads: int
+    held: int
+    failures: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One evaluation: `operator` is pickled, None for the baseline. Limits may be None; so is
+    `rung` without a ladder. stopped_s: how long a process of it may be stopped (SIGSTOP)."""
+
+    operator: bytes | None
+    seconds: float | None
+    memory: int | None
+    rung: int | None = None
+    stopped_s: float = math.inf
+
+
+@dataclass
+class Ended:
+    """How an evaluation ended.
+
+    answer: what the child said; killed: why it was killed, if it was; status: as waitpid gave it;
+    peak: greatest memory seen, in bytes; output: the end of what it printed; printed: bytes of all;
+    left: whether something of it could not be killed.
+    """
+
+    answer: bytes | None = None
+    killed: str | None = None
+    status: int = 0
+    peak: int = 0
+    output: str = ""
+    printed: int = 0
+    left: bool = False
+
+
+def packed(what: bytes, content: bytes = b"") -> bytes:
+    """One message as it goes over a socket or a pipe."""
+    return HEADER.pack(what, len(content)) + content
+
+
+def write(end: int | socket.socket, what: bytes, content: bytes) -> None:
+    """Writes one message, as long as it takes."""
+    data = memoryview(packed(what, content))
+    descriptor = end if isinstance(end, int) else end.fileno()
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def read(end: socket.socket) -> tuple[bytes, bytes]:
+    """The next message; EOFError when the other side has gone."""
+    what, length = HEADER.unpack(_exactly(end, HEADER.size))
+    return what, _exactly(end, length)
+
+
+def _exactly(end: socket.socket, count: int) -> bytes:
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
+    parts = bytearray()
+    while len(parts) < count:
+        # A wait does not end by a signal that came right before it, or to another thread: only
+        # between waits does Python see Ctrl-C.
+        while not poll.poll(_WAKE_MS):
+            pass
+        part = end.recv(min(count - len(parts), 1 << 20))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)
+
+
+@dataclass
+class _Frames:
+    """Messages out of a stream of bytes that arrives in pieces and may be anything."""
+
+    buffer: bytearray = field(default_factory=bytearray)
+
+    def add(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Gives the messages that are complete now. ValueError for what is none, or is too long:
+        after those before it."""
+        self.buffer += data
+        while len(self.buffer) >= HEADER.size:
+            what, length = HEADER.unpack_from(self.buffer)
+            if what not in (EVENT, ANSWER) or length > MOST_ANSWER:
+                raise ValueError(f"{what!r} of {length:,} bytes")
+            end = HEADER.size + length
+            if len(self.buffer) < end:
+                break
+            content = bytes(self.buffer[HEADER.size : end])
+            del self.buffer[:end]
+            yield what, content
+
+
+class _Relay:
+    """Stands for the observer in a child: every call is sent to the search."""
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+
+        def send(*arguments: Any) -> None:
+            write(self._end, EVENT, pickle.dumps((name, arguments)))
+
+        return send
+
+
+class _Server:
+    def __init__(self, search: socket.socket, setup: Setup, evaluator: Any) -> None:
+        self._search = search
+        self._setup = setup
+        self._evaluator = evaluator
+        self._self = os.getpid()
+
+    def serve(self) -> None:
+        """Answers requests until the search goes."""
+        while True:
+            try:
+                what, content = read(self._search)
+            except (EOFError, ConnectionError):
+                return
+            assert what == REQUEST
+            ended = self._evaluate(pickle.loads(content))
+            if ended is None:
+                return
+            write(self._search, END, pickle.dumps(ended))
+
+    def _evaluate(self, request: Request) -> Ended | None:
+        """Runs one child to its end; None when the search went away meanwhile."""
+        answers, to_answers = os.pipe()
+        prints, to_prints = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self._search.close()
+            os.close(answers)
+            os.close(prints)
+            _run_child(self._self, self._setup, self._evaluator, request, to_answers, to_prints)
+        os.close(to_answers)
+        os.close(to_prints)
+        with contextlib.suppress(ConnectionError):  # the watch sees that the search has gone
+            write(self._search, EVENT, pickle.dumps(("on_process", (child,))))
+        try:
+            return _Watch(self._search, child, answers, prints, request).until_the_end()
+        finally:
+            os.close(answers)
+            os.close(prints)
+
+
+class _Watch:
+    """One child from its fork to its end.
+
+    1. until_the_end   waits for messages, prints, time, memory, the search
+    2. _take           reads what there is
+    3. _finish         kills the group and all that is left, and gathers the rest
+    """
+
+    def __init__(
+        self, search: socket.socket, child: int, answers: int, prints: int, request: Request
+    ) -> None:
+        self._search, self._child, self._request = search, child, request
+        self._answers, self._prints = answers, prints
+        self._open = {answers, prints}
+        self._frames = _Frames()
+        self._tail = bytearray()
+        self._ended = Ended()
+        self._server = os.getpid()
+        self._last = self._pulsed = time.monotonic()
+        self._seconds = 0.0  # that the evaluation took, as far as this process saw it
+        self._is_stopped = False  # a process of it, when that was looked at last
+        self._stopped = 0.0  # seconds that it is
+        for end in self._open:
+            os.set_blocking(end, False)
+
+    def until_the_end(self) -> Ended | None:
+        """How the child ended; None when the search has gone."""
+        answered = None
+        poll = select.poll()
+        poll.register(self._search, select.POLLIN)
+        for end in self._open:
+            poll.register(end, select.POLLIN)
+        while True:
+            ready = {end for end, _ in poll.poll(1000 * _WATCH_S)}
+            if self._search.fileno() in ready:  # nothing is sent meanwhile: it has gone
+                self._finish()
+                return None
+            for end in ready & self._open:
+                self._take(end)
+                if end not in self._open:
+                    poll.unregister(end)
+            self._tick()
+            if answered is None and self._ended.answer is not None:
+                answered = self._seconds
+            if self._has_ended():
+                break
+            if answered is not None and self._seconds - answered > _LEAVE_S:
+                break
+            if answered is None and (why := self._broken_limit()):
+                self._ended.killed = why
+                break
+            if self._ended.killed:
+                break
+        self._finish()
+        return self._ended
+
+    def _has_ended(self) -> bool:
+        """Whether the child ended; it stays a zombie, so that its number is not given away."""
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._child, flags) is not None
+
+    def _tick(self) -> None:
+        """Counts the time since the last call, and tells the search now and then that this process
+        is alive."""
+        now = time.monotonic()
+        passed = min(now - self._last, _MOST_TICK_S)
+        self._last = now
+        self._seconds += passed
+        self._stopped = self._stopped + passed if self._is_stopped else 0.0
+        if now - self._pulsed < _PULSE_S:
+            return
+        self._pulsed = now
+        below = processes.descendants(self._server)
+        self._is_stopped = any(processes.activity(each).is_stopped for each in below)
+        # A search that does not read at the moment needs none, and the next poll says when it has
+        # gone. So short a message is never cut.
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            self._search.send(packed(PULSE), socket.MSG_DONTWAIT)
+
+    def _broken_limit(self) -> str | None:
+        limit = self._request.memory
+        held = processes.memory(processes.descendants(self._server), limit or sys.maxsize)
+        self._ended.peak = max(self._ended.peak, held)
+        if limit is not None and held > limit:
+            return MEMORY
+        if self._request.seconds is not None and self._seconds > self._request.seconds:
+            return TIME
+        return STOPPED if self._stopped > self._request.stopped_s else None
+
+    def _wait(self) -> bool:
+        """Waits for the child that was killed; False when the system does not let go of it."""
+        end = self._seconds + _END_S
+        while True:
+            process, status = os.waitpid(self._child, os.WNOHANG)
+            if process:
+                self._ended.status = status
+                return True
+            if self._seconds > end:
+                self._ended.status = int(signal.SIGKILL)
+                return False
+            time.sleep(0.001)
+            self._tick()
+
+    def _take(self, end: int) -> bool:
+        """Reads some of what there is; False when there is no more, now or ever."""
+        try:
+            data = os.read(end, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._open.discard(end)
+        elif end == self._prints:
+            self._ended.printed += len(data)
+            self._tail += data
+            del self._tail[:-TAIL]
+        else:
+            self._receive(data)
+        return bool(data)
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            for what, content in self._frames.add(data):
+                if what == ANSWER:
+                    self._ended.answer = content
+                else:
+                    # Where the search has gone, the next poll says so.
+                    with contextlib.suppress(ConnectionError):
+                        write(self._search, EVENT, content)
+        except ValueError:
+            self._ended.killed = GARBAGE
+
+    def _finish(self) -> None:
+        processes.kill_group(self._child)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._child, signal.SIGKILL)
+        has_ended = self._wait()
+        self._ended.left = not processes.clear(self._server) or not has_ended
+        for end in tuple(self._open):  # what was written before the end: nobody writes any more
+            for _ in range(MOST_ANSWER // _CHUNK):
+                if not self._take(end):
+                    break
+        self._ended.output = self._tail.decode(errors="replace")
+
+
+def _run_child(
+    server: int, setup: Setup, evaluator: Any, request: Request, answers: int, prints: int
+) -> None:
+    """The child, from fork to `_exit`: nothing of the server's code runs after it."""
+    try:
+        _become_child(server, setup, request, prints)
+        evaluator.observer = _Relay(answers)
+        answer = _answer(evaluator, request)
+        write(answers, ANSWER, answer)
+    except BaseException:
+        with contextlib.suppress(BaseException):
+            traceback.print_exc()
+            sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _become_child(server: int, setup: Setup, request: Request, prints: int) -> None:
+    os.dup2(prints, 1)
+    os.dup2(prints, 2)
+    os.close(prints)
+    os.setsid()  # a group of its own, without a terminal
+    processes.die_with(server)
+    faulthandler.enable(file=2)  # where a crash was goes to what is printed
+    os.environ.clear()
+    os.environ.update(setup.environment)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    processes.prefer_in_shortage()
+    import torch
+
+    if request.memory is not None and not os.path.exists(_NVIDIA):
+        processes.limit_allocations(request.memory)
+    torch.set_num_threads(setup.threads)
+
+
+def _answer(evaluator: Any, request: Request) -> bytes:
+    """The outcome, or what was raised in its place, so that it can always be sent."""
+    try:
+        rung = () if request.rung is None else (request.rung,)
+        if request.operator is None:
+            outcome = evaluator.baseline(*rung)
+        else:
+            outcome = evaluator.evaluate(pickle.loads(request.operator), *rung)
+        return pickle.dumps((OUTCOME, outcome))
+    except UserError as error:
+        return pickle.dumps((MISTAKE, str(error)))
+    except BaseException as error:  # SystemExit of an operator's code is no answer either
+        first = str(error).strip().partition("\n")[0]
+        text = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        return pickle.dumps((FAULT, (text, traceback.format_exc(limit=-8))))
+
+
+def main() -> None:
+    """Serves the search at the other end of the socket whose descriptor is the argument."""
+    search = socket.socket(fileno=int(sys.argv[1]))
+    processes.wake_when_the_parent_ends()
+    _, content = read(search)
+    try:
+        setup: Setup = pickle.loads(content)
+        processes.adopt_orphans()
+        for name in _PRELOADED:
+            importlib.import_module(name)
+        for name in setup.extras:
+            load_extra(name, "the network")
+        evaluator = pickle.loads(setup.factory)()
+        failure = getattr(evaluator, "failure", lambda: None)()
+        failures = tuple(getattr(evaluator, "failures", tuple)())
+        gc.collect()
+        gc.freeze()  # children share these objects: the collector must not write into them
+        me = os.getpid()
+        held = processes.memory([me], sys.maxsize)
+        ready = Ready(failure, processes.threads(me), held, failures)
+    except BaseException as error:
+        mistake = isinstance(error, UserError)
+        text = str(error) if mistake else traceback.format_exc(limit=-6)
+        write(search, BROKEN, pickle.dumps((text, mistake)))
+        return
+    write(search, READY, pickle.dumps(ready))
+    try:
+        _Server(search, setup, evaluator).serve()
+    finally:
+        gc.unfreeze()  # Python frees no frozen object as it ends: extensions report those as leaks

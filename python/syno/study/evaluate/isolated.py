@@ -1,0 +1,343 @@
+"""Evaluations in processes of their own: what crashes, hangs or eats memory is a failure.
+
+    with Isolated(functools.partial(make_evaluator, ...)) as evaluator: run(study, evaluator)
+
+`make_evaluator()` runs once, in the process that forks (fork_server.py); what it gives evaluates in
+children of that process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from syno._util.errors import InternalError, UserError
+from syno.store import Outcome
+from syno.store.records import ERROR, TIMEOUT
+from syno.study.evaluate import fork_server, processes, server_process
+from syno.study.evaluate.failures import CRASH, HANG, OUT_OF_MEMORY
+from syno.study.evaluate.fork_server import Ended, Ready, Request, Setup
+from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.evaluate.protocol import Evaluator, RungEvaluator
+from syno.study.evaluate.server_process import EndedError, GarbledError, ServerProcess, SilentError
+
+# What an evaluation may take besides its training, in seconds, before it is taken for hung.
+GRACE_S = 30.0
+# In place of `max_slowdown` where that is not limited.
+_SLOWDOWN = 10.0
+# What a child may hold at least beside what it shares with the others.
+_LEAST_MEMORY = 64 << 20
+# So often the process that forks is started anew when something ends or stops it at its start.
+_STARTS = 3
+
+
+class NotPossibleError(UserError):
+    """Evaluations cannot be isolated here, or not those of this network."""
+
+
+class Isolated:
+    """An evaluator whose work runs in a process group of its own, with limits.
+
+    factory: makes the evaluator that does the work; it is pickled.
+    deadline_s: wall-clock limit of a training. A whole evaluation may take twice that and `GRACE_S`
+        more. None: what the baseline took, `max_slowdown` times, twice, and `GRACE_S` more.
+    memory_limit: bytes that an evaluation may hold, memory-mapped files not counted. None: three
+        quarters of the machine's.
+    baseline_s: what the baseline took, where that is known from an earlier run; with a ladder, at
+        each rung.
+    extras: packages such as torchvision that the factory needs, see `syno.network.models.extras`.
+
+    Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
+    `out_of_memory`, with the end of what it printed. A UserError of the evaluator is raised here.
+    When this object is interrupted, the child is killed at once. So it is, with the process that
+    forks, when nothing is heard of that process (server_process.py).
+    """
+
+    is_isolated = True  # see `run`
+
+    def __init__(
+        self,
+        factory: Callable[[], Evaluator | RungEvaluator],
+        *,
+        deadline_s: float | None = None,
+        max_slowdown: float = math.inf,
+        memory_limit: int | None = None,
+        baseline_s: float | Mapping[int, float] | None = None,
+        extras: Sequence[str] = (),
+        observer: EvaluationObserver | None = None,
+    ) -> None:
+        if not processes.is_supported():
+            raise NotPossibleError(
+                "evaluations cannot be isolated on this system: that needs Linux\n"
+                "  what to do: leave `isolate` (--isolate) out"
+            )
+        self._factory = packed(factory)
+        self._extras = tuple(extras)
+        self._deadline_s = deadline_s
+        self._slowdown = max_slowdown if math.isfinite(max_slowdown) else _SLOWDOWN
+        self._memory = memory_limit or processes.default_memory_limit()
+        given = baseline_s if isinstance(baseline_s, Mapping) else {0: baseline_s}
+        self._baseline_s = {r: s for r, s in given.items() if s is not None}
+        self._observer = observer or EvaluationObserver()
+        self._child: int | None = None
+        self._server: ServerProcess | None = None
+        self._rung: int | None = None  # of the evaluation that runs
+        self.ready: Ready | None = None
+
+    def start(self) -> None:
+        """Starts the process that forks, unless it runs. NotPossibleError when it cannot have the
+        network, UserError when the memory limit is too small."""
+        self._started()
+
+    def __enter__(self) -> Isolated:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the processes, a running evaluation, too."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to the evaluation that runs: one with a checkpoint pauses."""
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
+
+    def baseline(self, rung: int | None = None) -> Outcome:
+        """Evaluates the original network, see Evaluator and RungEvaluator."""
+        began = time.perf_counter()
+        limit = self._limit(rung) if self._deadline_s is not None else None
+        outcome = self._run(None, limit, rung)
+        self._baseline_s[rung or 0] = time.perf_counter() - began
+        return outcome
+
+    def evaluate(self, operator: Any, rung: int | None = None) -> Outcome:
+        """Evaluates an operator, see Evaluator and RungEvaluator."""
+        outcome = self._run(pickle.dumps(operator), self._limit(rung), rung)
+        if "failure" in outcome.details and not outcome.primitives:
+            outcome = dataclasses.replace(outcome, primitives=operator.primitives())
+        return outcome
+
+    def _limit(self, rung: int | None = None) -> float | None:
+        """Seconds an evaluation may take; None while nothing is known to measure it by."""
+        if self._deadline_s is not None:
+            return 2 * self._deadline_s + GRACE_S
+        if (rung or 0) not in self._baseline_s:
+            return None
+        # The baseline may have gone on from lower rungs, where this one has to start over.
+        taken = sum(s for below, s in self._baseline_s.items() if below <= (rung or 0))
+        return 2 * self._slowdown * taken + GRACE_S
+
+    def _run(self, operator: bytes | None, seconds: float | None, rung: int | None) -> Outcome:
+        began = time.perf_counter()
+        self._rung = rung
+        step = ""
+        server = self._started()
+        try:
+            limit = server_process.SILENCE_S
+            request = Request(operator, seconds, self._memory, rung, limit)
+            server.request(pickle.dumps(request))
+            answers = server.answers(seconds)
+            while True:
+                what, content = answers.next()
+                if what == fork_server.END:
+                    break
+                step = self._event(content) or step
+        except EndedError:
+            self._server = None
+            reason = f"the process that forks evaluations ended ({server.ended(self._child)})"
+            return self._failed(CRASH, reason, began, Ended())
+        except SilentError as error:
+            reason = f"the process that forks evaluations {error}"
+            return self._failed(HANG, reason, began, Ended(left=not self._kill(server)))
+        except GarbledError as error:
+            reason = f"what the process that forks evaluations sends cannot be read ({error})"
+            return self._failed(CRASH, reason, began, Ended(left=not self._kill(server)))
+        except BaseException:
+            self.close()  # interrupted: the child must not go on
+            raise
+        finally:
+            self._child = None
+        return self._outcome(pickle.loads(content), began, seconds, step)
+
+    def _kill(self, server: ServerProcess) -> bool:
+        self._server = None
+        return server.kill()
+
+    def _failure(self) -> Outcome:
+        """What is completed where there was no answer."""
+        assert self.ready is not None
+        if self._rung is not None and self.ready.failures:
+            return self.ready.failures[self._rung]  # type: ignore[no-any-return]
+        return self.ready.failure or Outcome(ERROR)
+
+    def _event(self, content: bytes) -> str | None:
+        """Calls the observer; gives the step that was entered, if that is what happened.
+
+        A child whose memory is damaged may send anything: what is no call is left out.
+        """
+        try:
+            name, arguments = pickle.loads(content)
+            call = getattr(self._observer, name)
+        except Exception:
+            return None
+        if name == "on_process" and self._child is None:  # the first is the server's
+            self._child = arguments[0]
+        call(*arguments)
+        return str(arguments[0]) if name == "on_step" else None
+
+    def _outcome(self, ended: Ended, began: float, seconds: float | None, step: str) -> Outcome:
+        if ended.answer is not None:
+            try:
+                kind, found = pickle.loads(ended.answer)
+            except Exception as error:
+                reason = f"its answer cannot be read ({type(error).__name__}: {error})"
+                return self._failed(CRASH, reason, began, ended)
+            if kind == fork_server.OUTCOME:
+                if isinstance(found, Outcome):
+                    return found
+                kind, found = "", (f"it gave no outcome, but {type(found).__name__}", "")
+            if kind == fork_server.MISTAKE:
+                raise UserError(found)
+            reason, trace = found
+            failed = self._failed("", reason, began, ended)
+            return dataclasses.replace(failed, details=failed.details | {"traceback": trace})
+        at = f" in step '{step}'" if step else ""
+        if ended.killed == fork_server.MEMORY:
+            reason = f"it held more than {_megabytes(self._memory)}{at}"
+            return self._failed(OUT_OF_MEMORY, reason, began, ended)
+        if ended.killed == fork_server.TIME:
+            assert seconds is not None
+            return self._failed(HANG, f"no answer within {seconds:.0f} s{at}", began, ended)
+        if ended.killed == fork_server.STOPPED:
+            reason = f"a process of it was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            return self._failed(HANG, f"{reason}{at}", began, ended)
+        if ended.killed == fork_server.GARBAGE:
+            return self._failed(CRASH, f"what it answers cannot be read{at}", began, ended)
+        return self._failed(CRASH, f"{_end(ended.status)}{at}", began, ended)
+
+    def _failed(self, kind: str, reason: str, began: float, ended: Ended) -> Outcome:
+        """The outcome of an evaluation without an answer."""
+        details: dict[str, Any] = {"peak_bytes": ended.peak, "printed_bytes": ended.printed}
+        if kind:
+            details["failure"] = kind
+        if ended.output:
+            details["output"] = ended.output
+        if ended.left:
+            details["left"] = "a process of it could not be killed"
+        return dataclasses.replace(
+            self._failure(),
+            status=TIMEOUT if kind == HANG else ERROR,
+            reason=f"{kind}: {reason}" if kind else reason,
+            seconds=time.perf_counter() - began,
+            details=details,
+        )
+
+    def _started(self) -> ServerProcess:
+        """The process that forks, which is started when there is none.
+
+        UserError when it ends or stops at its start, several times: not the network is the reason.
+        """
+        if self._server is not None:
+            return self._server
+        reason = ""
+        for _ in range(_STARTS):
+            reason = self._start()
+            if self._server is not None:
+                return self._server
+        raise UserError(
+            f"the process that forks evaluations cannot be started: it {reason}, {_STARTS} times\n"
+            "  what to do: look for what ends or stops it (the system does when memory is short), "
+            "or search\n              without isolation (isolate=False, --no-isolate)"
+        )
+
+    def _start(self) -> str:
+        """Starts it once; why it was ended where that failed."""
+        import torch
+
+        setup = Setup(dict(os.environ), torch.get_num_threads(), self._extras, self._factory)
+        server = ServerProcess()
+        try:
+            what, content = server.start(setup)
+        except EndedError:
+            status = server.ended(None)
+            if not status.startswith("signal"):
+                raise InternalError(
+                    f"the process that forks evaluations ended at its start ({status})"
+                ) from None
+            return f"ended at its start ({status})"
+        except SilentError as error:
+            server.kill()
+            return str(error)
+        except GarbledError as error:
+            server.kill()
+            raise InternalError(f"the process that forks evaluations sends {error}") from error
+        except BaseException:
+            server.close()
+            raise
+        if what == fork_server.BROKEN:
+            server.close()
+            text, mistake = pickle.loads(content)
+            raise UserError(text) if mistake else not_carried(text)
+        self._server = server
+        self.ready = pickle.loads(content)
+        self._check_memory(self.ready)
+        return ""
+
+    def _check_memory(self, ready: Ready) -> None:
+        least = ready.held + _LEAST_MEMORY
+        if self._memory < least:
+            self.close()
+            raise UserError(
+                f"memory_limit (--memory-limit) is {_megabytes(self._memory)}, too little for an "
+                "evaluation\n"
+                f"  expected: at least {_megabytes(least)}: a process with torch and the network "
+                f"holds {_megabytes(ready.held)} before it begins"
+            )
+
+
+def packed(factory: Callable[[], Evaluator | RungEvaluator]) -> bytes:
+    """The factory as bytes. UserError when it cannot go to another process."""
+    try:
+        return pickle.dumps(factory)
+    except Exception as error:
+        raise not_carried(f"{type(error).__name__}: {error}") from error
+
+
+def not_carried(text: str) -> NotPossibleError:
+    """The error for a network that another process cannot have, with the last line of `text`."""
+    return NotPossibleError(
+        "the network cannot be sent to another process\n"
+        f"  {text.strip().splitlines()[-1] if text.strip() else 'it gave no reason'}\n"
+        "  what to do: define its classes in a module that can be imported (not in the script "
+        "itself,\n              not inside a function), or search without isolation "
+        "(isolate=False)"
+    )
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / (1 << 20):,.0f} MiB"
+
+
+def _end(status: int) -> str:
+    """How a process ended, from what waitpid gave."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"the process ended with exit code {code} and gave no answer"
+    name = f"signal {-code}"
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-code).name
+    more = ", as the system does when memory is short" if -code == signal.SIGKILL else ""
+    return f"the process was ended by {name}{more}"

@@ -1,0 +1,245 @@
+"""The network under study: the same initial weights for every operator. Needs torch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.data import DataSet, Records, TextData
+from syno.network import models
+from syno.network.layers import LayerReport, LayerRow
+from syno.network.placeholder import checked_slots, slots
+from syno.network.substitute import layer_report, replace, substitute
+from syno.operators.kernel import KernelPack
+
+# The variable of positions in the slots of language models.
+_SEQUENCE = "seq_len"
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """torch draws from `seed` inside and goes on outside as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+class Network:
+    """A template with slots; copies of it are trained, the template never is.
+
+    All copies start from the same weights, so that operators differ by what they are and not by
+    the luck of the stem; an operator's own weights are drawn from `seed`.
+    `vocabulary` is how many tokens there are where it reads token ids, None where it reads images.
+    `macs` and `params` count the layers that operators replace, all together, for one sample;
+    `all_macs` counts every layer. None where it was not seen at work.
+    """
+
+    def __init__(
+        self,
+        template: nn.Module,
+        input_shape: tuple[int, ...],
+        seed: int,
+        *,
+        vocabulary: int | None = None,
+    ) -> None:
+        found = checked_slots(template)
+        bare = [name for name, slot in found.items() if slot.original is None]
+        if bare:
+            raise UserError(
+                f"slot '{bare[0]}' of the network has no original layer to compare operators with\n"
+                "  what to do: let syno.substitute make the slots, or give each Placeholder the "
+                "layer it stands for: Placeholder(binding, original=layer)"
+            )
+        self.template = template
+        self.input_shape = input_shape
+        self.vocabulary = vocabulary
+        self._seed = seed
+        self._names = set(found)
+        self._weights = {
+            name: _weight(slot.original)
+            for name, slot in found.items()
+            if slot.original is not None
+        }
+        report = layer_report(template)
+        self.macs = _macs([row for row in report.rows if row.name in found])
+        self.all_macs = report.macs
+        self.params = sum(self._weights.values())
+
+    @classmethod
+    def named(
+        cls,
+        name: str,
+        options: dict[str, Any],
+        dataset: DataSet | Records | TextData,
+        seed: int,
+        *,
+        size: int | None = None,
+        context: int | None = None,
+    ) -> Network:
+        """A model of the catalogue for the images of `dataset`, or for its tokens.
+
+        size: side in pixels that the network sees (default: that of the images); records need it.
+        context: tokens of the longest sequence (default: the model's).
+        """
+        images = models.describe(name).images is not None
+        if isinstance(dataset, TextData) is images:
+            kinds = ("text", "images") if images else ("images", "text")
+            other = "gpt2-small" if images else "resnet-small"
+            raise UserError(
+                f"model '{name}' is for {kinds[1]}, and '{_name_of(dataset)}' is {kinds[0]}\n"
+                f"  expected: {kinds[1]}, or a model for {kinds[0]}, such as {other} (`syno "
+                "models` lists them)"
+            )
+        if isinstance(dataset, TextData):
+            given = {"vocabulary": dataset.vocabulary} | options
+            given |= {} if context is None or "context" in options else {"context": context}
+            _check_tokens(name, dataset, given["vocabulary"], given.get("context"), context)
+            with seeded(seed):
+                net = models.build(name, **given)
+            shape = models.built(net).input_shape if context is None else (context,)
+            example = torch.zeros(1, *shape, dtype=torch.long)
+            template = models.slots(net, example=example)
+            return cls(template, shape, seed, vocabulary=given["vocabulary"])
+        shape = _image(dataset, size)
+        classes = len(dataset.classes)
+        with seeded(seed):
+            net = models.build(name, classes=classes, channels=shape[0], size=shape[1], **options)
+        return cls(models.slots(net), shape, seed)
+
+    @classmethod
+    def given(
+        cls,
+        net: nn.Module,
+        dataset: DataSet | Records | TextData,
+        seed: int,
+        *,
+        size: int | None = None,
+        context: int | None = None,
+    ) -> Network:
+        """A network of the user's, with slots of its own or with its 3x3 convolutions as slots.
+
+        One for text needs slots of its own, and `context`. UserError otherwise.
+        """
+        if not isinstance(net, nn.Module):
+            raise UserError(
+                f"the network must be a torch.nn.Module or the name of a model, got {net!r}\n"
+                f"  expected: one of {', '.join(models.list_models())}, or a module"
+            )
+        shape, vocabulary = _input_of(dataset, size, context)
+        example = torch.zeros(1, *shape, dtype=torch.float32 if vocabulary is None else torch.long)
+        if not slots(net):
+            if vocabulary is not None:
+                raise UserError(
+                    f"the network {type(net).__name__} for text has no slots\n"
+                    "  what to do: syno.substitute(net, where=syno.linear(name=...), "
+                    "example_input=...) says which of its projections are replaced"
+                )
+            return cls(substitute(net, example_input=example), shape, seed)
+        net = copy.deepcopy(net).eval()
+        with torch.no_grad():
+            net(example)  # slots learn the sizes of their maps
+        return cls(net, shape, seed, vocabulary=vocabulary)
+
+    def inputs(self, batch: int) -> torch.Tensor:
+        """Drawn inputs, always the same: values of variance 1, or token ids: [batch, ...]."""
+        random = torch.Generator().manual_seed(0)
+        shape = (batch, *self.input_shape)
+        if self.vocabulary is None:
+            return torch.randn(shape, generator=random)
+        return torch.randint(self.vocabulary, shape, generator=random)
+
+    def original(self) -> nn.Module:
+        """A copy in which every slot holds its original layer."""
+        return copy.deepcopy(self.template)
+
+    def with_operator(self, operator: Any, *, scaled: bool = True) -> tuple[nn.Module, LayerReport]:
+        """A copy with the operator in its slots, and what became of each slot.
+
+        scaled: as in `syno.replace`. UserError when the operator fits none.
+        """
+        net = copy.deepcopy(self.template)
+        with seeded(self._seed):
+            report = replace(net, operator, scaled=scaled)
+        return net, report
+
+    def future_read(self, net: nn.Module, operator: Any) -> str | None:
+        """Why `net`, with the operator in its slots, may not be trained to predict the next token:
+        where a slot's output reads a later position, in words. None where none does, and for
+        images.
+        """
+        if self.vocabulary is None:
+            return None
+        for slot in slots(net).values():
+            if isinstance(slot.kernel, KernelPack) and _SEQUENCE in slot.input_names:
+                place = slot.input_names.index(_SEQUENCE)
+                found = operator.reads_future(slot.kernel.binding, place, place)
+                if found is not None:
+                    return f"not causal along {_SEQUENCE}: {found}"
+        return None
+
+    def kept(self, report: LayerReport) -> list[LayerRow]:
+        """The slots that kept their layer."""
+        return [row for row in report.kept if row.name in self._names]
+
+    def cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
+        """(macs, params) of the replaced layers and of those slots that kept their layer."""
+        kept = self.kept(report)
+        rest = _macs(kept)
+        params = operator.params() + sum(self._weights[row.name] for row in kept)
+        return (None if rest is None else operator.macs() + rest), params
+
+
+def _check_tokens(
+    name: str, data: TextData, vocabulary: int, positions: int | None, context: int | None
+) -> None:
+    if context is not None and positions is not None and context > positions:
+        raise UserError(
+            f"model '{name}' has context={positions} positions, and sequences of {context} tokens "
+            f"are asked for\n  expected: a context of at most {positions} (--context {positions}), "
+            f"or a longer model (--model-option context={context})"
+        )
+    if vocabulary < data.vocabulary:
+        raise UserError(
+            f"model '{name}' has vocabulary={vocabulary}, and '{data.name}' has "
+            f"{data.vocabulary} tokens\n  expected: at least {data.vocabulary}; without "
+            "--model-option vocabulary it is that of the text"
+        )
+
+
+def _input_of(
+    dataset: DataSet | Records | TextData, size: int | None, context: int | None
+) -> tuple[tuple[int, ...], int | None]:
+    """The shape of one sample without the batch, and the vocabulary of a text."""
+    if isinstance(dataset, TextData):
+        if context is None:
+            raise UserError(f"sequences of '{dataset.name}' need a length: say context=")
+        return (context,), dataset.vocabulary
+    return _image(dataset, size), None
+
+
+def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]:
+    size = size or (dataset.size if isinstance(dataset, DataSet) else None)
+    if size is None:
+        raise UserError(f"'{_name_of(dataset)}' has images of several sizes: say size=")
+    return dataset.channels, size, size
+
+
+def _name_of(dataset: DataSet | Records | TextData) -> str:
+    return dataset.folder.name if isinstance(dataset, Records) else dataset.name
+
+
+def _weight(layer: nn.Module) -> int:
+    """Elements of a layer's weight; its bias stays in the slot."""
+    weight = getattr(layer, "weight", None)
+    return weight.numel() if isinstance(weight, torch.Tensor) else 0
+
+
+def _macs(rows: list[LayerRow]) -> int | None:
+    counts = [row.macs for row in rows]
+    return None if None in counts else sum(count or 0 for count in counts)

@@ -1,0 +1,178 @@
+"""Evaluation at the rungs of a ladder: a network, data and a training for each. Needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.data import DataSet, load
+from syno.network.models import describe
+from syno.network.placeholder import slots
+from syno.store import Outcome
+from syno.store.records import BASELINE
+from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.evaluator import NetworkEvaluator, Part
+from syno.study.evaluate.loading import Data
+from syno.study.evaluate.network import Network
+from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.fidelity.ladder import Ladder, Rung
+from syno.train import check
+
+
+class LadderEvaluator:
+    """One NetworkEvaluator a rung; trainings keep their states in `checkpoints`, so that a higher
+    rung goes on where it may, and an interrupted one does as well."""
+
+    def __init__(
+        self, ladder: Ladder, rungs: Sequence[NetworkEvaluator], checkpoints: Checkpoints
+    ) -> None:
+        self._ladder = ladder
+        self._rungs = rungs
+        self._checkpoints = checkpoints
+        self.observer = rungs[0].observer
+
+    @property
+    def observer(self) -> EvaluationObserver:
+        """Is told the steps of every rung."""
+        return self._rungs[0].observer
+
+    @observer.setter
+    def observer(self, observer: EvaluationObserver) -> None:
+        for evaluator in self._rungs:
+            evaluator.observer = observer
+
+    def baseline(self, rung: int) -> Outcome:
+        """See RungEvaluator."""
+        return self._rungs[rung].baseline(self._path(BASELINE, rung))
+
+    def evaluate(self, operator: Any, rung: int) -> Outcome:
+        """See RungEvaluator."""
+        return self._rungs[rung].evaluate(operator, self._path(operator.key, rung))
+
+    def failure(self) -> Outcome:
+        """An evaluation that ended without an answer, at the lowest rung."""
+        return self._rungs[0].failure()
+
+    def failures(self) -> list[Outcome]:
+        """The same at each rung."""
+        return [evaluator.failure() for evaluator in self._rungs]
+
+    def _path(self, key: str, rung: int) -> Path:
+        return self._checkpoints.path(key, self._ladder.stretch(rung)[0])
+
+
+def datasets(
+    ladder: Ladder, data: str, data_dir: str | None, *, progress: bool = True
+) -> list[DataSet]:
+    """The data set as each rung loads it; rungs of the same pixels share one. UserError where a
+    rung cannot be trained on it."""
+    loaded: dict[int | None, DataSet] = {}
+    for rung in ladder.rungs:
+        size = rung.fidelity.loaded_at
+        if size not in loaded:
+            loaded[size] = load(data, data_dir, size=size, progress=progress)
+        check(loaded[size], rung.fidelity)
+    return [loaded[rung.fidelity.loaded_at] for rung in ladder.rungs]
+
+
+def networks(
+    ladder: Ladder, net: str | nn.Module, options: dict[str, Any], data: DataSet, seed: int
+) -> list[Network]:
+    """The network at each rung, of a model by its name or of a module; rungs of the same pixels and
+    width share one.
+
+    UserError for a rung of less width where the model has no such option, or of other pixels where
+    a module has slots of its own.
+    """
+    found: dict[tuple[int, float], Network] = {}
+    for rung in reversed(ladder.rungs):  # what is wrong with the network itself is said first
+        shape = _shape(rung)
+        if shape not in found:
+            found[shape] = _network(ladder, rung, net, options, data, seed)
+    return [found[_shape(rung)] for rung in ladder.rungs]
+
+
+def _shape(rung: Rung) -> tuple[int, float]:
+    assert rung.fidelity.resolution is not None
+    return rung.fidelity.resolution, float(rung.width)
+
+
+def _network(
+    ladder: Ladder,
+    rung: Rung,
+    net: str | nn.Module,
+    options: dict[str, Any],
+    data: DataSet,
+    seed: int,
+) -> Network:
+    size, width = _shape(rung)
+    where = f"\n  in rung '{rung.name}' of ladder '{ladder.name}'"
+    if width != 1 and (not isinstance(net, str) or "width" not in describe(net).options):
+        what = f"model '{net}'" if isinstance(net, str) else "a module"
+        raise UserError(
+            f"{what} has no width to change, and a rung asks for {width:g} of it{where}\n"
+            "  expected: a ladder without `width`, or a model with that option, as resnet-small"
+        )
+    if not isinstance(net, str) and size != ladder.top.fidelity.resolution and slots(net):
+        raise UserError(
+            f"a module with slots of its own has one size, and a rung asks for {size} px{where}\n"
+            "  expected: a ladder whose rungs have the same resolution, or a module without slots"
+        )
+    try:
+        if not isinstance(net, str):
+            return Network.given(net, data, seed, size=size)
+        if width != 1:
+            whole = int(options.get("width", describe(net).options["width"].default))
+            options = options | {"width": round(whole * width)}
+        return Network.named(net, options, data, seed, size=size)
+    except UserError as error:
+        if rung is ladder.top:
+            raise
+        raise UserError(f"{error}{where}") from error
+
+
+def evaluators(
+    ladder: Ladder, nets: Sequence[Network], data: Sequence[Data], **settings: Any
+) -> list[NetworkEvaluator]:
+    """One a rung. settings: further arguments of NetworkEvaluator.
+
+    How long a step takes is looked at where network or batch differ from the rung below.
+    """
+    found = []
+    for index, rung in enumerate(ladder.rungs):
+        whole, stop_after = ladder.training(index)
+        own = settings | {"fidelity": rung.fidelity, "part": Part(whole, stop_after, rung.width)}
+        own["priced"] = nets[-1]
+        below = index - 1
+        known = index > 0 and nets[index] is nets[below]
+        if known and rung.fidelity.batch == ladder.rungs[below].fidelity.batch:
+            own["max_slowdown"] = float("inf")
+        found.append(NetworkEvaluator(nets[index], data[index], **own))
+    return found
+
+
+def make_ladder_evaluator(
+    top: Network,
+    lower: Sequence[Network],
+    ladder: Ladder,
+    data: str,
+    data_dir: str | None,
+    fingerprints: Sequence[str],
+    checkpoints: Checkpoints,
+    **settings: Any,
+) -> LadderEvaluator:
+    """An evaluator in another process, see `make_evaluator`. lower: the networks of all rungs but
+    the highest."""
+    sets = datasets(ladder, data, data_dir, progress=False)
+    found = [dataset.fingerprint for dataset in sets]
+    if found != list(fingerprints):
+        raise UserError(
+            f"the data set '{data}' changed while the search began\n"
+            f"  expected: {fingerprints[-1]}      got: {found[-1]}"
+        )
+    each = evaluators(ladder, [*lower, top], sets, **settings)
+    return LadderEvaluator(ladder, each, checkpoints)

@@ -1,0 +1,246 @@
+"""The process that forks evaluations (fork_server.py), as the search sees it.
+
+It may die, be stopped (SIGSTOP), or hang, at any moment, also in the middle of a message. So no
+wait here is without an end:
+
+    start        stopped for SILENCE_S, without progress for IDLE_START_S, or not done in START_S
+    evaluation   nothing heard for SILENCE_S: it sends a pulse every second
+                 no end SLACK_S after the time limit of the evaluation, which it should keep itself
+
+Waiting is counted only while the search itself runs: a search that was suspended reads first what
+has arrived meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import pickle
+import select
+import socket
+import subprocess
+import time
+
+from syno._util import helper_process
+from syno.study.evaluate import fork_server, processes
+from syno.study.evaluate.fork_server import HEADER, MOST_ANSWER, PULSE, Setup
+
+# For how long nothing may be heard of a process that should say something every second.
+SILENCE_S = 60.0
+# What an evaluation may take beyond its limit until the search ends it: freeing memory takes time.
+SLACK_S = 60.0
+# A start reads the network and the data, which may be large: it may take long, but not do nothing.
+IDLE_START_S = 300.0
+START_S = 3600.0
+_CLOSE_S = 10.0
+_WAKE_MS = 500.0  # how long a wait may keep a signal from being seen
+_MOST_TICK_S = 1.0
+# An answer of the greatest size, and what the server says about it.
+_MOST_MESSAGE = MOST_ANSWER + (1 << 20)
+# Its `main()` is what the process runs.
+_MODULE = "syno.study.evaluate.fork_server"
+# Libraries must start no threads in the process that forks.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+class LostError(Exception):
+    """The process can evaluate no more; `kill` it, or ask how it `ended`."""
+
+
+class EndedError(LostError):
+    """It has ended."""
+
+
+class SilentError(LostError):
+    """It gives no sign of life, or does not come to an end; the text says which."""
+
+
+class GarbledError(LostError):
+    """What it sends is no message; the text says what."""
+
+
+class ServerProcess:
+    """One such process, from its start to its end.
+
+    `start`, `request` and `Answers.next` raise a LostError when it ended, hangs, or sends what is
+    no message.
+    """
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                helper_process.command(_MODULE, str(theirs.fileno())),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # results are on standard output: nothing else may get there
+                env=helper_process.environment(**_ONE_THREAD),
+                start_new_session=True,  # Ctrl-C reaches the search alone, which closes the socket
+            )
+        self._socket = ours
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def start(self, setup: Setup) -> tuple[bytes, bytes]:
+        """What it says when it has loaded the network and the data: READY or BROKEN."""
+        patience = _Patience(START_S, self._process.pid)
+        self._send(fork_server.SETUP, pickle.dumps(setup), patience)
+        return self._receive(patience)
+
+    def request(self, content: bytes) -> None:
+        """Asks for an evaluation."""
+        self._send(fork_server.REQUEST, content, _Patience())
+
+    def answers(self, seconds: float | None) -> Answers:
+        """What it says about an evaluation with this time limit: call `next` until END."""
+        return Answers(self, _Patience(math.inf if seconds is None else seconds + SLACK_S))
+
+    def _send(self, what: bytes, content: bytes, patience: _Patience) -> None:
+        poll = select.poll()
+        poll.register(self._socket, select.POLLOUT)
+        data = memoryview(fork_server.packed(what, content))
+        while data:
+            if poll.poll(_WAKE_MS):
+                with contextlib.suppress(BlockingIOError):
+                    data = data[self._write(data) :]
+                    patience.heard()
+                    continue
+            patience.check()
+
+    def _write(self, data: memoryview) -> int:
+        try:
+            return self._socket.send(data, socket.MSG_DONTWAIT)
+        except ConnectionError as error:
+            raise EndedError from error
+
+    def _receive(self, patience: _Patience) -> tuple[bytes, bytes]:
+        what, length = HEADER.unpack(self._exactly(HEADER.size, patience))
+        if length > _MOST_MESSAGE:
+            raise GarbledError(f"{what!r} of {length:,} bytes")
+        return what, self._exactly(length, patience)
+
+    def _exactly(self, count: int, patience: _Patience) -> bytes:
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        parts = bytearray()
+        while len(parts) < count:
+            # A wait does not end by a signal that came right before it, or to another thread: only
+            # between waits does Python see Ctrl-C.
+            if not poll.poll(_WAKE_MS):
+                patience.check()
+                continue
+            try:
+                part = self._socket.recv(min(count - len(parts), 1 << 20))
+            except ConnectionError as error:
+                raise EndedError from error
+            if not part:
+                raise EndedError
+            parts += part
+            patience.heard()
+        return bytes(parts)
+
+    def ended(self, group: int | None) -> str:
+        """Waits for a process that closed its socket, and says how it ended. group: that of the
+        evaluation that ran in it, which is killed."""
+        try:
+            self._socket.close()
+            status = self._process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            status = self._process.wait()
+        except BaseException:
+            self.kill()
+            raise
+        if group is not None:
+            processes.kill_group(group)
+        return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+    def close(self) -> None:
+        """Ends the process, which ends its evaluation; one that does not is killed."""
+        self._socket.close()
+        end = time.monotonic() + _CLOSE_S
+        try:
+            while self._process.poll() is None:
+                # What is stopped does not see that it should end.
+                if time.monotonic() > end or processes.activity(self.pid).is_stopped:
+                    self.kill()
+                    return
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(0.05)
+        except BaseException:  # interrupted once more
+            self.kill()
+            raise
+
+    def kill(self) -> bool:
+        """Kills it and all that it started; False when something of that could not be killed."""
+        self._socket.close()
+        gone = True
+        if self._process.poll() is None:
+            gone = processes.kill_tree(self.pid)
+            self._process.wait()
+        return gone
+
+
+class Answers:
+    """What the process says about one evaluation."""
+
+    def __init__(self, server: ServerProcess, patience: _Patience) -> None:
+        self._server, self._patience = server, patience
+
+    def next(self) -> tuple[bytes, bytes]:
+        """The next event, or the end."""
+        while True:
+            what, content = self._server._receive(self._patience)
+            if what != PULSE:
+                return what, content
+
+
+class _Patience:
+    """For how long the search waits. SilentError from `check` when that is over.
+
+    most: seconds for all of it; starting: the process, where it starts and says nothing meanwhile.
+    """
+
+    def __init__(self, most: float = math.inf, starting: int | None = None) -> None:
+        self._most = most
+        self._starting = starting
+        self._counters: tuple[str, ...] = ()
+        self._all = self._silent = self._stopped = 0.0
+        self._last = time.monotonic()
+
+    def heard(self) -> None:
+        """It showed that it is alive."""
+        self._tick()
+        self._silent = self._stopped = 0.0
+        self._check_all()
+
+    def check(self) -> None:
+        """Looks whether to wait on."""
+        passed = self._tick()
+        limit, why = SILENCE_S, ""
+        if self._starting is not None:
+            activity = processes.activity(self._starting)
+            self._stopped = self._stopped + passed if activity.is_stopped else 0.0
+            if activity.counters != self._counters:
+                self._counters, self._silent = activity.counters, 0.0
+            limit, why = IDLE_START_S, " at its start"
+            if self._stopped > SILENCE_S:
+                raise SilentError(f"was stopped (SIGSTOP) for {SILENCE_S:.0f} s{why}")
+        if self._silent > limit:
+            raise SilentError(f"gave no sign of life for {limit:.0f} s{why}")
+        self._check_all()
+
+    def _check_all(self) -> None:
+        if self._all > self._most:
+            raise SilentError(f"did not come to an end within {self._most:.0f} s")
+
+    def _tick(self) -> float:
+        now = time.monotonic()
+        passed = min(now - self._last, _MOST_TICK_S)
+        self._last = now
+        self._all += passed
+        self._silent += passed
+        return passed

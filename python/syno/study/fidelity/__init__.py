@@ -1,0 +1,1 @@
+"""Ladders of trainings, and who climbs them."""
