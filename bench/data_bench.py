@@ -28,11 +28,11 @@ import numpy as np
 import torch
 from PIL import Image
 
-from syno.network.models.torchvision_shim import import_torchvision
 from syno.data import Stream, load
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches
 from syno.data.prepare import Options, prepare
+from syno.network.models.torchvision_shim import import_torchvision
 from syno.store.environment import capture_environment
 
 WORKERS = (0, 1, 2)

@@ -122,8 +122,7 @@ def recipes() -> str:
 
 def ladders() -> str:
     from syno.study import ladder_names
-    from syno.study.fidelity.ladder import ladder
-    from syno.study.fidelity.ladder import ladder_summary
+    from syno.study.fidelity.ladder import ladder, ladder_summary
 
     rows = []
     for name in ladder_names():

@@ -9,8 +9,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.study import Ladder, Rung, ladder_names
-from syno.study.fidelity.ladder import ladder
-from syno.study.fidelity.ladder import chosen, ladder_summary
+from syno.study.fidelity.ladder import chosen, ladder, ladder_summary
 from syno.train import Fidelity, recipe
 
 CONSTANT = recipe("fast/steady")

@@ -1,9 +1,4 @@
-"""How the next operator is chosen.
-
-A method looks at the history and nothing else: its choice is a function of (candidates, options,
-seed, history). Random numbers are counter-based on (seed, ask number), so a resumed study goes on
-exactly where it stopped and no generator has a state that could be lost.
-"""
+"""Sampling that spreads its draws over kinds of operators."""
 
 from __future__ import annotations
 
@@ -12,68 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from syno._util.errors import UserError
 from syno.store.records import REJECTED
 from syno.study.candidates import Candidate, Candidates
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One proposed operator: `status` is None while it is not answered.
-
-    value: how good it turned out to be, 0 to 1 and more is better; None while nothing is known. The
-    hold-out accuracy; with a ladder, by its rank at the highest rung that it reached
-    (`asha.values`). 0 for a failure.
-    """
-
-    ask: int
-    key: str
-    status: str | None
-    value: float | None = None
-
-
-@dataclass(frozen=True)
-class History:
-    """The operators a study has proposed, in the order of asking; `ask` is the next number."""
-
-    ask: int
-    entries: tuple[Entry, ...]
-
-    @property
-    def keys(self) -> set[str]:
-        """All keys proposed so far, whatever became of them."""
-        return {entry.key for entry in self.entries}
-
-
-class Method(Protocol):
-    """A search method: `propose` gives the next operator, or None when there is none left."""
-
-    def propose(self, history: History) -> Any | None:
-        """Chooses; the same history gives the same operator."""
-
-
-def choose(items: Sequence[T], seed: int, ask: int, purpose: str) -> T:
-    """One of `items`, uniformly, by a random number that depends on the other arguments only."""
-    stream = hashlib.blake2b(f"{seed}:{ask}:{purpose}".encode(), digest_size=16).digest()
-    return items[int.from_bytes(stream, "big") % len(items)]
-
-
-class UniformDraws:
-    """Draws uniformly without replacement."""
-
-    def __init__(self, candidates: Candidates, seed: int) -> None:
-        self._candidates = candidates
-        self._seed = seed
-
-    def propose(self, history: History) -> Any | None:
-        """Any operator whose key was not proposed yet, all alike."""
-        used = history.keys
-        left = [c for c in self._candidates if c.key not in used]
-        return choose(left, self._seed, history.ask, "draw").operator if left else None
+from syno.study.methods.method import History, choose
 
 
 @dataclass(frozen=True)
@@ -155,17 +94,3 @@ def _rank(seed: int, key: str) -> bytes:
 
 def _stratum(candidate: Candidate) -> tuple[Any, int]:
     return candidate.multiset, int(math.log2(max(candidate.macs, 1)))
-
-
-METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformDraws, "diverse": DiverseDraws}
-
-
-def make_method(name: str, candidates: Candidates, seed: int, options: dict[str, Any]) -> Method:
-    """The method of this name; UserError for an unknown name or option."""
-    if name not in METHODS:
-        known = ", ".join(METHODS)
-        raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")
-    try:
-        return METHODS[name](candidates, seed, **options)
-    except TypeError as error:
-        raise UserError(f"the search method '{name}' has no such option: {error}") from None

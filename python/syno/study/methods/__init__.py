@@ -1,0 +1,36 @@
+"""Search methods by name, a file each. A new one: its file, and its name in `METHODS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from syno._util.errors import UserError
+from syno.study.candidates import Candidates
+from syno.study.methods.diverse import DiverseDraws
+from syno.study.methods.method import Entry, History, Method, choose
+from syno.study.methods.uniform import UniformDraws
+
+__all__ = [
+    "METHODS",
+    "DiverseDraws",
+    "Entry",
+    "History",
+    "Method",
+    "UniformDraws",
+    "choose",
+    "make_method",
+]
+
+METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformDraws, "diverse": DiverseDraws}
+
+
+def make_method(name: str, candidates: Candidates, seed: int, options: dict[str, Any]) -> Method:
+    """The method of this name; UserError for an unknown name or option."""
+    if name not in METHODS:
+        known = ", ".join(METHODS)
+        raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")
+    try:
+        return METHODS[name](candidates, seed, **options)
+    except TypeError as error:
+        raise UserError(f"the search method '{name}' has no such option: {error}") from None

@@ -1,0 +1,22 @@
+"""Uniform sampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from syno.study.candidates import Candidates
+from syno.study.methods.method import History, choose
+
+
+class UniformDraws:
+    """Draws uniformly without replacement."""
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        self._candidates = candidates
+        self._seed = seed
+
+    def propose(self, history: History) -> Any | None:
+        """Any operator whose key was not proposed yet, all alike."""
+        used = history.keys
+        left = [c for c in self._candidates if c.key not in used]
+        return choose(left, self._seed, history.ask, "draw").operator if left else None
