@@ -8,8 +8,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON) # the layers end up in a Python extensio
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(SYNO_CCACHE ccache)
   mark_as_advanced(SYNO_CCACHE)
-  if(SYNO_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${SYNO_CCACHE}")
+  if(SYNO_CCACHE) # the same objects for every checkout; precompiled headers are allowed
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${SYNO_CCACHE}")
   endif()
 endif()
 
@@ -33,3 +35,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(syno_flags INTERFACE -fsanitize=fuzzer-no-link)
   endif()
 endif()
+
+# Where the checkout is, in one object file: the others are the same in every checkout, and ccache finds them again.
+file(WRITE "${PROJECT_BINARY_DIR}/source_dir.cpp.in"
+     "namespace syno { extern const char* const kSourceDir; const char* const kSourceDir = \"${PROJECT_SOURCE_DIR}\"; }\n")
+configure_file("${PROJECT_BINARY_DIR}/source_dir.cpp.in" "${PROJECT_BINARY_DIR}/source_dir.cpp" COPYONLY)
+add_library(syno_source_dir STATIC EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/source_dir.cpp")

@@ -1,4 +1,4 @@
-// Operators that everybody knows, for the tests of every part: the files of python/syno/zoo, which the Python package
+// Operators that everybody knows, for the tests of every part: the files of python/syno/operators/zoo, which the Python package
 // carries. Each has a small binding whose extents differ where they can, so that a swapped dimension shows.
 // zoo_texts_test.cpp checks many of them against loops of their definitions, tests/api/test_zoo.py all of them.
 #pragma once
@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "syno/support/source_dir_test.h"
+
 namespace syno {
 
 struct ZooText {
@@ -20,7 +22,7 @@ struct ZooText {
 };
 
 inline std::filesystem::path zoo_folder() {
-  return std::filesystem::path(SYNO_SOURCE_DIR) / "python/syno/zoo";
+  return std::filesystem::path(kSourceDir) / "python/syno/operators/zoo";
 }
 
 inline ZooText zoo_text(const std::string& name) {

@@ -9,6 +9,7 @@
 #include "syno/rules/docs.h"
 #include "syno/rules/rule_test.h"
 #include "syno/support/error.h"
+#include "syno/support/source_dir_test.h"
 
 namespace syno {
 namespace {
@@ -71,7 +72,7 @@ TEST(Catalogue, RestrictionsAloneHaveNoRewrite) {
 }
 
 TEST(Catalogue, ThePageInDocsIsTheOneOfTheRules) {
-  const std::string path = std::string(SYNO_SOURCE_DIR) + "/docs/rules.md";
+  const std::string path = std::string(kSourceDir) + "/docs/rules.md";
   const std::string page = rules_page();
   if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
     std::ofstream file(path);

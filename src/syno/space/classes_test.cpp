@@ -15,6 +15,7 @@
 #include "syno/key/oracle_test.h"
 #include "syno/space/path.h"
 #include "syno/space/small_spaces_test.h"
+#include "syno/support/source_dir_test.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -313,7 +314,7 @@ TEST(Classes, ExactRulesLoseNoneAndTakeNoMoreSteps) {
 }
 
 TEST(Classes, TheTablesInGitAreWhatIsListed) {
-  const std::string path = std::string(SYNO_SOURCE_DIR) + "/tests/golden/search/small_spaces.txt";
+  const std::string path = std::string(kSourceDir) + "/tests/golden/search/small_spaces.txt";
   std::string text =
       "# Written by syno_space_tests (Classes.TheTablesInGitAreWhatIsListed) with "
       "SYNO_UPDATE_GOLDEN=1.\n"

@@ -197,7 +197,8 @@ class InlineVector {
   T* data_;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = N;
-  alignas(T) std::byte local_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+  alignas(
+      T) std::byte local_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 };
 
 }  // namespace syno
