@@ -253,7 +253,8 @@ def runs(finished: Path, tmp_path: Path) -> Path:
 
 def test_a_store_from_a_newer_version(runs: Path) -> None:
     with sqlite3.connect(runs) as connection:
-        connection.execute("INSERT INTO syno_schema VALUES (99, '7.0', '2031-01-01')")
+        row = "INSERT INTO syno_schema (version, written_by, applied) VALUES (99, '7.0', '2031-01-01')"
+        connection.execute(row)
     connection.close()
     for command in (["status", runs], ["resume", runs], [*DIGITS, "--store", runs]):
         said = ("a newer Syno wrote it", "install that Syno or a later one")
