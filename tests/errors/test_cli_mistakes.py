@@ -22,7 +22,8 @@ from torch import nn
 import syno
 from syno.cli import framework
 from syno.cli.main import cli
-from syno.store import Store
+from syno.store import Store, schema
+from syno.store.seals import seal_of_stored
 
 QUICK = ["--epochs", "1", "--images", "128", "--repeats", "20", "--max-nodes", "1000"]
 QUICK += ["--max-slowdown", "1000"]
@@ -253,7 +254,10 @@ def runs(finished: Path, tmp_path: Path) -> Path:
 
 def test_a_store_from_a_newer_version(runs: Path) -> None:
     with sqlite3.connect(runs) as connection:
-        connection.execute("INSERT INTO syno_schema VALUES (99, '7.0', '2031-01-01')")
+        # The row of a version is sealed in the same way by every Syno from version 5 on.
+        row = {"version": 99, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
+        row["seal"] = seal_of_stored(schema.schema_version, row)
+        connection.execute("INSERT INTO syno_schema VALUES (?, ?, ?, ?, ?)", list(row.values()))
     connection.close()
     for command in (["status", runs], ["resume", runs], [*DIGITS, "--store", runs]):
         said = ("a newer Syno wrote it", "install that Syno or a later one")
