@@ -156,10 +156,12 @@ def test_a_layer_that_does_not_exist_is_refused():
 def test_cmake_links_the_layers_that_layers_toml_names():
     layers = tomllib.loads((ROOT / "layers.toml").read_text())["cpp"]["layers"]
     calls = re.findall(
-        r"^syno_layer\((\w+)(?: DEPENDS ([\w ]+))?\)$", (ROOT / "CMakeLists.txt").read_text(), re.M
+        r"^syno_layer\((\w+)(?: DEPENDS ((?:(?!TEST_DEPENDS)[\w ])+?))?(?: TEST_DEPENDS ([\w ]+))?\)$",
+        (ROOT / "CMakeLists.txt").read_text(),
+        re.M,
     )
-    assert {name: uses.split() for name, uses in calls} == {
-        name: entry["uses"]
+    assert {name: (uses.split(), tests.split()) for name, uses, tests in calls} == {
+        name: (entry["uses"], entry.get("test_uses", []))
         for name, entry in layers.items()
         if entry["path"].startswith("src/syno/")
     }
