@@ -13,9 +13,10 @@ include(GoogleTest)
 # What every test reads, compiled once. Presets other than `release` go without: they find a missing #include.
 option(SYNO_TEST_PCH "Precompile the headers that all tests read" OFF)
 if(SYNO_TEST_PCH)
-  file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.in" "// Compiles the headers that all tests read.\n")
+  file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.in" "int main() { return 0; }  // Compiles the headers that all tests read.\n")
   configure_file("${PROJECT_BINARY_DIR}/test_headers.cpp.in" "${PROJECT_BINARY_DIR}/test_headers.cpp" COPYONLY)
-  add_library(syno_test_headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
+  # An executable, so that its flags (-fPIE) are those of the tests.
+  add_executable(syno_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
   target_compile_features(syno_test_headers PRIVATE cxx_std_20)
   target_compile_options(syno_test_headers PRIVATE $<$<CONFIG:Release>:-O1>
                                                    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # for ccache

@@ -400,3 +400,16 @@ def test_cifar_at_mixed_sizes_survives_jpeg(real_data: Path, tmp_path: Path) -> 
     assert records.train.sizes.max() == 400
     jpegs = sum(records.train.bytes_of(i)[:2] == b"\xff\xd8" for i in range(1000))
     assert 70 <= jpegs <= 130
+
+
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+def test_an_index_that_is_nested_deeply_is_damaged(
+    whole: Path, tmp_path: Path, opening: str
+) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "records"))
+    for depth in (100, 900, 1000, 100_000):  # around what Python's own parser takes
+        closing = "1}" if opening != "[" else "]"
+        nested = opening * depth + closing[:-1] + closing[-1] * depth
+        (out / "index.json").write_text(f'{{"format": 1, "checksums": {nested}}}')
+        with pytest.raises(UserError, match=r"index\.json|records"):
+            Records(out)

@@ -156,7 +156,8 @@ def test_a_layer_that_does_not_exist_is_refused():
 def test_cmake_links_the_layers_that_layers_toml_names():
     layers = tomllib.loads((ROOT / "layers.toml").read_text())["cpp"]["layers"]
     calls = re.findall(
-        r"^syno_layer\((\w+)(?: DEPENDS ((?:(?!TEST_DEPENDS)[\w ])+?))?(?: TEST_DEPENDS ([\w ]+))?\)$",
+        r"^syno_layer\((\w+)(?: DEPENDS ((?:(?!TEST_DEPENDS)[\w ])+?))?"
+        r"(?: TEST_DEPENDS ([\w ]+))?\)$",
         (ROOT / "CMakeLists.txt").read_text(),
         re.M,
     )

@@ -113,6 +113,15 @@ def field(what: str, content: Mapping[str, Any], name: str) -> Any:
     return content[name]
 
 
+def parsed_json(document: str | bytes) -> Any:
+    """The content of a JSON document of a stranger. ValueError for anything else, also for one
+    that is nested too deeply, where `json` raises RecursionError."""
+    try:
+        return json.loads(document)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
 def json_content(
     what: str, document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> Any:

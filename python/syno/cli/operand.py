@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _check_selected(path: Path) -> None:
     from syno.store.records import digest
 
     try:
-        content = json.loads(facts.read_text(encoding="utf-8"))
+        content = parsed_json(facts.read_text(encoding="utf-8"))
         digests = content.get("digests", {})
         expected = digests.get(path.name)
     except (OSError, ValueError, AttributeError) as error:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from syno._util.cache_folder import cache_folder
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.private_files import (
     check_folder,
@@ -119,14 +120,14 @@ def read(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, 
     except (OSError, UnicodeDecodeError) as error:
         raise Damaged(f"meta.json is unreadable: {error}") from error
     try:
-        meta = json.loads(text)
+        meta = parsed_json(text)
         seal = meta.pop("seal")
         if seal != _seal(meta):
             raise Damaged("meta.json was altered")
         if meta["format"] != FORMAT:
             raise Damaged(f"format {meta['format']}, not {FORMAT}")
         return meta, {name: _map(folder / f"{name}.npy", meta["arrays"][name]) for name in names}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(f"meta.json is damaged: {error}") from error
 
 

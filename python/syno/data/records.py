@@ -24,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 from PIL import Image
 
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.data.decode import planes, read
 from syno.data.layout import Layout
@@ -253,9 +254,9 @@ def read_sealed(path: Path) -> dict[str, Any] | None:
     """The content of a sealed file with its seal; None where it is missing, damaged or of another
     format."""
     try:
-        content = json.loads(path.read_text())
+        content = parsed_json(path.read_text())
         sealed = isinstance(content, dict) and content.get("seal") == seal(content)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # nested too deeply to be written again
         return None
     return content if sealed and content["format"] == FORMAT else None
 

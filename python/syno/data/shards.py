@@ -10,7 +10,6 @@ name or folder: train, val, test.
 
 from __future__ import annotations
 
-import json
 import os
 import tarfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.data.layout import Layout, is_image, own_split, part_of
 from syno.data.source import FolderSource, Source, tar_is_whole
@@ -200,8 +200,8 @@ def _label(source: Source, path: str) -> int | str:
     value: Any = text
     if path.endswith(".json"):
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            value = parsed_json(text)
+        except ValueError as error:
             raise UserError(f"label {source.locate(path)} is no JSON: {error}") from error
         if isinstance(value, dict):
             value = next((value[key] for key in _KEYS if key in value), None)

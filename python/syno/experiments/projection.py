@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 
@@ -217,7 +218,7 @@ def write(found: Comparison, path: Path) -> None:
 def read(path: Path) -> Comparison:
     """What `write` wrote. UserError for another file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError(f"its format is '{content['format']}'")
         return Comparison.from_json(content)

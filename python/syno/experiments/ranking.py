@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
 
@@ -197,8 +198,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         raise UserError(f"cannot read '{path}': {error}") from error
     whole = text[: text.rfind("\n") + 1].splitlines()
     try:
-        return [json.loads(line) for line in whole]
-    except json.JSONDecodeError as error:
+        return [parsed_json(line) for line in whole]
+    except ValueError as error:
         raise UserError(f"'{path}' is damaged: {error}") from error
 
 

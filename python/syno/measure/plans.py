@@ -23,6 +23,7 @@ import torch
 
 from syno import _core
 from syno._util.cache_folder import cache_folder
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.private_files import check_folder, make_private_folder, read_private
 from syno._util.threads import check_threads
@@ -413,7 +414,7 @@ def _read(path: Path, plans: Mapping[int, _core.Plan]) -> PlanChoice | None:
     """
     try:
         check_folder(path.parent)
-        held = json.loads(read_private(path).decode("utf-8"))
+        held = parsed_json(read_private(path).decode("utf-8"))
         content = held["choice"]
         if held["sum"] != _sum(content):
             return None

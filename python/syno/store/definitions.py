@@ -8,11 +8,11 @@ PostgreSQL looks after its catalogue itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
+from syno._util.checks import parsed_json
 from syno.store import schema
 from syno.store.raw import lenient, raw_rows
 from syno.store.seals import digest_of, seal_of_stored
@@ -37,7 +37,7 @@ def findings(connection: Connection) -> Iterator[tuple[str, str]]:
             where = f"table {schema.schema_version.name}, row {row['version']}"
             yield where, "its content is not what was written"
             return
-    written = json.loads(rows[-1]["definitions"])
+    written = parsed_json(rows[-1]["definitions"])
     found = current(connection)
     for name in sorted(written.keys() | found.keys()):
         if name not in found:

@@ -10,8 +10,7 @@ such a row holds is checked by its seal alone.
 
 from __future__ import annotations
 
-import json
-
+from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -46,7 +45,7 @@ class Keys:
 def _specification(content: str) -> Specification | None:
     """The specification with this JSON, None for what is none."""
     try:
-        value = json.loads(content)
+        value = parsed_json(content)
         return Specification.from_json(value if isinstance(value, str) else content)
     except (UserError, ValueError):
         return None  # of a space of one's own

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DBAPIError
 
+from syno._util.checks import parsed_json
 from syno._util.errors import InternalError, UserError
 from syno.store import schema
 from syno.store.check import findings, same_proposal
@@ -206,7 +207,7 @@ def _parsed(name: str, values: Values) -> Values:
     for each in schema.metadata.tables[name].columns:
         if isinstance(each.type, schema.Json):
             try:
-                found[each.name] = json.loads(values[each.name])
+                found[each.name] = parsed_json(values[each.name])
             except ValueError:
                 continue  # of an event that is damaged: its text says what is left
     return found

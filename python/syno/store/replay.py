@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from syno._util.checks import parsed_json
 from syno.store.raw import Values
 from syno.store.records import ASKED, TOLD
 
@@ -49,7 +49,7 @@ class Replay:
     def take(self, event: Values) -> None:
         """The next event, as the database has it. ValueError when it is none that Syno writes."""
         try:
-            data, stored = json.loads(event["data"]), json.loads(event["stored"])
+            data, stored = parsed_json(event["data"]), parsed_json(event["stored"])
             self._take(event["kind"], data, stored, event["created"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"its content is not that of the kind '{event['kind']}'") from error

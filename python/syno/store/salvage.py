@@ -7,7 +7,6 @@ that the log names. What is intact behind that moment belongs to no study that c
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Float, Table
 
+from syno._util.checks import parsed_json
 from syno.store import schema
 from syno.store.pages import Pages, Record
 from syno.store.raw import Values, raw_rows
@@ -165,7 +165,7 @@ def _signs(readable: Readable, study: int, kept: Replay) -> int:
         (n, e) for n, found in readable.events[study].items() for e in found[:1]
     ):
         try:
-            stored = json.loads(event["stored"])
+            stored = parsed_json(event["stored"])
             seen |= {int(row) for row in stored.get("evaluation", {})}
             gone |= set(stored.get("removed", []))
         except (ValueError, AttributeError, TypeError):

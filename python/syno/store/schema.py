@@ -22,7 +22,6 @@ comes last: that is where a migration puts it.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sqlalchemy import (
@@ -45,6 +44,7 @@ from sqlalchemy import (
     text,
 )
 
+from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
 VERSION = 5
@@ -64,7 +64,7 @@ class Json(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """From the database."""
-        return None if value is None else json.loads(value)
+        return None if value is None else parsed_json(value)
 
 
 def _reference(name: str, target: str, *, null: bool = False) -> Column[int]:

@@ -7,13 +7,13 @@ The last answer to a proposal refers to all rows of that proposal's evaluations.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, update
 
+from syno._util.checks import parsed_json
 from syno.store import schema
 from syno.store.check import Finding, digest_findings, same_proposal, sqlite_findings
 from syno.store.operators import Keys
@@ -89,7 +89,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
             yield Finding(row_name(schema.event, missing), "it is missing from the log")
             return
         try:
-            data = json.loads(event["data"])
+            data = parsed_json(event["data"])
             proposal = proposals.get(data["proposal"]) if "proposal" in data else None
             if event["kind"] == "asked" and proposal is not None:
                 contents[number] = stored.operator(proposal["operator_id"])
