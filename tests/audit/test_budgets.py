@@ -68,10 +68,28 @@ def test_a_path_among_too_many_orders_is_refused() -> None:
         [f"{name}: 100" for name in SIZES],
         bindings=[SIZES],
         max_depth=30,
+        max_size_variables=1,
+        element_wise_weights=True,
+        max_weights=8,
     )
     start = time.process_time()
     with pytest.raises(UserError, match="cannot find out how this operator of 60 steps is built"):
         explain(scales(60, equal=False), specification)
+    assert time.process_time() - start < WITHIN
+
+
+def test_too_many_sizes_are_refused() -> None:
+    specification = Specification(
+        "[D0, D1, D2, D3, D4, D5]",
+        "[D0, D1, D2, D3, D4, D5]",
+        [f"{name}: 100" for name in SIZES],
+        bindings=[SIZES],
+    )
+    start = time.process_time()
+    with pytest.raises(UserError, match="too many sizes to be searched") as refused:
+        Space.listed(specification, max_nodes=10)
+    assert "at most 1,000,000 sizes" in str(refused.value)
+    assert "lower the budgets of the variables, or max_size_variables" in str(refused.value)
     assert time.process_time() - start < WITHIN
 
 

@@ -264,6 +264,21 @@ def test_a_store_from_a_newer_version(runs: Path) -> None:
         check_mistake(inside(*command), f"'{runs}' has version 99", *said)
 
 
+def test_a_number_of_evaluations_that_is_no_number_of_evaluations(runs: Path) -> None:
+    for count in ("0", "-1", "1000000001", "1" + "0" * 400):
+        for command in (
+            ["resume", runs, "--evaluations", count, "--dry-run"],
+            [*DIGITS, "--evaluations", count],
+        ):
+            ended = inside(*command)
+            assert ended.code == 2, ended
+            assert "is not in the range 1<=x<=1000000000" in ended.message, ended
+    with pytest.raises(syno.UserError, match="evaluations must be at most 1,000,000,000"):
+        syno.search(
+            "resnet-small", "digits", evaluations=10**400, store=str(runs.parent / "new.db")
+        )
+
+
 HOLD = """
 import sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)

@@ -19,6 +19,7 @@ from syno._util.printable import printable
 
 LEAST, MOST = -(2**63), 2**63 - 1  # the integers that the extension takes
 MOST_INT = 2**31 - 1  # where it takes an int, such as a number of threads
+MOST_COUNTED = 1_000_000_000  # evaluations: a century of them at three seconds each
 _LONGEST = 200  # characters of a value that a message repeats
 _MOST_BITS = 10_000  # Python writes no integer of more than 4300 digits in decimals
 

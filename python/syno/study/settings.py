@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from syno._util.checks import MOST_COUNTED, shown
 from syno._util.errors import UserError
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
@@ -45,6 +46,10 @@ class StudySettings:
     baseline: bool = True
 
     def __post_init__(self) -> None:
+        if self.evaluations > MOST_COUNTED:
+            raise UserError(
+                f"evaluations must be at most {MOST_COUNTED:,}, got {shown(self.evaluations)}"
+            )
         if self.evaluations < 1:
             raise UserError(
                 f"evaluations must be at least 1, got {self.evaluations}\n"

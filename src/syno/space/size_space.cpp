@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "syno/support/error.h"
+#include "syno/support/interrupt.h"
+#include "syno/support/text.h"
+
 namespace syno {
 namespace {
 
 // A number that no pair of sizes has.
 constexpr SizeId kUnknown = -2;
+// Sizes that are listed before a search: about 200 MB, and seconds.
+constexpr std::size_t kMostSizes = 1'000'000;
 constexpr FitMask kUnknownFit = ~FitMask{0} - 1;
 
 }  // namespace
@@ -27,6 +33,14 @@ SizeSpace::SizeSpace(const Specification& spec) : spec_(spec) {
 void SizeSpace::list_universe(std::size_t variable, Size so_far) {
   if (so_far.variable_count() > spec_.limits().max_size_variables) return;
   if (variable == spec_.variables()->count()) {
+    check_interrupt();
+    if (count() == kMostSizes) {
+      throw Complaint("the specification allows too many sizes to be searched")
+          .where("the products of powers of its variables, each power within the variable's budget")
+          .expected("at most " + with_thousands(kMostSizes) + " sizes", "more")
+          .hint("lower the budgets of the variables, or max_size_variables")
+          .error();
+    }
     const SizeId id = intern(so_far);
     if (usable(id)) universe_.push_back(id);
     return;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from syno._util.checks import MOST_COUNTED
 from syno.cli import framework, options, output
 
 
@@ -21,7 +22,9 @@ from syno.cli import framework, options, output
 @click.argument("store")
 @options.study_option
 @click.option(
-    "--evaluations", type=click.IntRange(min=1), help="New limit of the whole study: operators."
+    "--evaluations",
+    type=click.IntRange(1, MOST_COUNTED),
+    help="New limit of the whole study: operators.",
 )
 @click.option("--seconds", type=float, help="New limit of the whole study: time.")
 @click.option("--data-dir", metavar="DIR", help="Where the data is now, if it moved.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from syno._util.checks import MOST_COUNTED
 from syno._util.errors import UserError
 from syno.cli import framework, options, output
 
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @options.tokenizer_option
 @click.option(
     "--evaluations",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_COUNTED),
     default=20,
     show_default=True,
     help="Operators to train; those rejected before training come on top.",

@@ -73,8 +73,8 @@ def verify(
 
     emitter: whose code; see `syno.codegen.emitters.names`. source: the code to check instead of
     what the emitter writes. Code that cannot be built or run, or has other weights than the
-    operator, fails its check. UserError for a binding the operator does not fit, and for an emitter that is
-    unknown or cannot run here.
+    operator, fails its check. UserError for a binding the operator does not fit, and for an
+    emitter that is unknown or cannot run here.
     """
     check_seed(seed)
     chosen = usable(emitter)
