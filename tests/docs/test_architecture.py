@@ -65,3 +65,29 @@ def test_the_layers_are_those_of_layers_toml():
         uses = ", ".join(entry["uses"]) or "nothing"
         uses = "all of the above" if uses == "*" else uses
         assert f"| {layer} | {uses} |" in text, layer
+
+
+# The folders of the table "The way of one operator", in the order of the data flow.
+_FLOW = """
+    python/syno/operators src/syno/spec src/syno/space src/syno/rules src/syno/quality src/syno/key
+    src/syno/graph python/syno/study src/syno/plan src/syno/emit python/syno/network
+    python/syno/codegen src/syno/interp python/syno/train python/syno/measure python/syno/store
+    python/syno/report
+""".split()
+
+
+def test_the_way_of_one_operator_names_files_that_exist():
+    text = prose(PAGE)
+    part = text[text.index("## The way of one operator") : text.index("## Entry points")]
+    files = re.findall(r"`((?:src|python)/[\w./]+)`", part)
+    assert len(files) > 20
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+    visited = {folder for name in files for folder in _FLOW if name.startswith(folder + "/")}
+    assert visited == set(_FLOW)
+    steps = re.findall(r"^\| (\w+) \|", part, re.MULTILINE)
+    assert steps == ["step", *"specification search operator proposal plan code verify".split()] + [
+        "train",
+        "measure",
+        "store",
+        "report",
+    ]
