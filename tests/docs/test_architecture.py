@@ -68,12 +68,25 @@ def test_the_layers_are_those_of_layers_toml():
 
 
 # The folders of the table "The way of one operator", in the order of the data flow.
-_FLOW = """
-    python/syno/operators src/syno/spec src/syno/space src/syno/rules src/syno/quality src/syno/key
-    src/syno/graph python/syno/study src/syno/plan src/syno/emit python/syno/network
-    python/syno/codegen src/syno/interp python/syno/train python/syno/measure python/syno/store
-    python/syno/report
-""".split()
+_FLOW = [
+    "python/syno/operators",
+    "src/syno/spec",
+    "src/syno/space",
+    "src/syno/rules",
+    "src/syno/quality",
+    "src/syno/key",
+    "src/syno/graph",
+    "python/syno/study",
+    "src/syno/plan",
+    "src/syno/emit",
+    "python/syno/network",
+    "python/syno/codegen",
+    "src/syno/interp",
+    "python/syno/train",
+    "python/syno/measure",
+    "python/syno/store",
+    "python/syno/report",
+]
 
 
 def test_the_way_of_one_operator_names_files_that_exist():
@@ -85,7 +98,9 @@ def test_the_way_of_one_operator_names_files_that_exist():
     visited = {folder for name in files for folder in _FLOW if name.startswith(folder + "/")}
     assert visited == set(_FLOW)
     steps = re.findall(r"^\| (\w+) \|", part, re.MULTILINE)
-    assert steps == ["step", *"specification search operator proposal plan code verify".split()] + [
+    assert steps == [
+        "step",
+        *["specification", "search", "operator", "proposal", "plan", "code", "verify"],
         "train",
         "measure",
         "store",
