@@ -33,14 +33,15 @@ CompletionBound::CompletionBound(StateSpace& space, const RuleSet& rules, BoundM
       space_(space),
       sizes_(space.sizes()),
       mode_(mode),
-      restrict_dropped_(rules.is_on("R8")),
-      restrict_windows_(rules.is_on("R9")),
-      whole_reductions_(rules.is_on("R21")),
-      apart_reductions_(rules.is_on("R3b")),
+      restrict_dropped_(rules.guarantees(Guarantee::kPlainDrops)),
+      restrict_windows_(rules.guarantees(Guarantee::kHeldWindows)),
+      whole_reductions_(rules.guarantees(Guarantee::kWholeReductions)),
+      apart_reductions_(rules.guarantees(Guarantee::kSeparateReductions)),
       target_(sorted_target(spec_, sizes_)),
       reshape_(sizes_, spec_, target_),
       table_(1U << 12) {
-  sizes_.restrict_blocks(rules.is_on("R18"), rules.is_on("R19"));
+  sizes_.restrict_blocks(rules.guarantees(Guarantee::kSmallBlocks),
+                         rules.guarantees(Guarantee::kFixedSizes));
   Size product;
   for (const SizeId size : target_) product = product * sizes_.size(size);
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v)

@@ -123,7 +123,7 @@ void refuse_other(const std::string& file, const std::string& what, const Facts&
 
 std::string rule_version(const Rule& rule) {
   return "on, version " +
-         Hasher("rule").add(rule.doc).add(rule.version).finish().hex().substr(0, 8);
+         Hasher("rule").add(versioned_doc(rule)).add(rule.version).finish().hex().substr(0, 8);
 }
 
 // Facts of rules are those whose names begin so.
