@@ -70,6 +70,7 @@ class GuaranteeSet {
   }
   constexpr void add(GuaranteeSet other) { bits_ |= other.bits_; }
   constexpr bool holds(Guarantee guarantee) const { return (bits_ & bit(guarantee)) != 0; }
+  friend constexpr bool operator==(GuaranteeSet, GuaranteeSet) = default;
 
  private:
   static constexpr unsigned bit(Guarantee guarantee) {
