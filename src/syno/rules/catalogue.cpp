@@ -154,8 +154,7 @@ std::string versioned_doc(const Rule& rule) {
 
 std::string RuleSet::version() const {
   Hasher hasher("rules");
-  for (const Rule* rule : rules_)
-    hasher.add(rule->id).add(rule->name).add(versioned_doc(*rule));
+  for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(versioned_doc(*rule));
   for (const Rule* rule : added()) {
     if (std::find(rules_.begin(), rules_.end(), rule) != rules_.end())
       hasher.add(rule_kind_name(rule->kind)).add(rule->version);

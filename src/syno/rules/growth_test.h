@@ -216,10 +216,9 @@ inline void grow(const Specification& spec, const Steps& steps, const Restrictio
     if (candidates.empty()) return;
     for (const Step& step : candidates) visit(graph, ledger, step);
     if (next_of_pattern < pattern.size() && random.below(4) > 0) {
-      const auto wanted =
-          std::partition(candidates.begin(), candidates.end(), [&](const Step& candidate) {
-            return candidate.primitive == pattern[next_of_pattern];
-          });
+      const auto wanted = std::partition(
+          candidates.begin(), candidates.end(),
+          [&](const Step& candidate) { return candidate.primitive == pattern[next_of_pattern]; });
       if (wanted == candidates.begin()) return;
       candidates.erase(wanted, candidates.end());
       ++next_of_pattern;

@@ -120,17 +120,16 @@ TEST(Guarantees, EveryStepThatWouldBreakOneIsRefused) {
     const Specification spec(space.source);
     const Steps steps(spec, space.sizes);
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-      grow(spec, steps, {}, seed,
-           [&](const Graph& graph, const Ledger& ledger, const Step& step) {
-             for (const Guarantee guarantee : kGuarantees) {
-               if (broken[guarantee] >= 2000 || !breaks(guarantee, spec, graph, step)) continue;
-               ++broken[guarantee];
-               const Rule& rule = *givers(guarantee).front();
-               EXPECT_TRUE(refuses(rule, {spec, graph, step, &ledger}))
-                   << rule.id << ", space '" << space.name << "', seed " << seed << "\n"
-                   << text_of(graph) << "step: " << step_text(graph, step);
-             }
-           });
+      grow(spec, steps, {}, seed, [&](const Graph& graph, const Ledger& ledger, const Step& step) {
+        for (const Guarantee guarantee : kGuarantees) {
+          if (broken[guarantee] >= 2000 || !breaks(guarantee, spec, graph, step)) continue;
+          ++broken[guarantee];
+          const Rule& rule = *givers(guarantee).front();
+          EXPECT_TRUE(refuses(rule, {spec, graph, step, &ledger}))
+              << rule.id << ", space '" << space.name << "', seed " << seed << "\n"
+              << text_of(graph) << "step: " << step_text(graph, step);
+        }
+      });
     }
   }
   for (const Guarantee guarantee : kGuarantees)

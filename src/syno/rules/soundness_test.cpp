@@ -110,7 +110,8 @@ bool drops_without_rotations(const Specification& spec, const Restrictions& rest
   }
   const Step plain = rebuild.renamed(step);
   Ledger ledger = replay(spec, rebuild.graph());
-  return !rotations.empty() && restricted(restrictions, {spec, rebuild.graph(), plain}) == nullptr &&
+  return !rotations.empty() &&
+         restricted(restrictions, {spec, rebuild.graph(), plain}) == nullptr &&
          admit(spec, rebuild.graph(), plain, ledger).empty();
 }
 
@@ -149,7 +150,8 @@ std::string first_loss(const Specification& spec, const Steps& steps,
     const Rule* rule = restricted(restrictions, {spec, kept, other});
     // The two pieces stand in the kept graph already, two steps cheaper: that form goes on, not this one.
     if (rule == &kMergeUndoesSplit) return "";
-    if (rule == &kDroppedKinds && drops_without_rotations(spec, restrictions, kept, other)) return "";
+    if (rule == &kDroppedKinds && drops_without_rotations(spec, restrictions, kept, other))
+      return "";
     if (rule != nullptr) return suffix + "    left out by " + std::string(rule->name) + "\n";
     const Reason why = admit(spec, kept, other, kept_ledger);
     if (!why.empty()) return suffix + "    refused for " + std::string(why) + "\n";
@@ -280,11 +282,9 @@ std::vector<PatternSpace> pattern_spaces() {
 
   SpecificationSource joined = source;
   joined.limits.max_weights = 4;
-  list.push_back({&kJoinedPair, {"joined pairs",
-                                 joined,
-                                 {"s", "k", "C", "s*k"},
-                                 3000,
-                                 {kReduce, kReduce, kShare, kShare}}});
+  list.push_back(
+      {&kJoinedPair,
+       {"joined pairs", joined, {"s", "k", "C", "s*k"}, 3000, {kReduce, kReduce, kShare, kShare}}});
 
   // Merges of quotients, whose remainders weights hold.
   SpecificationSource remainders = source;
@@ -293,11 +293,8 @@ std::vector<PatternSpace> pattern_spaces() {
   remainders.limits.max_merges = 3;
   remainders.limits.max_weights = 3;
   remainders.limits.max_reductions = 1;
-  list.push_back({&kDroppedRemainders, {"remainders",
-                                        remainders,
-                                        {"s", "k", "s*k"},
-                                        800,
-                                        {kMerge, kMerge, kShare}}});
+  list.push_back({&kDroppedRemainders,
+                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kShare}}});
 
   // Shifts below and above a Split that a Merge cuts again.
   SpecificationSource rotations = source;
@@ -308,11 +305,8 @@ std::vector<PatternSpace> pattern_spaces() {
   rotations.limits.max_shifts = 3;
   rotations.limits.max_merges = 1;
   rotations.limits.negative_shifts = true;
-  list.push_back({&kRotationOfMajor, {"rotations",
-                                      rotations,
-                                      {"s", "k"},
-                                      2000,
-                                      {kReduce, kShift, kSplit, kShift}}});
+  list.push_back({&kRotationOfMajor,
+                  {"rotations", rotations, {"s", "k"}, 2000, {kReduce, kShift, kSplit, kShift}}});
 
   // A part of a Split that weights hold, cut off again after a Shift.
   SpecificationSource held = rotations;
@@ -320,11 +314,8 @@ std::vector<PatternSpace> pattern_spaces() {
   held.limits.max_shifts = 1;
   held.limits.max_reductions = 2;
   held.output = "[C: unordered, H, s]";
-  list.push_back({&kHeldRemainder, {"held parts",
-                                    held,
-                                    {"s", "k"},
-                                    4000,
-                                    {kReduce, kShare, kSplit, kShift}}});
+  list.push_back(
+      {&kHeldRemainder, {"held parts", held, {"s", "k"}, 4000, {kReduce, kShare, kSplit, kShift}}});
   return list;
 }
 

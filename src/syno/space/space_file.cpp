@@ -18,14 +18,6 @@ constexpr std::size_t kMostLines = 4096;
 constexpr std::size_t kLongestLine = 1 << 16;
 constexpr const char* kAgain = "run the enumeration again without --resume; it writes a new file";
 
-std::string number_text(double value) {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(15);
-  text << value;
-  return text.str();
-}
-
 Hash128 check_sum(const Facts& facts) {
   Hasher hasher("space file header");
   for (const auto& [name, value] : facts) hasher.add(name).add(value);

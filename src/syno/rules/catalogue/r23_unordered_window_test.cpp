@@ -19,8 +19,8 @@ TEST(UnorderedWindow, IsSeenThroughSplitsAndShifts) {
       "reduce s^-1*C -> r\nreduce k -> t\ncontract o0:drop t:keep\nunfold r t -> c\n";
   EXPECT_TRUE(refused_as_input(kUnorderedWindow, spec, kChannels, held + "shift c 1 -> d"));
   EXPECT_TRUE(refused_as_input(kUnorderedWindow, spec, kChannels, held + "split c o1 -> d"));
-  EXPECT_TRUE(
-      refused_as_input(kUnorderedWindow, spec, kChannels, held + "split o1 c -> d\nshift d 1 -> e"));
+  EXPECT_TRUE(refused_as_input(kUnorderedWindow, spec, kChannels,
+                               held + "split o1 c -> d\nshift d 1 -> e"));
 }
 
 TEST(UnorderedWindow, SlidesOverOrderedInputs) {
@@ -31,8 +31,8 @@ TEST(UnorderedWindow, SlidesOverOrderedInputs) {
 
 TEST(UnorderedWindow, LeavesOtherIndicesOfChannelsAlone) {
   const Specification spec(roomy());
-  for (const char* lines : {"reduce C -> r", "reduce s^-1*C -> r\nsplit r o1 -> c",
-                            "reduce C -> r\nshift r 1 -> c"}) {
+  for (const char* lines :
+       {"reduce C -> r", "reduce s^-1*C -> r\nsplit r o1 -> c", "reduce C -> r\nshift r 1 -> c"}) {
     EXPECT_FALSE(refused_as_input(kUnorderedWindow, spec, kChannels, lines)) << lines;
   }
 }

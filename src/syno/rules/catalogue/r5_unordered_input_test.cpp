@@ -13,9 +13,12 @@ constexpr const char* kInput = "[C: unordered]";
 
 TEST(PermutedInput, RefusesRotations) {
   const Specification spec(roomy());
-  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput, "reduce k -> r\nsplit r o1 -> c\nshift c 1 -> d"));
-  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput, "reduce k -> r\nshift o1 1 -> u\nsplit r u -> c"));
-  EXPECT_FALSE(refused_as_input(kPermutedInput, spec, kInput, "shift o1 1 -> u\nreduce k -> r\nunfold u r -> c"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> r\nsplit r o1 -> c\nshift c 1 -> d"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> r\nshift o1 1 -> u\nsplit r u -> c"));
+  EXPECT_FALSE(refused_as_input(kPermutedInput, spec, kInput,
+                                "shift o1 1 -> u\nreduce k -> r\nunfold u r -> c"));
 }
 
 TEST(PermutedInput, KeepsOneOrderOfTheParts) {
@@ -40,8 +43,8 @@ TEST(PermutedInput, KeepsOneOrderOfTheParts) {
 
 TEST(PermutedInput, TwoReducesWithTheSameWeightsAreOne) {
   const Specification spec(roomy());
-  EXPECT_TRUE(
-      refused_as_input(kPermutedInput, spec, kInput, "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d"));
   EXPECT_TRUE(refused_as_input(
       kPermutedInput, spec, kInput,
       "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d\ncontract o0:drop d:keep"));
@@ -51,15 +54,17 @@ TEST(PermutedInput, WhatTheSameWeightsHoldIsOneSplit) {
   const Specification spec(roomy());
   const std::string start = "reduce k -> a\nreduce s -> b\n";
   // Both weights hold the whole index: the weight takes it at the end.
-  EXPECT_TRUE(refused_as_input(
-      kPermutedInput, spec, kInput, start + "contract o0:drop b:keep o1:keep\nsplit b a -> c\nsplit c o1 -> d"));
+  EXPECT_TRUE(
+      refused_as_input(kPermutedInput, spec, kInput,
+                       start + "contract o0:drop b:keep o1:keep\nsplit b a -> c\nsplit c o1 -> d"));
   const std::array<std::string, 4> forms{
       "split b o1 -> c\ncontract o0:drop c:keep\nsplit c a -> d",
       "split b o1 -> c\ncontract o0:drop c:keep\nsplit a c -> d",
       "split o1 b -> c\ncontract o0:drop c:keep\nsplit c a -> d",
       "split o1 b -> c\ncontract o0:drop c:keep\nsplit a c -> d"};
   int kept = 0;
-  for (const std::string& form : forms) kept += refused_as_input(kPermutedInput, spec, kInput, start + form) ? 0 : 1;
+  for (const std::string& form : forms)
+    kept += refused_as_input(kPermutedInput, spec, kInput, start + form) ? 0 : 1;
   EXPECT_EQ(kept, 1);
 }
 
