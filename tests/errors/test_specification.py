@@ -116,7 +116,11 @@ CASES = {
         "cannot be bound to 0",
         "in entry 2 of 'bindings'",
     ),
-    "limit of text": ({"max_depth": "3"}, "limit 'max_depth' cannot be '3'", "an integer of at least 1"),
+    "limit of text": (
+        {"max_depth": "3"},
+        "limit 'max_depth' cannot be '3'",
+        "an integer of at least 1",
+    ),
     "flag a number": ({"even_windows": 1}, "limit 'even_windows' cannot be 1", "true or false"),
     "limit not finite": ({"min_fit": float("nan")}, "limit 'min_fit' cannot be nan", ""),
 }
