@@ -32,8 +32,9 @@ void refuse_sign(Cursor& cursor, const std::string& written) {
           column);
     }
     const std::string name = cursor.name("of a variable");
-    const std::int64_t power =
+    std::int64_t power =
         cursor.accept('^') && cursor.at_integer() ? cursor.integer("as a power") : 1;
+    if (power == 0 || power > kMaxPower || power < -kMaxPower) power = 1;
     cursor.fail_at(
         "a size has no '/': write " + name + "^" + std::to_string(-power) + "*" + written, column);
   }

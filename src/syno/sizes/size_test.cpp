@@ -75,6 +75,7 @@ TEST(Size, SaysHowQuotientsPowersAndSumsAreWritten) {
   };
   EXPECT_EQ(error_of("H/s"), "a size has no '/': write s^-1*H\n  in size \"H/s\", column 2");
   EXPECT_EQ(message("k*C_in/s^2"), "a size has no '/': write s^-2*k*C_in");
+  EXPECT_EQ(message("H/s^-9223372036854775808"), message("H/s"));
   EXPECT_EQ(message("H/2"),
             "a size has no '/': give the number a name, as in \"s=2: 2\", and write s^-1*H");
   EXPECT_EQ(error_of("H**2"),

@@ -73,9 +73,8 @@ SpecificationSource with_one_weight() {
   source.limits.max_weights = 1;
   return source;
 }
-constexpr const char* kWeight = "contract o0:drop\n";
-std::string behind_weight(const char* lines) {
-  return std::string(kWeight) + lines;
+std::string behind_weight(const std::string& lines) {
+  return "contract o0:drop\n" + lines;
 }
 
 TEST(MergeAboveSplit, ABlockThatDividesTheMinorPartMergesThatPart) {
@@ -131,7 +130,7 @@ TEST(MergeAboveSplit, LeavesPartsAloneThatAWeightHoldsWhileAnotherCanFollow) {
 
 TEST(MergeAboveSplit, MakesNoPieceOfReductionsAlone) {
   const Specification spec(with_one_weight());
-  const std::string before = std::string("reduce k*s -> r\n") + kWeight;
+  const std::string before = "reduce k*s -> r\ncontract o0:drop\n";
   EXPECT_FALSE(refused(kMergeAboveSplit, spec, before + "split o1 r -> c\nmerge c s -> q m"));
   EXPECT_FALSE(refused(kMergeAboveSplit, spec,
                        before + "merge o1 s -> a b\nsplit r b -> c\nmerge c k*s -> q m"));
