@@ -18,7 +18,9 @@ if(SYNO_TEST_PCH)
   # An executable, so that its flags (-fPIE) are those of the tests.
   add_executable(syno_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
   target_compile_features(syno_test_headers PRIVATE cxx_std_20)
-  target_compile_options(syno_test_headers PRIVATE $<$<CONFIG:Release>:-O1>
+  # As executables are compiled: a compiler leaves headers alone that were compiled with other flags.
+  set_target_properties(syno_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(syno_test_headers PRIVATE $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU,Clang>:-fPIE>
                                                    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # for ccache
   target_link_libraries(syno_test_headers PRIVATE syno_flags Threads::Threads GTest::gtest_main)
   target_precompile_headers(syno_test_headers PRIVATE <algorithm> <functional> <map> <memory> <optional> <set> <sstream>

@@ -1,9 +1,11 @@
 """Multiply-adds and parameters of ResNet-18 with operators of the zoo beside the published figures.
 
-The preset's 19 layers are what an operator replaces; the first convolution, the classifier and the
-batch norms stay. Parameters agree to the last published digit. Published multiply-adds are 0.012 G
-higher for every operator, whatever its weights: they count the layers that stay by element, some
-five operations for each of the 2.48 million activations behind the convolutions.
+The preset's 19 layers are what an operator replaces; the first convolution, the classifier, the
+batch norms and the poolings stay. Parameters agree to the last published digit. Published
+multiply-adds count operations of the layers that stay, too, the same for every operator. The paper
+does not say which. Four for each output of a batch norm ((x - mean) / deviation * scale + shift)
+and one for each element of a pooling window, without ReLUs and sums of branches, agree with all
+five rows to the last published digit.
 """
 
 import pytest
@@ -26,7 +28,13 @@ PUBLISHED = {
     "operator-07795": ("07795", 0.75, 4.72),
     "operator-07821": ("07821", 1.36, 8.89),
 }
-ELEMENT_WISE = 0.012
+# Outputs of the 20 batch norms: behind the first convolution, four convolutions of the first stage
+# and five of each other stage, whose shortcut has one.
+NORM_OUTPUTS = 64 * 112**2 + 4 * 64 * 56**2 + 5 * (128 * 28**2 + 256 * 14**2 + 512 * 7**2)
+# Windows of 3x3 to 56 px behind the first convolution, and one of 7x7 before the classifier.
+POOLED = 64 * 56**2 * 3**2 + 512 * 7**2
+# Operations of what stays beyond multiply-adds, in 10^9.
+OTHER_OPERATIONS = (4 * NORM_OUTPUTS + POOLED) / 1e9
 
 
 def cost(name):
@@ -47,7 +55,7 @@ def test_the_figures_are_the_published_ones(name):
     _, macs, params = PUBLISHED[name]
     own_macs, own_params = cost(name)
     digits = 3 if macs in (1.238, 0.506) else 2
-    assert own_macs + ELEMENT_WISE == pytest.approx(macs, abs=0.5 * 10**-digits + 0.0005)
+    assert own_macs + OTHER_OPERATIONS == pytest.approx(macs, abs=0.5 * 10**-digits)
     assert own_params == pytest.approx(params, abs=0.006)
 
 

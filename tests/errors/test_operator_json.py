@@ -106,6 +106,44 @@ CASES = {
     "no dims": (step(6, dims=[]), "the field 'dims' is malformed", "got: a list of 0"),
     "dims flat": (step(6, dims=["c", "keep"]), "the field 'dims' is malformed", "[name, role]"),
     "unknown role": (step(6, dims=[["c", "hold"]]), "the field 'dims' is malformed", "keep, drop"),
+    "second role": (
+        step(6, dims=[["o0", "drop"], ["c", "hold"]]),
+        "the field 'dims' is malformed: the role in entry 2 is not known",
+        'got: the string "hold"',
+    ),
+    "name of a dim": (
+        step(6, dims=[["o0", "drop"], [3, "keep"]]),
+        "the field 'dims' is malformed: the name in entry 2 is not a string",
+        "got: the number 3",
+    ),
+    "dim of three": (
+        step(6, dims=[["o0", "drop", "keep"]]),
+        "the field 'dims' is malformed: entry 1 is not a pair of a name and a role",
+        "got: a list of 3",
+    ),
+    "second of a pair": (
+        step(3, **{"in": ["i", 4]}),
+        "the field 'in' is malformed: entry 2 is not a name",
+        "expected: a list of two names      got: the number 4",
+    ),
+    "second of two new": (
+        step(2, out=["h", ""]),
+        "the field 'out' is malformed: entry 2 is not a name",
+        'got: the string ""',
+    ),
+    "a quotient": (step(0, size="C_in/s"), "write s^-1*C_in", "step 1"),
+    "a square": (step(0, size="k**2"), "write k^2", "step 1"),
+    "a sum": (step(0, size="k+1"), "sizes are products of variables", "step 1"),
+    "below one": (
+        step(0, size="s^-1"),
+        "the size is an integer under no binding",
+        "in step 1 (reduce) of the operator's JSON",
+    ),
+    "dimension below one": (
+        dims({"size": "s^-1"}),
+        "the size is an integer under no binding",
+        "dimension 0 of 'out'",
+    ),
     "unknown name": (
         step(5, **{"in": "z"}),
         "unknown coordinate 'z'",

@@ -57,10 +57,71 @@ CASES = {
     "pair of sizes": ({"passed_through": [(1, 1)]}, "joins dimensions of different sizes", ""),
     "pair of three": ({"passed_through": [(0, 0, 0)]}, "holds pairs", "got: (0, 0, 0)"),
     "unknown limit": ({"max_dept": 3}, "unknown argument or limit 'max_dept'", "max_depth"),
-    "limit negative": ({"max_depth": -1}, "limit 'max_depth' cannot be -1", "at least 0"),
-    "limit a fraction": ({"max_depth": 2.5}, "limit 'max_depth' cannot be 2.5", "integer"),
-    "limit of text": ({"max_depth": "3"}, "limit 'max_depth' cannot be '3'", "type int"),
-    "flag a number": ({"even_windows": 1}, "limit 'even_windows' cannot be 1", "type bool"),
+    "limit negative": ({"max_depth": -1}, "limit 'max_depth' cannot be -1", "at least 1"),
+    "limit a fraction": ({"max_depth": 2.5}, "limit 'max_depth' cannot be 2.5", "an integer of"),
+    "real of text": ({"min_fit": "1"}, "limit 'min_fit' cannot be '1'", "expected: a number of"),
+    "fit above 1": ({"min_fit": 1.5}, "limit 'min_fit' cannot be 1.5", "at least 0 and at most 1"),
+    "no steps": (
+        {"max_depth": 0},
+        "limit 'max_depth' cannot be 0",
+        "an integer of at least 1      got: 0",
+    ),
+    "no weights": ({"max_weights": 0}, "limit 'max_weights' cannot be 0", "at least 1"),
+    "no parameters": (
+        {"min_params": 200, "max_params": 100},
+        "min_params=200 is above max_params=100: no operator is within both limits",
+        "hint: raise max_params, lower min_params, or give max_params=0, which means no limit",
+    ),
+    "no MACs": (
+        {"min_macs": 3, "max_macs": 2},
+        "min_macs=3 is above max_macs=2",
+        "expected: min_macs of at most 2      got: min_macs=3",
+    ),
+    "weights too large": (
+        {"min_weight_params": 1000, "max_params": 100},
+        "min_weight_params=1000 is above max_params=100",
+        "hint: raise max_params",
+    ),
+    "coefficient of 1": (
+        {"coefficient": ["k=1: 2"]},
+        "coefficient 'k' is 1 under the binding",
+        "hint: leave 'k' out of the specification, or give it another value",
+    ),
+    "coefficient bound to 1": (
+        {"bindings": [{"C_in": 4, "C_out": 8, "H": 6, "k": 1}]},
+        "coefficient 'k' is 1",
+        "expected: a coefficient of at least 2      got: k=1",
+    ),
+    "coefficient of 1 unbound": (
+        {"coefficient": ["k=1: 2"], "bindings": ()},
+        "coefficient 'k' is 1",
+        "of at least 2",
+    ),
+    "quotient": ({"input": "[N, C_in, H/k]"}, "write k^-1*H", "column 12"),
+    "sum": ({"input": "[N, C_in, H+1]"}, "sizes are products of variables", "column 12"),
+    "square": ({"input": "[N, C_in, H**2]"}, "write H^2", "column 12"),
+    "below one": (
+        {"input": "[N, k^-1, H]"},
+        "dimension 1 is an integer under no binding, as all of its powers are negative: k^-1",
+        'in shape "[N, k^-1, H]"',
+    ),
+    "not whole": (
+        {"input": "[N, C_in, k^-1*H]", "bindings": [{"C_in": 4, "C_out": 8, "H": 7}]},
+        "dimension k^-1*H is not a positive integer under the binding",
+        "expected: a positive integer      got: 7/3",
+    ),
+    "entry of primary": ({"primary": ["N: 0", 7]}, "'primary' is not a string", "in entry 2 of"),
+    "entry of bindings": (
+        {"bindings": [{"C_in": 4, "C_out": 8, "H": 6}, {"C_in": 0}]},
+        "cannot be bound to 0",
+        "in entry 2 of 'bindings'",
+    ),
+    "limit of text": (
+        {"max_depth": "3"},
+        "limit 'max_depth' cannot be '3'",
+        "an integer of at least 1",
+    ),
+    "flag a number": ({"even_windows": 1}, "limit 'even_windows' cannot be 1", "true or false"),
     "limit not finite": ({"min_fit": float("nan")}, "limit 'min_fit' cannot be nan", ""),
 }
 
@@ -89,6 +150,14 @@ def test_json_round_trip_and_its_errors():
     ):
         with pytest.raises(UserError, match=message):
             Specification.from_json(text)
+
+
+def test_an_entry_of_json_is_named():
+    text = make().to_json().replace('"H": 6', '"H": "6"')
+    with pytest.raises(UserError) as error:
+        Specification.from_json(text)
+    assert "variable 'H' cannot be bound to '6'" in str(error.value)
+    assert str(error.value).endswith("in entry 1 of 'bindings'\n  in the specification's JSON")
 
 
 def test_content_alone_decides_equality():

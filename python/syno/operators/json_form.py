@@ -211,7 +211,8 @@ class _Reader:
             "size": isinstance(value, str),
         }[kind]
         if not good:
-            self._fail(f"the field '{field}' is malformed", wanted, value)
+            why, found = _wrong_entry(kind, value)
+            self._fail(f"the field '{field}' is malformed{why}", wanted, found)
         return True
 
     def _object(self, value: Any, required: Sequence[str], known: Sequence[str] | None) -> None:
@@ -298,3 +299,22 @@ class _Reader:
 
 def _names(value: Any, count: int) -> bool:
     return _is_list(value) and len(value) == count and all(isinstance(v, str) for v in value)
+
+
+def _wrong_entry(kind: str, value: Any) -> tuple[str, Any]:
+    """Which entry of a list is wrong and why, in words, and the entry; else no words and `value`."""
+    if not _is_list(value):
+        return "", value
+    for number, entry in enumerate(value, 1):
+        if kind in ("pair", "new pair") and len(value) == 2:
+            if not isinstance(entry, str) or (kind == "new pair" and not entry):
+                return f": entry {number} is not a name", entry
+        elif kind == "roles":
+            if not _is_list(entry) or len(entry) != 2:
+                return f": entry {number} is not a pair of a name and a role", entry
+            name, role = entry
+            if not isinstance(name, str):
+                return f": the name in entry {number} is not a string", name
+            if not isinstance(role, str) or role not in _ROLES:
+                return f": the role in entry {number} is not known", role
+    return "", value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,9 @@ _FIELDS = (
     "limits",
 )
 Binding = Mapping[str, int]
+_T = TypeVar("_T")
+# The types of limits in words.
+_TYPES = {"int": "an integer", "float": "a number", "bool": "true or false"}
 # Changes that lift the limits on what all layers cost together: they hold for the layers that they
 # were set for, and for no others.
 NO_TOTALS = {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
@@ -66,10 +70,10 @@ class Specification:
             _text("output", output),
             _texts("primary", primary),
             _texts("coefficient", coefficient),
-            [checked_binding(binding) for binding in _iterable("bindings", bindings)],
-            [_whole("multiplicities", m) for m in _iterable("multiplicities", multiplicities)],
-            [_number("layer_macs", m) for m in _iterable("layer_macs", layer_macs)],
-            [_pair(pair) for pair in _iterable("passed_through", passed_through)],
+            _entries("bindings", bindings, checked_binding),
+            _entries("multiplicities", multiplicities, partial(_whole, "multiplicities")),
+            _entries("layer_macs", layer_macs, partial(_number, "layer_macs")),
+            _entries("passed_through", passed_through, _pair),
             {name: _limit(name, value) for name, value in limits.items()},
         )
 
@@ -194,8 +198,11 @@ class Specification:
         if not isinstance(limits, dict):
             raise UserError("the field 'limits' of the specification's JSON is not an object")
         for name in limits:
-            _kind_of_limit(name)
-        return cls(**fields, **limits)
+            _descriptor(name)
+        try:
+            return cls(**fields, **limits)
+        except UserError as error:
+            raise UserError(f"{error}\n  in the specification's JSON") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Specification) and self.key == other.key
@@ -251,7 +258,18 @@ def _texts(name: str, value: Any) -> list[str]:
             f"'{name}' is one string\n"
             f'  expected: a list of variables with budgets, such as ["H: 2"]      got: "{value}"'
         )
-    return [_text(name, item) for item in _iterable(name, value)]
+    return _entries(name, value, partial(_text, name))
+
+
+def _entries(name: str, value: Any, read: Callable[[Any], _T]) -> list[_T]:
+    """What `read` makes of each entry of a list. UserError with the number of the entry."""
+    found = []
+    for number, item in enumerate(_iterable(name, value), 1):
+        try:
+            found.append(read(item))
+        except UserError as error:
+            raise UserError(f"{error}\n  in entry {number} of '{name}'") from None
+    return found
 
 
 def _iterable(name: str, value: Any) -> list[Any]:
@@ -292,23 +310,25 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _limit(name: str, value: Any) -> float:
-    kind = _kind_of_limit(name)
+    descriptor = _descriptor(name)
+    kind = descriptor["type"]
     if isinstance(value, bool) != (kind == "bool") or not isinstance(
         value, (bool, int, float, np.number)
     ):
+        least = "" if kind == "bool" else f" of at least {descriptor['minimum']:g}"
         raise UserError(
             f"limit '{name}' cannot be {shown(value)}\n"
-            f"  expected: a value of type {kind}      got: {shown(value)}"
+            f"  expected: {_TYPES[kind]}{least}      got: {shown(value)}"
         )
     return float(value) if kind == "bool" else checks.number(f"limit '{name}'", value)
 
 
-def _kind_of_limit(name: str) -> str:
-    """Its type. UserError for a name that is no limit."""
-    kinds = {d["name"]: str(d["type"]) for d in _core.option_descriptors()}
-    if name not in kinds:
+def _descriptor(name: str) -> dict[str, Any]:
+    """A limit's descriptor. UserError for a name that is no limit."""
+    descriptors = {d["name"]: d for d in _core.option_descriptors()}
+    if name not in descriptors:
         raise UserError(
             f"unknown argument or limit '{checks.short(name)}' of a specification\n"
-            f"  known limits: {', '.join(kinds)}"
+            f"  known limits: {', '.join(descriptors)}"
         )
-    return kinds[name]
+    return descriptors[name]

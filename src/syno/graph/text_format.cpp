@@ -82,8 +82,7 @@ class TextReader {
       if (has_match) line_->fail("nothing may follow the line 'match'");
       if (keyword == "out") {
         if (has_output) line_->fail("a second line 'out'");
-        parsed.graph =
-            Graph(variables_, guarded([&] { return parse_shape(line_->rest(), *variables_); }));
+        parsed.graph = Graph(variables_, shape());
         has_output = true;
         for (std::size_t d = 0; d < parsed.graph.output().size(); ++d) {
           names_.emplace_back("o" + std::to_string(d), static_cast<CoordinateId>(d));
@@ -94,7 +93,7 @@ class TextReader {
       if (keyword == "in") {
         if (!complete) line_->fail("a partial graph has no line 'in'");
         if (parsed.input) line_->fail("a second line 'in'");
-        parsed.input = guarded([&] { return parse_shape(line_->rest(), *variables_); });
+        parsed.input = shape();
       } else if (keyword == "match") {
         if (!complete) line_->fail("a partial graph has no line 'match'");
         for (std::size_t w = 1; w < line_->words.size(); ++w)
@@ -152,6 +151,15 @@ class TextReader {
     for (const auto& [other, id] : names_) known.push_back(other);
     line_->fail("unknown coordinate '" + std::string(name) + "'\n  expected: one of " +
                 join(known, ", "));
+  }
+
+  Shape shape() {
+    return guarded([&] {
+      Shape shape = parse_shape(line_->rest(), *variables_);
+      // Refuses sizes that are integers under no binding.
+      for (const Dimension& dim : shape) Size::names_in(dim.size.text(*variables_));
+      return shape;
+    });
   }
 
   Size size(std::size_t word) {

@@ -37,6 +37,8 @@ RuleSet::RuleSet() : rules_(kCatalogue.begin(), kCatalogue.end()) {
 }
 
 void RuleSet::sort() {
+  guarantees_ = {};
+  for (const Rule* rule : rules_) guarantees_.add(rule->guarantees);
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     by_primitive_[p].clear();
     restrictions_[p].clear();
@@ -142,9 +144,17 @@ const Rule* RuleSet::first_refusal(const Specification& spec, const Graph& graph
   return nullptr;
 }
 
+std::string versioned_doc(const Rule& rule) {
+  constexpr std::string_view kNextRelease = "stable since 0.2";
+  std::string doc(rule.doc);
+  const std::size_t place = doc.find(kUnreleased);
+  if (place != std::string::npos) doc.replace(place, kUnreleased.size(), kNextRelease);
+  return doc;
+}
+
 std::string RuleSet::version() const {
   Hasher hasher("rules");
-  for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(rule->doc);
+  for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(versioned_doc(*rule));
   for (const Rule* rule : added()) {
     if (std::find(rules_.begin(), rules_.end(), rule) != rules_.end())
       hasher.add(rule_kind_name(rule->kind)).add(rule->version);

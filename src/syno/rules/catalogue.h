@@ -35,6 +35,8 @@ class RuleSet {
   void set(std::string_view rule, bool on);
   bool is_on(std::string_view rule) const;
   const std::vector<const Rule*>& rules() const { return rules_; }
+  /// Whether a rule that is on guarantees this of every graph of a search.
+  bool guarantees(Guarantee guarantee) const { return guarantees_.holds(guarantee); }
 
   /// The first rule that refuses the step, or null.
   const Rule* first_refusal(const RuleContext& context) const;
@@ -51,14 +53,21 @@ class RuleSet {
  private:
   /// The catalogue and what was added to it.
   std::vector<const Rule*> known() const;
-  /// The rules of `rules_` by the primitive of the step that they are asked about.
+  /// The rules of `rules_` by the primitive of the step that they are asked about, and what they guarantee together.
   void sort();
 
   std::vector<std::shared_ptr<const OwnedRule>> added_;
   std::vector<const Rule*> rules_;
   std::array<std::vector<const Rule*>, kPrimitiveCount> by_primitive_;
   std::array<std::vector<const Rule*>, kPrimitiveCount> restrictions_;
+  GuaranteeSet guarantees_;
 };
+
+/// The Status of a rule that no release has yet. A released one says "stable since" and the release.
+inline constexpr std::string_view kUnreleased = "unreleased, new after 0.1";
+/// The doc of a rule as versions of rules are computed from it. A rule that no release has counts as one of the next
+/// release, so that a release does not change the versions that files hold.
+std::string versioned_doc(const Rule& rule);
 
 // One per file in catalogue/.
 extern const Rule kMergeUndoesSplit;

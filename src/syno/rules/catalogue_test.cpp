@@ -1,8 +1,10 @@
 #include "syno/rules/catalogue.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -18,6 +20,14 @@ using namespace rule_test;
 
 // Refused by R6a alone.
 constexpr const char* kShiftAboveWeight = "contract o0:drop o1:keep\nshift o1 1 -> c";
+
+std::string read_source(const std::string& path) {
+  std::ifstream file(std::string(kSourceDir) + "/" + path);
+  EXPECT_TRUE(file) << "cannot read " << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 const Rule* first_refusal(const RuleSet& rules, const Specification& spec, const char* lines) {
   const Situation situation = read(spec, lines);
@@ -49,6 +59,60 @@ TEST(Catalogue, SoundnessInTheDocIsTheKindOfTheRule) {
     const std::string text = rule_doc_parts(*rule).at(3).text;
     EXPECT_TRUE(text.starts_with(rule_kind_name(rule->kind))) << rule->id << ": " << text;
   }
+}
+
+// The releases that the changelog has a section about.
+TEST(Catalogue, StatusNamesAReleaseOfTheChangelog) {
+  const std::string changelog = read_source("CHANGELOG.md");
+  ASSERT_NE(changelog.find("\n## Unreleased\n"), std::string::npos);
+  for (const Rule* rule : catalogue()) {
+    const std::string status = rule_doc_parts(*rule).at(4).text;
+    constexpr std::string_view kSince = "stable since ";
+    if (status == kUnreleased) continue;
+    ASSERT_TRUE(status.starts_with(kSince)) << rule->id << ": " << status;
+    EXPECT_NE(changelog.find("\n## " + status.substr(kSince.size()) + "."), std::string::npos)
+        << rule->id << ": " << status;
+  }
+}
+
+TEST(Catalogue, AReleaseDoesNotChangeTheVersionOfARule) {
+  Rule rule = kShiftOfReduction;
+  const std::string doc(kShiftOfReduction.doc);
+  const std::size_t place = doc.find("stable since 0.1");
+  ASSERT_NE(place, std::string::npos);
+  const auto with_status = [&](std::string_view status) {
+    return std::string(doc).replace(place, 16, status);
+  };
+  const std::string unreleased = with_status(kUnreleased);
+  const std::string released = with_status("stable since 0.2");
+  rule.doc = unreleased;
+  EXPECT_EQ(versioned_doc(rule), released);
+  rule.doc = released;
+  EXPECT_EQ(versioned_doc(rule), released);
+}
+
+// The constant of every rule stands in its test, refused and left alone.
+TEST(Catalogue, EveryRuleHasATestOfWhatItRefusesAndOfWhatItLeaves) {
+  const std::filesystem::path folder = std::string(kSourceDir) + "/src/syno/rules/catalogue";
+  const std::regex declared("const Rule (k\\w+)\\{");
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".cpp" || name.ends_with("_test")) continue;
+    const std::string source = read_source("src/syno/rules/catalogue/" + name + ".cpp");
+    const std::string test = read_source("src/syno/rules/catalogue/" + name + "_test.cpp");
+    for (std::sregex_iterator rule(source.begin(), source.end(), declared), end; rule != end;
+         ++rule) {
+      ++count;
+      const std::string constant = (*rule)[1];
+      for (const char* expectation : {"EXPECT_TRUE", "EXPECT_FALSE"}) {
+        const std::regex used(std::string(expectation) + "\\(\\s*refused\\w*\\(\\s*" + constant);
+        EXPECT_TRUE(std::regex_search(test, used))
+            << name << "_test.cpp: no " << expectation << "(refused(" << constant << ", ...))";
+      }
+    }
+  }
+  EXPECT_EQ(count, catalogue().size());
 }
 
 TEST(Catalogue, ADocWithoutAHeadingIsAnError) {

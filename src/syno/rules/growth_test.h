@@ -25,6 +25,8 @@ struct Space {
   std::vector<std::string> sizes;
   /// Random graphs that a test takes.
   std::uint64_t graphs = 160;
+  /// Primitives that most graphs take in this order, among others; none: at random.
+  std::vector<Primitive> pattern = {};
 };
 
 inline std::vector<Space> spaces() {
@@ -188,11 +190,14 @@ inline bool small_enough(const Specification& spec, const Graph& graph, FitMask 
   return false;
 }
 
-// Grows one random graph. visit(graph, ledger, step) is called for every step that may be taken on the way.
+// Grows one random graph. visit(graph, ledger, step) is called for every step that may be taken on the way. Three steps of
+// four are the next of `pattern`, while there is one.
 using Visit = std::function<void(const Graph&, const Ledger&, const Step&)>;
 inline void grow(const Specification& spec, const Steps& steps, const Restrictions& restrictions,
-                 std::uint64_t seed, const Visit& visit, std::int64_t most = kMaxTerms) {
+                 std::uint64_t seed, const Visit& visit, std::int64_t most = kMaxTerms,
+                 const std::vector<Primitive>& pattern = {}) {
   CounterRandom random(seed, 0);
+  std::size_t next_of_pattern = 0;
   Graph graph(spec.variables(), spec.output());
   Ledger ledger = start_ledger(spec);
   for (int tries = 0; tries < 60 && ledger.depth + 1 < spec.limits().max_depth; ++tries) {
@@ -210,8 +215,16 @@ inline void grow(const Specification& spec, const Steps& steps, const Restrictio
     });
     if (candidates.empty()) return;
     for (const Step& step : candidates) visit(graph, ledger, step);
+    if (next_of_pattern < pattern.size() && random.below(4) > 0) {
+      const auto wanted = std::partition(
+          candidates.begin(), candidates.end(),
+          [&](const Step& candidate) { return candidate.primitive == pattern[next_of_pattern]; });
+      if (wanted == candidates.begin()) return;
+      candidates.erase(wanted, candidates.end());
+      ++next_of_pattern;
+    }
     // Half of the graphs start with reductions, which few of the candidates are.
-    if (seed % 4 < 2 && graph.depth() < 2) {
+    if (pattern.empty() && seed % 4 < 2 && graph.depth() < 2) {
       const auto reductions =
           std::partition(candidates.begin(), candidates.end(),
                          [](const Step& step) { return step.primitive == Primitive::kReduce; });

@@ -41,6 +41,44 @@ class PrimitiveSet {
   unsigned bits_ = 0;
 };
 
+/// What every graph of a search keeps to while a rule is on, and what the search counts on: it does not offer steps that
+/// would break it, and its completion bound leaves them out. A search asks a set of rules what it guarantees
+/// (RuleSet::guarantees) and knows no rule by its id.
+enum class Guarantee : std::uint8_t {
+  /// What leaves the data in a contraction is an output iterator, a result of a Merge, or a Reduce; what is made of
+  /// reductions alone leaves only where an earlier weight holds it.
+  kPlainDrops,
+  /// A window that is made of reductions alone is held by a weight, or something that it is made of is.
+  kHeldWindows,
+  /// A Merge cuts nothing that is made of reductions alone.
+  kWholeReductions,
+  /// A Split joins no two Reduces that no weight holds.
+  kSeparateReductions,
+  /// The block of a Merge holds no primary variable.
+  kSmallBlocks,
+  /// A Merge makes no size with a variable of budget 0, unless a dimension of the specification has that size.
+  kFixedSizes,
+};
+inline constexpr std::size_t kGuaranteeCount = 6;
+
+/// A set of guarantees.
+class GuaranteeSet {
+ public:
+  constexpr GuaranteeSet() = default;
+  constexpr GuaranteeSet(std::initializer_list<Guarantee> guarantees) {
+    for (const Guarantee guarantee : guarantees) bits_ |= bit(guarantee);
+  }
+  constexpr void add(GuaranteeSet other) { bits_ |= other.bits_; }
+  constexpr bool holds(Guarantee guarantee) const { return (bits_ & bit(guarantee)) != 0; }
+  friend constexpr bool operator==(GuaranteeSet, GuaranteeSet) = default;
+
+ private:
+  static constexpr unsigned bit(Guarantee guarantee) {
+    return 1U << static_cast<unsigned>(guarantee);
+  }
+  unsigned bits_ = 0;
+};
+
 class Guard;
 
 /// What a rule looks at: the graph before the step, and the step.
@@ -98,6 +136,8 @@ struct Rule {
   /// Wherever the rule matches, what is kept is the refused graph with steps taken away and nothing else changed. Then
   /// the guard holds by itself, and nothing is rewritten to know it (a test proves the flag right).
   bool drops_steps = false;
+  /// What holds of every graph of a search while the rule is on. A rule that a user adds guarantees nothing.
+  GuaranteeSet guarantees = {};
   /// For rules about complete graphs: whether this matching of the frontier to the input is refused, because another
   /// complete graph is the same operator. Null for rules about steps.
   bool (*refuses_match)(const Specification& spec, const Graph& graph, const Shape& input,

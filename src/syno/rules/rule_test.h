@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -104,7 +105,21 @@ inline bool refused(const Rule& rule, const Specification& spec, std::string_vie
   return refuses(rule, {spec, situation.graph, situation.step});
 }
 
-/// The same, where the restrictions of the catalogue count in the guard.
+/// Whether `rule`, which is about complete graphs, refuses the last coordinate that `lines` make as the index of an input
+/// dimension that `input` declares.
+inline bool refused_as_input(const Rule& rule, const Specification& spec, std::string_view input,
+                             std::string_view lines) {
+  const Graph graph = whole(spec, lines);
+  replay(spec, graph);
+  CoordinateId index = kNoCoordinate;
+  for (const Step& step : graph.steps()) {
+    if (step.primitive != Primitive::kShare) index = step.out[0];
+  }
+  const Shape shape = parse_shape(input, *spec.variables());
+  return rule.refuses_match(spec, graph, shape, std::span<const CoordinateId>(&index, 1));
+}
+
+/// As `refused`, where the restrictions of the catalogue count in the guard.
 inline bool refused_under_restrictions(const Rule& rule, const Specification& spec,
                                        std::string_view lines) {
   replay(spec, whole(spec, lines));

@@ -10,6 +10,9 @@ namespace syno {
 namespace {
 
 constexpr int kMaxPower = 100;
+constexpr const char* kBelowOne =
+    "the size is an integer under no binding, as all of its powers are negative: write one with a "
+    "positive power, too, such as s^-1*H";
 
 std::int8_t checked_power(int power) {
   if (power > kMaxPower || power < -kMaxPower) {
@@ -17,6 +20,30 @@ std::int8_t checked_power(int power) {
                     std::to_string(kMaxPower) + ".." + std::to_string(kMaxPower));
   }
   return static_cast<std::int8_t>(power);
+}
+
+// What a size cannot go on with, in the words that write it right. `written` is the size before it.
+void refuse_sign(Cursor& cursor, const std::string& written) {
+  const std::size_t column = cursor.column();
+  if (cursor.accept('/')) {
+    if (!cursor.at_name()) {
+      cursor.fail_at(
+          "a size has no '/': give the number a name, as in \"s=2: 2\", and write s^-1*" + written,
+          column);
+    }
+    const std::string name = cursor.name("of a variable");
+    std::int64_t power =
+        cursor.accept('^') && cursor.at_integer() ? cursor.integer("as a power") : 1;
+    if (power == 0 || power > kMaxPower || power < -kMaxPower) power = 1;
+    cursor.fail_at(
+        "a size has no '/': write " + name + "^" + std::to_string(-power) + "*" + written, column);
+  }
+  for (const char sign : {'+', '-'}) {
+    if (cursor.peek() != sign) continue;
+    cursor.fail_at("sizes are products of variables, without '" + std::string(1, sign) +
+                       "': give a size that is a sum a variable of its own",
+                   column);
+  }
 }
 
 // Calls visit(name, power, column) for every factor.
@@ -30,8 +57,15 @@ void read_factors(Cursor& cursor, Visit visit) {
     }
     return;
   }
+  std::string written;
   do {
     const std::size_t column = cursor.column();
+    if (!written.empty() && cursor.accept('*')) {
+      const bool given = cursor.at_integer();
+      cursor.fail_at("a power is written with '^', not '**': write " + written + "^" +
+                         (given ? std::to_string(cursor.integer("as a power")) : "2"),
+                     column - 1);
+    }
     const std::string name = cursor.name("of a variable");
     std::int64_t power = 1;
     if (cursor.accept('^')) {
@@ -45,7 +79,10 @@ void read_factors(Cursor& cursor, Visit visit) {
       }
     }
     visit(name, static_cast<int>(power), column);
+    written +=
+        (written.empty() ? "" : "*") + name + (power == 1 ? "" : "^" + std::to_string(power));
   } while (cursor.accept('*'));
+  refuse_sign(cursor, written);
 }
 
 }  // namespace
@@ -67,6 +104,11 @@ int Size::total_power() const {
   int total = 0;
   for (const std::int8_t power : powers_) total += std::abs(power);
   return total;
+}
+
+bool Size::is_below_one() const {
+  return !is_one() &&
+         std::none_of(powers_.begin(), powers_.end(), [](std::int8_t power) { return power > 0; });
 }
 
 Size Size::inverse() const {
@@ -168,8 +210,13 @@ Size Size::parse(Cursor& cursor, const Variables& variables) {
 std::vector<std::string> Size::names_in(std::string_view text) {
   Cursor cursor(text, "size");
   std::vector<std::string> names;
-  read_factors(cursor, [&](const std::string& name, int, std::size_t) { names.push_back(name); });
+  bool above = false;
+  read_factors(cursor, [&](const std::string& name, int power, std::size_t) {
+    names.push_back(name);
+    above = above || power > 0;
+  });
   cursor.expect_end();
+  if (!names.empty() && !above) cursor.fail_at(kBelowOne, 1);
   return names;
 }
 

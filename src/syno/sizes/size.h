@@ -28,6 +28,8 @@ class Size {
 
   int power(std::size_t index) const { return powers_[index]; }
   bool is_one() const { return *this == Size(); }
+  /// Whether all powers are negative: such a size is an integer under no binding.
+  bool is_below_one() const;
   /// How many variables have a non-zero power.
   int variable_count() const;
   /// The sum of absolute powers.
@@ -54,7 +56,8 @@ class Size {
   static Size parse(std::string_view text, const Variables& variables);
   /// Reads a size at `cursor`. Every name is looked up in `variables`.
   static Size parse(Cursor& cursor, const Variables& variables);
-  /// Skips a size and returns the names in it; the first pass over text whose table is not known yet.
+  /// Skips a size and returns the names in it; the first pass over text whose table is not known yet. Throws UserError
+  /// also where all powers are negative.
   static std::vector<std::string> names_in(std::string_view text);
 
  private:

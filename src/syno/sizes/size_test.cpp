@@ -68,6 +68,45 @@ TEST(Size, NamesTheColumnOfEveryMistake) {
   EXPECT_NE(error_of(""), "no error");
 }
 
+TEST(Size, SaysHowQuotientsPowersAndSumsAreWritten) {
+  const auto message = [](const char* text) {
+    const std::string error = error_of(text);
+    return error.substr(0, error.find('\n'));
+  };
+  EXPECT_EQ(error_of("H/s"), "a size has no '/': write s^-1*H\n  in size \"H/s\", column 2");
+  EXPECT_EQ(message("k*C_in/s^2"), "a size has no '/': write s^-2*k*C_in");
+  EXPECT_EQ(message("H/s^-9223372036854775808"), message("H/s"));
+  EXPECT_EQ(message("H/2"),
+            "a size has no '/': give the number a name, as in \"s=2: 2\", and write s^-1*H");
+  EXPECT_EQ(error_of("H**2"),
+            "a power is written with '^', not '**': write H^2\n  in size \"H**2\", column 2");
+  EXPECT_EQ(message("k*H**3"), "a power is written with '^', not '**': write k*H^3");
+  EXPECT_EQ(error_of("H+1"),
+            "sizes are products of variables, without '+': give a size that is a sum a variable of "
+            "its own\n  in size \"H+1\", column 2");
+  EXPECT_EQ(message("H-k"), message("H-1"));
+  EXPECT_NE(message("H-1").find("without '-'"), std::string::npos);
+}
+
+TEST(Size, IsBelowOneWhereAllPowersAreNegative) {
+  const auto is_below_one = [](const char* text) {
+    return Size::parse(text, *kTable).is_below_one();
+  };
+  EXPECT_TRUE(is_below_one("s^-1*k^-2"));
+  EXPECT_FALSE(is_below_one("s^-1*H"));
+  EXPECT_FALSE(is_below_one("1"));
+  EXPECT_EQ(Size::names_in("s^-1*H"), (std::vector<std::string>{"s", "H"}));
+  try {
+    Size::names_in("s^-1");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "the size is an integer under no binding, as all of its powers are negative: "
+                 "write one with a positive power, too, such as s^-1*H\n  in size \"s^-1\", "
+                 "column 1");
+  }
+}
+
 TEST(Size, HashDependsOnNamesNotOnTheTable) {
   const VariablesPtr other = Variables::make({"s", "C_in", "a", "z", "B"});
   EXPECT_EQ(Size::parse("s^-1*C_in", *kTable).hash(*kTable),

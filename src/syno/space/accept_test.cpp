@@ -115,6 +115,9 @@ Specification specification_for(const Operator& op, const RandomOperator& drawn,
   if (random.below(4) == 0) limits.max_macs = 1 + static_cast<std::int64_t>(random.below(30'000));
   if (random.below(4) == 0) limits.min_params = static_cast<std::int64_t>(random.below(50));
   if (random.below(4) == 0) limits.max_params = 1 + static_cast<std::int64_t>(random.below(500));
+  // No window is empty.
+  if (limits.max_macs > 0) limits.min_macs = std::min(limits.min_macs, limits.max_macs);
+  if (limits.max_params > 0) limits.min_params = std::min(limits.min_params, limits.max_params);
   return Specification(source);
 }
 

@@ -17,6 +17,8 @@ std::vector<SizeId> sorted_target(const Specification& spec, SizeSpace& sizes) {
 }
 
 constexpr std::uint64_t kNotProved = 255;
+/// Coordinates of which a contraction may drop or hold any subset.
+constexpr std::size_t kMostChoices = 20;
 
 std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 32;
@@ -33,14 +35,15 @@ CompletionBound::CompletionBound(StateSpace& space, const RuleSet& rules, BoundM
       space_(space),
       sizes_(space.sizes()),
       mode_(mode),
-      restrict_dropped_(rules.is_on("R8")),
-      restrict_windows_(rules.is_on("R9")),
-      whole_reductions_(rules.is_on("R21")),
-      apart_reductions_(rules.is_on("R3b")),
+      restrict_dropped_(rules.guarantees(Guarantee::kPlainDrops)),
+      restrict_windows_(rules.guarantees(Guarantee::kHeldWindows)),
+      whole_reductions_(rules.guarantees(Guarantee::kWholeReductions)),
+      apart_reductions_(rules.guarantees(Guarantee::kSeparateReductions)),
       target_(sorted_target(spec_, sizes_)),
       reshape_(sizes_, spec_, target_),
       table_(1U << 12) {
-  sizes_.restrict_blocks(rules.is_on("R18"), rules.is_on("R19"));
+  sizes_.restrict_blocks(rules.guarantees(Guarantee::kSmallBlocks),
+                         rules.guarantees(Guarantee::kFixedSizes));
   Size product;
   for (const SizeId size : target_) product = product * sizes_.size(size);
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v)
@@ -371,7 +374,8 @@ bool CompletionBound::try_contractions(const Frontier& frontier, int steps) {
       choices[count++] = i;
     }
   }
-  count = std::min<std::size_t>(count, 20);
+  // Not so many subsets are tried: the graph is admitted, which loses nothing.
+  if (count > kMostChoices) return true;
   const std::size_t subsets = std::size_t{1} << count;
   const std::size_t bindings = spec_.bindings().size();
   for (std::size_t subset = subsets; subset-- > 0;) {

@@ -108,7 +108,7 @@ class CompletionBound {
   BoundMode mode_;
   bool restrict_dropped_;
   bool restrict_windows_;
-  /// Reductions are neither cut by Merges (R21) nor, while no weight holds them, joined to each other by Splits (R3b).
+  /// Reductions are neither cut by Merges nor, while no weight holds them, joined to each other by Splits.
   bool whole_reductions_;
   bool apart_reductions_;
   std::vector<SizeId> target_;

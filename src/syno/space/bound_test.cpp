@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "syno/space/accept.h"
 #include "syno/space/orders_test.h"
 #include "syno/space/reference_test.h"
 #include "syno/space/small_spaces_test.h"
@@ -83,6 +84,53 @@ TEST(Bound, AdmitsEveryGraphThatCanBeCompletedAndEveryNumberOfSteps) {
     }
   }
   EXPECT_GT(asked, 5000);
+}
+
+// The search counts on what rules guarantee: what it counts on goes with the rule.
+TEST(Bound, CountsOnNoRuleThatIsOff) {
+  for (const Rule* rule : catalogue()) {
+    if (rule->guarantees == GuaranteeSet()) continue;
+    RuleSet rules = RuleSet::restrictions();
+    rules.set(rule->id, false);
+    for (const char* name : {"linear", "channels", "sequence"}) {
+      const SmallSpace small = space_of(small_spaces(), name);
+      const Specification spec(small.source);
+      const Space none = list(spec, rules, BoundMode::kNone, 100);
+      const Space full = list(spec, rules, BoundMode::kFull);
+      ASSERT_TRUE(full.exhausted && none.exhausted) << rule->id << ", " << name;
+      EXPECT_EQ(structures(spec, full), structures(spec, none)) << rule->id << ", " << name;
+    }
+  }
+}
+
+// One contraction drops more coordinates than the bound tries subsets of.
+TEST(Bound, AdmitsContractionsOfMoreThanTwentyCoordinates) {
+  SpecificationSource source;
+  source.input = "[H]";
+  source.output = "[H";
+  for (int d = 0; d < 22; ++d) source.output += ", C: unordered";
+  source.output += "]";
+  source.primary = {"C: 30", "H: 1"};
+  source.bindings = {Binding::parse("C=2, H=5")};
+  source.limits.max_depth = 1;
+  source.limits.max_weights = 1;
+  source.limits.max_reductions = 0;
+  source.limits.max_merges = 0;
+  source.limits.max_dropped = std::int64_t{1} << 22;
+  const Specification spec(source);
+  StateSpace space(spec);
+  for (const BoundMode mode : {BoundMode::kLoose, BoundMode::kFull}) {
+    CompletionBound bound(space, RuleSet(), mode);
+    EXPECT_TRUE(bound.may_complete(space.root(), 1));
+    EXPECT_FALSE(bound.may_complete(space.root(), 0)) << "it has no weight yet";
+  }
+  // The operator is one: it drops all channels.
+  Graph graph(spec.variables(), spec.output());
+  SharedDims dims;
+  for (CoordinateId d = 1; d <= 22; ++d) dims.push_back({d, ShareRole::kDrop});
+  graph.apply(Step::contract(dims));
+  replay(spec, graph);
+  EXPECT_TRUE(refusals(Operator(graph, spec.input(), {0}), spec, RuleSet()).empty());
 }
 
 // Every prefix of an operator, in every order of its steps that children allow.

@@ -50,7 +50,7 @@ std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t
   if (parent.ledger.depth >= max_depth) return children;
   const State state = space_.replay(parent.graph);
   std::vector<Move> moves;
-  space_.moves(state, rules_.is_on("R8"), moves);
+  space_.moves(state, rules_.guarantees(Guarantee::kPlainDrops), moves);
   if (bounds_macs_) macs_.begin(parent.graph);
   for (const Move& move : moves) {
     Step step = space_.step(state, move);

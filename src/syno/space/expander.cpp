@@ -13,7 +13,7 @@ Expander::Expander(const Specification& spec, const RuleSet& rules, BoundMode bo
       bound_(space_, rules, bound),
       macs_(spec, space_.sizes()),
       bounds_macs_(costs && bound == BoundMode::kFull && macs_.is_on()),
-      drop_restricted_(rules.is_on("R8")) {
+      drop_restricted_(rules.guarantees(Guarantee::kPlainDrops)) {
   for (const Dimension& dim : spec.input()) target_.push_back(space_.sizes().intern(dim.size));
   std::sort(target_.begin(), target_.end());
 }

@@ -8,9 +8,11 @@
 
 #include "syno/quality/quality.h"
 #include "syno/space/accept.h"
+#include "syno/space/children.h"
 #include "syno/space/deepen.h"
 #include "syno/space/draws.h"
 #include "syno/space/reasons.h"
+#include "syno/space/small_spaces_test.h"
 #include "syno/space/space_file.h"
 #include "syno/support/error.h"
 #include "syno/support/random.h"
@@ -324,6 +326,43 @@ TEST(Reasons, EveryReasonHasAGroupAndWords) {
   const std::vector<std::string> groups = reason_groups();
   EXPECT_EQ(groups.front(), "specification");
   EXPECT_EQ(groups.back(), "other");
+}
+
+// On every graph that a listing keeps, each move is a child or counted once, by a reason that is known.
+TEST(Reasons, EveryMoveIsTakenOrCountedByAKnownReason) {
+  for (const samples::SmallSpace& sample : samples::small_spaces()) {
+    const Specification spec(sample.source);
+    const Space space = list_space(spec, options());
+    ChildGenerator children(spec, RuleSet());
+    StateSpace states(spec);
+    // As the bound does: blocks that a rule leaves out are no moves.
+    states.sizes().restrict_blocks(true, true);
+    std::int64_t taken = 0;
+    std::int64_t refused = 0;
+    for (std::size_t node = 0; node < space.node_count(); node += 1 + space.node_count() / 200) {
+      const Graph graph = space.graph(spec, static_cast<std::uint32_t>(node));
+      std::vector<Move> moves;
+      states.moves(states.replay(graph), children.rules().guarantees(Guarantee::kPlainDrops),
+                   moves);
+      if (graph.depth() == spec.limits().max_depth) continue;
+      Rejections before = children.rejections();
+      const std::vector<Step> steps =
+          children.steps({graph, replay(spec, graph)}, spec.limits().max_depth);
+      std::int64_t counted = 0;
+      for (const auto& [reason, count] : children.rejections()) {
+        counted += count - before[reason];
+        EXPECT_NE(reason_info(reason).group, "other") << sample.name << ": " << reason;
+      }
+      EXPECT_EQ(static_cast<std::int64_t>(steps.size()) + counted,
+                static_cast<std::int64_t>(moves.size()))
+          << sample.name << "\n"
+          << graph_text(graph);
+      taken += static_cast<std::int64_t>(steps.size());
+      refused += counted;
+    }
+    EXPECT_GT(taken, 0) << sample.name;
+    EXPECT_GT(refused, 0) << sample.name;
+  }
 }
 
 TEST(Reasons, WhatAListingCountsIsKnown) {

@@ -52,7 +52,7 @@ bool LiveSteps::refused(const Position& position, const Step& step) const {
 std::vector<LiveMove> LiveSteps::from(const Position& position, int limit) {
   std::vector<LiveMove> live;
   if (position.state.depth >= limit) return live;
-  space_.moves(position.state, rules_.is_on("R8"), moves_);
+  space_.moves(position.state, rules_.guarantees(Guarantee::kPlainDrops), moves_);
   if (bounds_macs_) macs_.begin(position.graph);
   for (std::uint32_t ordinal = 0; ordinal < moves_.size(); ++ordinal) {
     const Move& move = moves_[ordinal];

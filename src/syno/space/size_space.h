@@ -49,8 +49,8 @@ class SizeSpace {
   SizeId over(SizeId a, SizeId b);
   /// The product, or kNoSize when it is not usable.
   SizeId product(SizeId a, SizeId b);
-  /// Leaves blocks out from now on: those with primaries (rule R18), and those that make a new size with a primary of
-  /// budget 0 (rule R19).
+  /// Leaves blocks out from now on: those with primaries (Guarantee::kSmallBlocks), and those that make a new size with
+  /// a primary of budget 0 (Guarantee::kFixedSizes).
   void restrict_blocks(bool no_primaries, bool no_fixed);
   /// Usable blocks B of `n` with a usable quotient n/B. The quotients stand in `quotients`, in the same order.
   const std::vector<SizeId>& blocks(SizeId n);

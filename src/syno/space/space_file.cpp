@@ -18,14 +18,6 @@ constexpr std::size_t kMostLines = 4096;
 constexpr std::size_t kLongestLine = 1 << 16;
 constexpr const char* kAgain = "run the enumeration again without --resume; it writes a new file";
 
-std::string number_text(double value) {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(15);
-  text << value;
-  return text.str();
-}
-
 Hash128 check_sum(const Facts& facts) {
   Hasher hasher("space file header");
   for (const auto& [name, value] : facts) hasher.add(name).add(value);
@@ -123,7 +115,7 @@ void refuse_other(const std::string& file, const std::string& what, const Facts&
 
 std::string rule_version(const Rule& rule) {
   return "on, version " +
-         Hasher("rule").add(rule.doc).add(rule.version).finish().hex().substr(0, 8);
+         Hasher("rule").add(versioned_doc(rule)).add(rule.version).finish().hex().substr(0, 8);
 }
 
 // Facts of rules are those whose names begin so.

@@ -152,7 +152,7 @@ TEST(Space, AFileWhoseGraphsHangTogetherWronglyIsRefused) {
 
 TEST(Space, AnEmptySpaceHasAFileToo) {
   SpecificationSource source = small_space("linear").source;
-  source.limits.max_weights = 0;
+  source.limits.min_params = 1'000'000'000'000;
   const Specification spec(source);
   const Space space = list_space(spec, options(RuleSet(), BoundMode::kFull));
   EXPECT_EQ(space.operator_count(), 0U);

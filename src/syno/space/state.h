@@ -104,7 +104,7 @@ class StateSpace {
   Reason advance(State& state, const Move& move);
   /// Every move that `advance` may allow, in a fixed order that depends on content alone. Reductions come before other
   /// steps, in ascending order of size; of exchangeable ones the first is used first. `drop_iterators_and_merges`: no
-  /// other coordinate is dropped (rule R8).
+  /// other coordinate is dropped (Guarantee::kPlainDrops).
   void moves(const State& state, bool drop_iterators_and_merges, std::vector<Move>& out);
 
   /// The step on the graph whose frontier the state describes, and back. A step whose sizes are not legal has no move.

@@ -235,6 +235,10 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
     return std::string(option) + "=" +
            (static_cast<double>(whole) == number ? std::to_string(whole) : std::to_string(number));
   };
+  const auto not_whole = [&](const Size& size) -> std::string {
+    if (spec.fit(size) == 0) return " is a positive integer under no binding";
+    return " is not a positive integer under enough bindings (" + limit("min_fit") + ")";
+  };
   std::vector<std::string> operands;
   for (int j = 0; j < info.consumes; ++j) {
     const CoordinateId id = step.in[static_cast<std::size_t>(j)];
@@ -260,13 +264,11 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
       const std::string illegal = spec.why_illegal(size);
       if (!illegal.empty()) return what + ": " + illegal;
       if (!spec.fit_suffices(spec.fit(size))) {
-        return what + ": " + size.text(variables) +
-               " is not a positive integer under enough bindings (" + limit("min_fit") + ")";
+        return what + ": " + size.text(variables) + not_whole(size);
       }
     }
     if (step.primitive == Primitive::kStride && !spec.fit_suffices(spec.fit(step.size))) {
-      return what + ": the factor " + step.size.text(variables) +
-             " is not a positive integer under enough bindings (" + limit("min_fit") + ")";
+      return what + ": the factor " + step.size.text(variables) + not_whole(step.size);
     }
     return what + ": the layers left cover less than " + limit("min_fit");
   }

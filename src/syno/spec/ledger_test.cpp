@@ -62,7 +62,25 @@ TEST(Ledger, AStrideFactorIsAnIntegerUnderEveryBindingOfTheFit) {
   ledger = start_ledger(all);
   EXPECT_EQ(admit(all, graph, stride(all), ledger), reason::kFit);
   const std::string text = describe_refusal(all, graph, stride(all), reason::kFit);
-  EXPECT_NE(text.find("the factor s^-1*C is not a positive integer"), std::string::npos) << text;
+  EXPECT_NE(text.find("the factor s^-1*C is not a positive integer under enough bindings"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Ledger, SaysWhereASizeIsAnIntegerUnderNoBinding) {
+  SpecificationSource source;
+  source.input = "[C]";
+  source.output = "[C]";
+  source.primary = {"C: 2"};
+  source.coefficient = {"s=2: 2"};
+  source.bindings = {Binding({{"C", 5}}), Binding({{"C", 3}})};
+  const Specification spec(source);
+  const Graph graph(spec.variables(), spec.output());
+  const Step step = Step::reduce(Size::parse("s^-1*C", *spec.variables()));
+  Ledger ledger = start_ledger(spec);
+  EXPECT_EQ(admit(spec, graph, step, ledger), reason::kFit);
+  EXPECT_EQ(describe_refusal(spec, graph, step, reason::kFit),
+            "cannot reduce over size s^-1*C: s^-1*C is a positive integer under no binding");
 }
 
 TEST(Ledger, MergeChargesThePowersItMakesUp) {

@@ -14,10 +14,10 @@ namespace {
 using L = Limits;
 
 constexpr std::array kOptions = std::to_array<Option<Limits>>({
-    {"max_depth", &L::max_depth, 0, "primitives in an operator; a contraction counts once"},
+    {"max_depth", &L::max_depth, 1, "primitives in an operator; a contraction counts once"},
     {"max_chain_length", &L::max_chain_length, 0,
      "views (split, merge, shift, unfold, stride) from an iterator to a coordinate"},
-    {"max_weights", &L::max_weights, 0, "weight tensors"},
+    {"max_weights", &L::max_weights, 1, "weight tensors"},
     {"max_reductions", &L::max_reductions, 0, "Reduce steps"},
     {"max_merges", &L::max_merges, 0, "Merge steps"},
     {"max_splits", &L::max_splits, 0, "Split steps"},
@@ -56,6 +56,38 @@ constexpr std::array kOptions = std::to_array<Option<Limits>>({
      "layer"},
 });
 
+bool is_whole(double value) {
+  return std::floor(value) == value && std::abs(value) < 9e15;
+}
+
+std::string written(double value) {
+  return is_whole(value) ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
+}
+
+[[noreturn]] void refuse(const Option<Limits>& option, double value, const char* more = "") {
+  const std::string least = " of at least " + written(option.minimum);
+  throw Complaint("limit '" + std::string(option.name) + "' cannot be " + written(value))
+      .expected(option.type() == "flag"      ? "true or false"
+                : option.type() == "integer" ? "an integer" + least
+                                             : "a number" + least + more,
+                written(value))
+      .error();
+}
+
+// 0 is no limit.
+void check_window(const Limits& limits, const char* least, const char* most) {
+  const double low = limit_option(least).get(limits);
+  const double high = limit_option(most).get(limits);
+  if (high == 0 || low <= high) return;
+  const std::string low_text = std::string(least) + "=" + written(low);
+  const std::string high_text = std::string(most) + "=" + written(high);
+  throw Complaint(low_text + " is above " + high_text + ": no operator is within both limits")
+      .expected(std::string(least) + " of at most " + written(high), low_text)
+      .hint(std::string("raise ") + most + ", lower " + least + ", or give " + most +
+            "=0, which means no limit")
+      .error();
+}
+
 }  // namespace
 
 std::span<const Option<Limits>> limit_options() {
@@ -74,27 +106,27 @@ const Option<Limits>& limit_option(std::string_view name) {
 
 void set_limit(Limits& limits, std::string_view name, double value) {
   const Option<Limits>& option = limit_option(name);
-  const bool whole = std::floor(value) == value && std::abs(value) < 9e15;
-  if (!std::isfinite(value) || value < option.minimum || (option.type() != "real" && !whole) ||
-      (option.type() == "flag" && value > 1) || (name == "min_fit" && value > 1)) {
-    const std::string wanted = option.type() == "flag"
-                                   ? "true or false"
-                                   : "a number of type " + std::string(option.type()) +
-                                         " of at least " +
-                                         std::to_string(static_cast<std::int64_t>(option.minimum));
-    const std::string got = std::floor(value) == value && std::abs(value) < 9e15
-                                ? std::to_string(static_cast<std::int64_t>(value))
-                                : std::to_string(value);
-    throw Complaint("limit '" + std::string(name) + "' cannot be " + got)
-        .expected(wanted, got)
-        .error();
-  }
+  if (!is_whole(value) && (!std::isfinite(value) || option.type() != "real")) refuse(option, value);
+  if (value < option.minimum || (option.type() == "flag" && value > 1)) refuse(option, value);
+  if (name == "min_fit" && value > 1) refuse(option, value, " and at most 1");
   std::visit(
       [&](auto field) {
         using Field = std::remove_reference_t<decltype(limits.*field)>;
         limits.*field = static_cast<Field>(value);
       },
       option.member);
+}
+
+void check_limits(const Limits& limits) {
+  // An operator has a weight, so it takes a step at least.
+  for (const char* name : {"max_depth", "max_weights"}) {
+    const Option<Limits>& option = limit_option(name);
+    if (option.get(limits) < option.minimum) refuse(option, option.get(limits));
+  }
+  check_window(limits, "min_macs", "max_macs");
+  check_window(limits, "min_params", "max_params");
+  // An operator has a weight.
+  check_window(limits, "min_weight_params", "max_params");
 }
 
 }  // namespace syno

@@ -47,5 +47,8 @@ std::span<const Option<Limits>> limit_options();
 const Option<Limits>& limit_option(std::string_view name);
 /// Checks type and minimum, then sets. Throws UserError.
 void set_limit(Limits& limits, std::string_view name, double value);
+/// Throws UserError for limits under which there is no operator, whatever the shapes: no steps, no weights, or a least
+/// value above the largest.
+void check_limits(const Limits& limits);
 
 }  // namespace syno

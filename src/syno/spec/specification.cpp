@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -16,6 +17,17 @@ std::int64_t elements(const Shape& shape, const Values& values) {
   Size product;
   for (const Dimension& dim : shape) product = product * dim.size;
   return product.evaluate(values).value_or(0);
+}
+
+// "7/2": the size where it is no integer.
+std::string quotient_text(const Size& size, const Values& values) {
+  double above = 1;
+  double below = 1;
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    (size.power(v) > 0 ? above : below) *=
+        std::pow(static_cast<double>(values[v]), std::abs(size.power(v)));
+  }
+  return number_text(above) + "/" + number_text(below);
 }
 
 void check_pairs(const std::vector<std::pair<int, int>>& pairs, const Shape& output,
@@ -82,6 +94,7 @@ std::string variable_text(const VariableInfo& variable) {
 }
 
 Specification::Specification(SpecificationSource source) : source_(std::move(source)) {
+  check_limits(source_.limits);
   std::vector<VariableInfo> infos;
   for (const std::string& text : source_.primary) infos.push_back(parse_variable(text, true));
   for (const std::string& text : source_.coefficient) infos.push_back(parse_variable(text, false));
@@ -111,6 +124,13 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
                         "\n  in shape \"" + (shape == &input_ ? source_.input : source_.output) +
                         "\"\n  expected: primary variables with positive powers only");
       }
+      if (!size.is_below_one()) continue;
+      throw Complaint("dimension " + std::to_string(d) +
+                      " is an integer under no binding, as all of its powers are negative: " +
+                      size.text(*variables_))
+          .where("shape \"" + (shape == &input_ ? source_.input : source_.output) + "\"")
+          .hint("write a size with a positive power, too, such as s^-1*H")
+          .error();
     }
   }
   check_pairs(source_.passed_through, output_, input_, *variables_);
@@ -154,13 +174,22 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
     for (const Shape* shape : {&input_, &output_}) {
       for (const Dimension& dim : *shape) {
         if (dim.size.evaluate(values)) continue;
-        throw UserError("dimension " + dim.size.text(*variables_) +
+        throw Complaint("dimension " + dim.size.text(*variables_) +
                         " is not a positive integer under the binding \"" + Binding(full).text() +
-                        "\"\n  in shape \"" + (shape == &input_ ? source_.input : source_.output) +
-                        "\"");
+                        "\"")
+            .where("shape \"" + (shape == &input_ ? source_.input : source_.output) + "\"")
+            .expected("a positive integer", quotient_text(dim.size, values))
+            .hint("give values with which every quotient is whole")
+            .error();
       }
     }
+    check_coefficients(values, Binding(full));
     values_.push_back(values);
+  }
+  if (values_.empty()) {
+    Values defaults;
+    for (const VariableInfo& info : infos_) defaults.push_back(info.value.value_or(0));
+    check_coefficients(defaults, Binding());
   }
   multiplicities_ = source_.multiplicities;
   if (multiplicities_.empty()) multiplicities_.assign(values_.size(), 1);
@@ -188,6 +217,19 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
   static std::atomic<std::uint64_t> made{0};
   identity_ = ++made;
   full_fit_ = values_.size() == 64 ? ~FitMask{0} : (FitMask{1} << values_.size()) - 1;
+}
+
+// A size that a coefficient of 1 makes is 1, or equal to one without it: operators would be found under several names.
+void Specification::check_coefficients(const Values& values, const Binding& binding) const {
+  for (std::size_t v = 0; v < infos_.size(); ++v) {
+    if (infos_[v].primary || values[v] != 1) continue;
+    const std::string where = " under the binding \"" + binding.text() + "\"";
+    throw Complaint("coefficient '" + infos_[v].name + "' is 1" +
+                    (binding.values().empty() ? "" : where))
+        .expected("a coefficient of at least 2", infos_[v].name + "=1")
+        .hint("leave '" + infos_[v].name + "' out of the specification, or give it another value")
+        .error();
+  }
 }
 
 bool Specification::passes_output(int dim) const {

@@ -92,6 +92,8 @@ class Specification {
   Hash128 key() const;
 
  private:
+  void check_coefficients(const Values& values, const Binding& binding) const;
+
   SpecificationSource source_;
   VariablesPtr variables_;
   std::vector<VariableInfo> infos_;

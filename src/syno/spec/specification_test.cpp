@@ -94,6 +94,40 @@ TEST(Specification, EveryMistakeHasAClearError) {
             std::string::npos);
 }
 
+TEST(Specification, RefusesLimitsUnderWhichThereIsNoOperator) {
+  EXPECT_EQ(
+      error_after([](auto& s) {
+        s.limits.min_params = 200;
+        s.limits.max_params = 100;
+      }),
+      "min_params=200 is above max_params=100: no operator is within both limits\n"
+      "  expected: min_params of at most 100      got: min_params=200\n"
+      "  hint: raise max_params, lower min_params, or give max_params=0, which means no limit");
+  EXPECT_NE(error_after([](auto& s) {
+              s.limits.min_macs = 2;
+              s.limits.max_macs = 1;
+            }).find("min_macs=2 is above max_macs=1"),
+            std::string::npos);
+  EXPECT_NE(error_after([](auto& s) {
+              s.limits.min_weight_params = 2;
+              s.limits.max_params = 1;
+            }).find("min_weight_params=2 is above max_params=1"),
+            std::string::npos);
+  EXPECT_EQ(error_after([](auto& s) { s.limits.max_depth = 0; }),
+            "limit 'max_depth' cannot be 0\n  expected: an integer of at least 1      got: 0");
+  EXPECT_NE(error_after([](auto& s) { s.limits.max_weights = 0; }).find("at least 1"),
+            std::string::npos);
+  // 0 is no limit.
+  EXPECT_NO_THROW(error_after([](auto& s) { s.limits.min_params = 200; }));
+}
+
+TEST(Specification, RefusesACoefficientOfOne) {
+  const std::string error = error_after([](auto& s) { s.coefficient.push_back("t=1: 1"); });
+  EXPECT_NE(error.find("coefficient 't' is 1 under the binding"), std::string::npos) << error;
+  EXPECT_NE(error.find("expected: a coefficient of at least 2      got: t=1"), std::string::npos);
+  EXPECT_NE(error.find("hint: leave 't' out of the specification"), std::string::npos);
+}
+
 TEST(Specification, KeyDependsOnContentOnly) {
   SpecificationSource other = small();
   std::swap(other.primary[0], other.primary[3]);
@@ -118,7 +152,7 @@ TEST(Limits, EachIsSetByNameAndRefusesNonsense) {
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(),
                  "limit 'max_depth' cannot be -1\n"
-                 "  expected: a number of type integer of at least 0      got: -1");
+                 "  expected: an integer of at least 1      got: -1");
   }
   EXPECT_THROW(set_limit(limits, "max_depth", 1.5), UserError);
   EXPECT_THROW(set_limit(limits, "even_windows", 2), UserError);

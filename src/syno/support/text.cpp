@@ -1,6 +1,8 @@
 #include "syno/support/text.h"
 
 #include <charconv>
+#include <locale>
+#include <sstream>
 
 #include "syno/support/error.h"
 
@@ -38,6 +40,14 @@ std::string with_thousands(std::int64_t value) {
   const std::size_t first = digits.front() == '-' ? 1 : 0;
   for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
+}
+
+std::string number_text(double value) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(15);
+  text << value;
+  return text.str();
 }
 
 void Cursor::expect(char c, const std::string& why) {

@@ -13,6 +13,8 @@ std::string_view trim(std::string_view text);
 std::vector<std::string_view> split_lines(std::string_view text);
 /// 1234567 -> "1,234,567".
 std::string with_thousands(std::int64_t value);
+/// 15 significant digits, without trailing zeros and in no locale: "2.5", "1e+20".
+std::string number_text(double value);
 
 /// Reads a string from left to right. Errors point at a column, counted from 1.
 class Cursor {

@@ -56,7 +56,7 @@ class Walker {
   // Takes a random step that is allowed and leaves a way to the input within `limit`; false when there is none.
   bool step(CounterRandom& random, std::int64_t limit) {
     if (state_.depth >= limit) return false;
-    space_.moves(state_, rules_.is_on("R8"), moves_);
+    space_.moves(state_, rules_.guarantees(Guarantee::kPlainDrops), moves_);
     for (auto& places : by_primitive_) places.clear();
     for (std::size_t i = 0; i < moves_.size(); ++i)
       by_primitive_[static_cast<std::size_t>(moves_[i].primitive)].push_back(i);

@@ -99,7 +99,7 @@ When:      no weight holds the Unfold's result; at most half of the outputs of a
            and 1 in 8 once primary sizes are large
 Soundness: approximate: of the positions along a dimension of extent N, K - 1 + d differ for a window K and a Shift by d (a
            tenth of 28 for K = 3, 3 of 7); lost is the choice of what is read there: zeros or the other end
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; shift(c, 1) is refused; shift(h, 1) -> u; unfold(u, r) is kept)",
     .steps = {Primitive::kShift},
     .matches = shift_matches,
@@ -118,7 +118,7 @@ Why:       B*i + (j + k - K/2) is a window around B*i + j; only at the ends of a
 When:      no weight holds the Unfold's result; at most half of the outputs of a layer come from the ends of blocks,
            and 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with them
 Soundness: approximate: of the positions in a block of B, K - 1 differ; lost are windows that stop at the ends of blocks
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; split(i, c) is refused; split(i, h) -> t; unfold(t, r) is kept)",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
@@ -137,7 +137,7 @@ Why:       with K much smaller than B, (i + j - K/2) div B is i div B and (i + j
 When:      no weight holds the Unfold's result; at most half of the outputs of a layer come from the ends of blocks,
            and 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with them
 Soundness: approximate: of the positions in a block of B, K - 1 differ; lost are windows that read across the ends of blocks
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; merge(c, g) is refused; merge(h, g) -> q, m; unfold(m, r) is kept)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,

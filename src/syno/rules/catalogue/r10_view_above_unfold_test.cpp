@@ -54,6 +54,16 @@ TEST(SplitAboveUnfold, StandsBelow) {
   EXPECT_TRUE(refused(kSplitAboveUnfold, spec, lines));
   EXPECT_TRUE(keeps(kSplitAboveUnfold, spec, lines,
                     "reduce k -> r\ncontract o0:drop r:keep\nsplit o2 o1 -> c\nunfold c r -> d"));
+  EXPECT_FALSE(
+      refused(kSplitAboveUnfold, spec,
+              "reduce k -> r\ncontract o0:drop r:keep\nsplit o2 o1 -> c\nunfold c r -> d"));
+}
+
+TEST(SplitAboveUnfold, LeavesAloneWhatAWeightHolds) {
+  const Specification spec(roomy());
+  EXPECT_FALSE(
+      refused(kSplitAboveUnfold, spec,
+              "reduce k -> r\nunfold o1 r -> c\ncontract o0:drop c:keep\nsplit o2 c -> d"));
 }
 
 TEST(SplitAboveUnfold, IsAboutTheMinorPartInALargeBlock) {

@@ -56,7 +56,7 @@ When:      no weight holds what is between them; the windows differ in size; at 
            and 1 in 8 once primary sizes are large
 Soundness: approximate: of the positions along a dimension, at most K - 1 differ for the larger window K; lost is the order
            in which two windows are cut off at the ends
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[5]) -> c; unfold(c, q:[3]) is refused; unfold(h, q) -> d; unfold(d, r) is kept)",
     .steps = {Primitive::kUnfold},
     .matches = matches,

@@ -70,7 +70,7 @@ When:      no weight holds the Split's result; at most half of the outputs of a 
            and 1 in 8 once primary sizes are large,
            so B is at least 8*d or grows with them
 Soundness: approximate: of the positions in a block of B, d differ; lost are rotations that go on into the next block
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(i, h) -> t; shift(t, 1) is refused; shift(h, 1) -> u; split(i, u) is kept; with a block of s=2 both stay)",
     .steps = {Primitive::kShift},
     .matches = split_matches,
@@ -89,7 +89,7 @@ When:      no weight holds the Shift's result; at most half of the outputs of a 
            and 1 in 8 once primary sizes are large,
            so B is at least 8*d or grows with them
 Soundness: approximate: of the positions in a block of B, d differ; lost are rotations that go on into the next block
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   shift(h, 1) -> u; merge(u, g) is refused; merge(h, g) -> q, m; shift(m, 1) is kept; with a block of s=2 both stay)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,

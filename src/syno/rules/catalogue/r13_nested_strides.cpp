@@ -28,7 +28,7 @@ const Rule kNestedStrides{
 Why:       T*(S*i) is (T*S)*i
 When:      no weight holds what is between them
 Soundness: exact
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   stride(h, s) -> c; stride(c, k) is refused; stride(h, k*s) is kept)",
     .steps = {Primitive::kStride},
     .matches = matches,

@@ -42,7 +42,7 @@ const Rule kAdjacentExpands{
 Why:       nothing reads them, so they are an Expand of what was merged
 When:      no weight holds a piece
 Soundness: exact
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   merge(h, s) -> q, m; expand(q); expand(m) is refused; expand(h) is kept)",
     .steps = {Primitive::kExpand},
     .matches = matches,

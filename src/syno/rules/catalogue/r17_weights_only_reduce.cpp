@@ -54,7 +54,7 @@ Why:       it is an index that only weights share, as in a low-rank product; whe
            the sum runs over scrambled pairs of weight elements
 When:      at the contraction that takes the last coordinate made of the Reduce out of the data
 Soundness: restriction: excludes low-rank products whose shared index is mixed with an output index
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out)",
     .steps = {Primitive::kShare},
     .matches = matches,

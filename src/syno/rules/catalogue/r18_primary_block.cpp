@@ -24,11 +24,12 @@ Why:       a block as large as a whole dimension mixes positions and channels wi
            operators have small blocks
 When:      always; an unordered iterator can be merged the other way round (R5b)
 Soundness: restriction: excludes, for example, splitting positions and channels into one index and cutting it at C_in
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(r, h) -> c; merge(c, C_in) is left out; merge(c, s) is not)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
+    .guarantees = {Guarantee::kSmallBlocks},
 };
 
 }  // namespace syno

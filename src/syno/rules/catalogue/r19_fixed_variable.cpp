@@ -41,11 +41,12 @@ Why:       a budget of 0 says that the variable never enters a new size; only pr
            takes them apart into sizes of the input and output again
 When:      always
 Soundness: restriction: with H: 0, H is not cut into blocks, but s*H is cut into H and s
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   merge(h:[H], s) is left out; split(h, r:[s]) -> c; merge(c, s) is not)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
+    .guarantees = {Guarantee::kFixedSizes},
 };
 
 }  // namespace syno

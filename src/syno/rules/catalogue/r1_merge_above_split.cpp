@@ -105,7 +105,7 @@ Why:       (B*i + r) div b*B is i div b, and the rest is B*(i mod b) + r: a Merg
 When:      no weight holds what the Splits make; b is a size of its own
 Soundness: restriction: the same coordinates in as many steps; what only the detour allows, such as dropping a Reduce that
            is too large to be joined inside a Merge's result, is left out on purpose
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(h, r:[k]) -> c; merge(c, s*k) is left out; merge(h, s) -> q, m; split(m, r) is not)",
     .steps = {Primitive::kMerge},
     .matches = goes_around,

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "syno/rules/rule_test.h"
 
 namespace syno {
@@ -65,32 +67,36 @@ TEST(MergeAroundReduction, LeavesOtherMinorPartsAlone) {
                        "reduce k -> r\nsplit o1 r -> c\nshift c 1 -> d\nmerge d k*s -> q m"));
 }
 
-// No contraction can follow: then no piece of a Merge is kept for one.
-SpecificationSource without_weights() {
+// One weight, which a first contraction takes: then no piece of a Merge is kept for another.
+SpecificationSource with_one_weight() {
   SpecificationSource source = roomy();
-  source.limits.max_weights = 0;
+  source.limits.max_weights = 1;
   return source;
+}
+std::string behind_weight(const std::string& lines) {
+  return "contract o0:drop\n" + lines;
 }
 
 TEST(MergeAboveSplit, ABlockThatDividesTheMinorPartMergesThatPart) {
-  const Specification spec(without_weights());
-  const char* lines = "split o1 o2 -> c\nmerge c s -> q m";
+  const Specification spec(with_one_weight());
+  const std::string lines = behind_weight("split o1 o2 -> c\nmerge c s -> q m");
   EXPECT_TRUE(refused(kMergeAboveSplit, spec, lines));
-  EXPECT_TRUE(keeps(kMergeAboveSplit, spec, lines, "merge o2 s -> a b\nsplit o1 a -> c"));
+  EXPECT_TRUE(
+      keeps(kMergeAboveSplit, spec, lines, behind_weight("merge o2 s -> a b\nsplit o1 a -> c")));
 }
 
 TEST(MergeAboveSplit, ABlockThatTheMinorPartDividesMergesTheMajorPart) {
-  const Specification spec(without_weights());
-  const char* lines = "merge o2 s -> a b\nsplit o1 b -> c\nmerge c k*s -> q m";
+  const Specification spec(with_one_weight());
+  const std::string lines = behind_weight("merge o2 s -> a b\nsplit o1 b -> c\nmerge c k*s -> q m");
   EXPECT_TRUE(refused(kMergeAboveSplit, spec, lines));
-  EXPECT_TRUE(
-      keeps(kMergeAboveSplit, spec, lines, "merge o2 s -> a b\nmerge o1 k -> q m\nsplit m b -> c"));
+  EXPECT_TRUE(keeps(kMergeAboveSplit, spec, lines,
+                    behind_weight("merge o2 s -> a b\nmerge o1 k -> q m\nsplit m b -> c")));
 }
 
 TEST(MergeAboveSplit, CoprimeBlocksHaveNoOtherForm) {
-  const Specification spec(without_weights());
-  EXPECT_FALSE(
-      refused(kMergeAboveSplit, spec, "merge o2 s -> a b\nsplit o1 b -> c\nmerge c k -> q m"));
+  const Specification spec(with_one_weight());
+  EXPECT_FALSE(refused(kMergeAboveSplit, spec,
+                       behind_weight("merge o2 s -> a b\nsplit o1 b -> c\nmerge c k -> q m")));
 }
 
 TEST(MergeAboveSplit, LeavesASplitAloneThatAWeightHolds) {
@@ -123,11 +129,11 @@ TEST(MergeAboveSplit, LeavesPartsAloneThatAWeightHoldsWhileAnotherCanFollow) {
 }
 
 TEST(MergeAboveSplit, MakesNoPieceOfReductionsAlone) {
-  const Specification spec(without_weights());
-  EXPECT_FALSE(
-      refused(kMergeAboveSplit, spec, "reduce k*s -> r\nsplit o1 r -> c\nmerge c s -> q m"));
+  const Specification spec(with_one_weight());
+  const std::string before = "reduce k*s -> r\ncontract o0:drop\n";
+  EXPECT_FALSE(refused(kMergeAboveSplit, spec, before + "split o1 r -> c\nmerge c s -> q m"));
   EXPECT_FALSE(refused(kMergeAboveSplit, spec,
-                       "reduce k*s -> r\nmerge o1 s -> a b\nsplit r b -> c\nmerge c k*s -> q m"));
+                       before + "merge o1 s -> a b\nsplit r b -> c\nmerge c k*s -> q m"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Why:       the index has no order, so its mixture with a sum is cut into pieces 
            cut first and joined to a Reduce then
 When:      the index is the iterator, or all of it again after Merges and Splits
 Soundness: restriction: excludes channel indices mixed with sums, such as (C_out*r + o) mod 3 as a window position
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(r, o:[C_out: unordered]) is left out; merge(o, g) -> q, m; split(r, m) is not)",
     .steps = {Primitive::kSplit},
     .matches = matches,

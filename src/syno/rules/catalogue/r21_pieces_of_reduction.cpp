@@ -20,11 +20,12 @@ Why:       two Reduces say the same, held by the same weights; R4 and R6a refuse
            this rule where they do, also behind Shifts and Splits
 When:      always
 Soundness: restriction: what one large Reduce and a Merge may say on a budget that two Reduces exceed is left out
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   reduce C_in; merge(r, s) is left out where s may be used once only)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
+    .guarantees = {Guarantee::kWholeReductions},
 };
 
 }  // namespace syno

@@ -39,7 +39,7 @@ Why:       the neighbours of an index that has no order mean nothing
 When:      a coordinate that is matched to an unordered input dimension is an Unfold's result, or made of one by Splits
            and Shifts
 Soundness: restriction: excludes windows over channels
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   unfold(r:[C_in], k) -> c; c matched to [C_in: unordered] is left out)",
     .steps = {},
     .matches = never,

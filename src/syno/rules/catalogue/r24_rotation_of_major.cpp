@@ -49,7 +49,7 @@ Why:       rotating i by d rotates B*i + j by B*d, which commutes with any Shift
            remainder stays
 When:      no weight holds the rotated part, the Split's result, or what Shifts make of it
 Soundness: exact
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   shift(h, 1) -> u; split(u, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) is refused; the Shift of the quotient is
            kept)",
     .steps = {Primitive::kMerge},

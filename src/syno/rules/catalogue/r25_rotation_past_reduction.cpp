@@ -60,7 +60,7 @@ Why:       |i|*r + i + d is |i|*r' + sh(i), where r' is r, or the next one where
            sum over r' is the sum over r
 When:      no weight holds the Reduce, what the Splits make, or the only other part
 Soundness: exact (E4)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(r:[s], h) -> c; shift(c, 1) is refused; shift(h, 1) -> u; split(r, u) is kept)",
     .steps = {Primitive::kShift},
     .matches = matches,

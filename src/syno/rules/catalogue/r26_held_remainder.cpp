@@ -104,7 +104,7 @@ const Rule kHeldRemainder{
 Why:       the remainder is j, rotated: the weights' elements are relabelled
 When:      the weights that hold j can stand above the Merge; no weight holds what the Splits and Shifts make
 Soundness: exact (E3)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   contract(r keep, ..); split(h, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) -> q, m is refused; contract(m keep, ..)
            above the Merge is kept)",
     .steps = {Primitive::kMerge},

@@ -29,7 +29,7 @@ const Rule kStrideOfSplit{
 Why:       S*(|j|*i + j) is (S*|j|)*i + S*j
 When:      no weight holds the Split's result; the strided minor part has a legal size
 Soundness: exact
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(h, r:[k]) -> c; stride(c, s) is refused; stride(r, s) -> u; split(h, u) is kept)",
     .steps = {Primitive::kStride},
     .matches = matches,

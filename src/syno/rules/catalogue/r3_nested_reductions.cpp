@@ -54,7 +54,7 @@ const Rule kNestedReductions{
 Why:       |r2|*(|r1|*i + r1) + r2 is |r|*i + r with r = |r2|*r1 + r2, which runs over every value below |r1|*|r2| once
 When:      the same weights hold both Reduces, or none does; no weight holds the inner Split's result
 Soundness: exact (E1, E3)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(h, r:[s]) -> c; split(c, q:[k]) is refused; split(h, t:[s*k]) is kept)",
     .steps = {Primitive::kSplit},
     .matches = matches,

@@ -40,6 +40,7 @@ Example:   split(r:[C_in/s], q:[s]) is refused, reduce C_in is kept)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+    .guarantees = {Guarantee::kSeparateReductions},
 };
 
 const Rule kSplitOfReductionPieces{
@@ -51,7 +52,7 @@ const Rule kSplitOfReductionPieces{
 Why:       free pieces run over all their values independently, however they were made
 When:      R3b does not fire, for want of budget, and fewer Merges make pieces of the same sizes
 Soundness: exact (E1)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   merge(r, s) -> q, m; split(m, q) is refused, r is kept)",
     .steps = {Primitive::kSplit},
     .matches = matches,

@@ -56,5 +56,15 @@ TEST(SplitOfReductionPieces, IsFewerMerges) {
   EXPECT_TRUE(keeps(kSplitOfReductionPieces, spec, three, "reduce C -> r\nmerge r k -> u v"));
 }
 
+TEST(SplitOfReductionPieces, LeavesPiecesAloneThatNeedAsManyMergesOrThatAWeightTellsApart) {
+  SpecificationSource source = roomy();
+  source.limits.max_reductions = 1;
+  const Specification spec(source);
+  const std::string merged = "reduce C -> r\nmerge r s -> q m\n";
+  EXPECT_FALSE(refused(kSplitOfReductionPieces, spec, merged + "split o1 m -> c"));
+  EXPECT_FALSE(
+      refused(kSplitOfReductionPieces, spec, merged + "contract o0:drop m:keep\nsplit m q -> c"));
+}
+
 }  // namespace
 }  // namespace syno

@@ -49,7 +49,7 @@ const Rule kMergeOrderOfReduction{
 Why:       free pieces run over all their values independently, however they were made
 When:      R4a does not fire, for want of budget
 Soundness: exact (E1)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   of merge(r:[C_in], s) and merge(r, s^-1*C_in) one is kept)",
     .steps = {Primitive::kMerge},
     .matches = matches,

@@ -335,7 +335,7 @@ Why:       Shifts and Splits in another order permute the index of the dimension
            relabelled; two Reduces that may stand side by side are one (R3b)
 When:      a coordinate is matched to an unordered input dimension, and the products of the other order are allowed
 Soundness: exact (E1, E3 and E4): the plain form takes no more steps
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   split(r, q) -> c; shift(c, 1) -> d; d matched to [C_in: unordered] is refused, split(r, q) is kept)",
     .steps = {},
     .matches = never,

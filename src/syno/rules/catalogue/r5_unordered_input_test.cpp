@@ -9,29 +9,22 @@ namespace {
 
 using namespace rule_test;
 
-// Whether the last coordinate that `lines` make is refused as the index of an unordered input dimension.
-bool refused_as_input(const Specification& spec, std::string_view lines) {
-  const Graph graph = whole(spec, lines);
-  replay(spec, graph);
-  const Shape input = parse_shape("[C: unordered]", *spec.variables());
-  CoordinateId index = kNoCoordinate;
-  for (const Step& step : graph.steps()) {
-    if (step.primitive != Primitive::kShare) index = step.out[0];
-  }
-  return kPermutedInput.refuses_match(spec, graph, input, std::array{index});
-}
+constexpr const char* kInput = "[C: unordered]";
 
 TEST(PermutedInput, RefusesRotations) {
   const Specification spec(roomy());
-  EXPECT_TRUE(refused_as_input(spec, "reduce k -> r\nsplit r o1 -> c\nshift c 1 -> d"));
-  EXPECT_TRUE(refused_as_input(spec, "reduce k -> r\nshift o1 1 -> u\nsplit r u -> c"));
-  EXPECT_FALSE(refused_as_input(spec, "shift o1 1 -> u\nreduce k -> r\nunfold u r -> c"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> r\nsplit r o1 -> c\nshift c 1 -> d"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> r\nshift o1 1 -> u\nsplit r u -> c"));
+  EXPECT_FALSE(refused_as_input(kPermutedInput, spec, kInput,
+                                "shift o1 1 -> u\nreduce k -> r\nunfold u r -> c"));
 }
 
 TEST(PermutedInput, KeepsOneOrderOfTheParts) {
   const Specification spec(roomy());
-  EXPECT_NE(refused_as_input(spec, "reduce k -> r\nsplit r o1 -> c"),
-            refused_as_input(spec, "reduce k -> r\nsplit o1 r -> c"));
+  EXPECT_NE(refused_as_input(kPermutedInput, spec, kInput, "reduce k -> r\nsplit r o1 -> c"),
+            refused_as_input(kPermutedInput, spec, kInput, "reduce k -> r\nsplit o1 r -> c"));
   const std::vector<std::string> parts{"a", "b", "o1"};
   int kept = 0;
   for (const auto& order : {std::array{0, 1, 2}, std::array{0, 2, 1}, std::array{1, 0, 2},
@@ -42,18 +35,18 @@ TEST(PermutedInput, KeepsOneOrderOfTheParts) {
     // A weight holds one of the Reduces, so they are not one.
     const std::string start = "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep\nsplit " +
                               first + " " + second + " -> c\nsplit ";
-    kept += refused_as_input(spec, start + "c " + third + " -> d") ? 0 : 1;
-    kept += refused_as_input(spec, start + third + " c -> d") ? 0 : 1;
+    kept += refused_as_input(kPermutedInput, spec, kInput, start + "c " + third + " -> d") ? 0 : 1;
+    kept += refused_as_input(kPermutedInput, spec, kInput, start + third + " c -> d") ? 0 : 1;
   }
   EXPECT_EQ(kept, 1);
 }
 
 TEST(PermutedInput, TwoReducesWithTheSameWeightsAreOne) {
   const Specification spec(roomy());
-  EXPECT_TRUE(
-      refused_as_input(spec, "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d"));
+  EXPECT_TRUE(refused_as_input(kPermutedInput, spec, kInput,
+                               "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d"));
   EXPECT_TRUE(refused_as_input(
-      spec,
+      kPermutedInput, spec, kInput,
       "reduce k -> a\nreduce s -> b\nsplit a o1 -> c\nsplit c b -> d\ncontract o0:drop d:keep"));
 }
 
@@ -61,15 +54,17 @@ TEST(PermutedInput, WhatTheSameWeightsHoldIsOneSplit) {
   const Specification spec(roomy());
   const std::string start = "reduce k -> a\nreduce s -> b\n";
   // Both weights hold the whole index: the weight takes it at the end.
-  EXPECT_TRUE(refused_as_input(
-      spec, start + "contract o0:drop b:keep o1:keep\nsplit b a -> c\nsplit c o1 -> d"));
+  EXPECT_TRUE(
+      refused_as_input(kPermutedInput, spec, kInput,
+                       start + "contract o0:drop b:keep o1:keep\nsplit b a -> c\nsplit c o1 -> d"));
   const std::array<std::string, 4> forms{
       "split b o1 -> c\ncontract o0:drop c:keep\nsplit c a -> d",
       "split b o1 -> c\ncontract o0:drop c:keep\nsplit a c -> d",
       "split o1 b -> c\ncontract o0:drop c:keep\nsplit c a -> d",
       "split o1 b -> c\ncontract o0:drop c:keep\nsplit a c -> d"};
   int kept = 0;
-  for (const std::string& form : forms) kept += refused_as_input(spec, start + form) ? 0 : 1;
+  for (const std::string& form : forms)
+    kept += refused_as_input(kPermutedInput, spec, kInput, start + form) ? 0 : 1;
   EXPECT_EQ(kept, 1);
 }
 

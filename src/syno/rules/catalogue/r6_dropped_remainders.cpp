@@ -74,7 +74,7 @@ Why:       i mod B and (i div B) mod D are the digits of i mod B*D, and i div B 
            are relabelled
 When:      the same weights hold both remainders, and a contraction takes both; no weight holds the inner quotient
 Soundness: exact (E3)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   merge(h, k) -> q, m; merge(q, s) -> u, v; contract(m drop, v drop, ..) is refused; merge(h, k*s) is kept)",
     .steps = {Primitive::kShare},
     .matches = matches,

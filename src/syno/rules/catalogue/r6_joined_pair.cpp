@@ -68,7 +68,7 @@ const Rule kJoinedPair{
 Why:       a pair of indices is one index of the product, relabelled, in each weight that holds it
 When:      a contraction joins both, and every weight holds both or none
 Soundness: exact (E1 and E3)
-Status:    stable since 0.2
+Status:    unreleased, new after 0.1
 Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is refused; one Reduce s*k
            is kept)",
     .steps = {Primitive::kShare},

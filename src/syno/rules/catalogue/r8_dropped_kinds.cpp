@@ -35,6 +35,7 @@ Example:   split(o, r) -> u; contract(u drop, ..) is left out)",
     .steps = {Primitive::kShare},
     .matches = matches,
     .rewrite = nullptr,
+    .guarantees = {Guarantee::kPlainDrops},
 };
 
 }  // namespace syno

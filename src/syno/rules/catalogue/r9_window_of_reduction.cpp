@@ -27,6 +27,7 @@ Example:   reduce k -> r; unfold(h, r) is left out until a weight holds r)",
     .steps = {Primitive::kUnfold},
     .matches = matches,
     .rewrite = nullptr,
+    .guarantees = {Guarantee::kHeldWindows},
 };
 
 }  // namespace syno
