@@ -35,10 +35,10 @@ def resume(arguments: dict[str, Any]) -> StudySummary:
 def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
     """Print what a search would do, its layers and its cost, from a short probe of training."""
     import syno
-    from syno.cli.probe import seconds_each
     from syno.data import TextData
     from syno.study.evaluate.loading import load_for
     from syno.study.evaluate.network import Network
+    from syno.study.training.probe import seconds_each
 
     if arguments.get("ladder") is not None:
         _describe_ladder(arguments, as_json=as_json)
@@ -79,9 +79,9 @@ def describe(arguments: dict[str, Any], *, as_json: bool) -> None:
 def _describe_ladder(arguments: dict[str, Any], *, as_json: bool) -> None:
     """The same for a ladder: what each rung has, for how many operators, and what it costs."""
     import syno
-    from syno.cli.probe import seconds_each
     from syno.study.evaluate.rungs import datasets, networks
     from syno.study.fidelity.ladder import chosen
+    from syno.study.training.probe import seconds_each
 
     ladder = chosen(arguments["ladder"], arguments["eta"])
     data = datasets(ladder, arguments["data"], arguments["data_dir"])

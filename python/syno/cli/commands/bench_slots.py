@@ -64,14 +64,17 @@ def command(
     and the pooling before a slot of stride 2 counts, too. Layers that no operator replaces, and
     what an eager network spends between its layers, do not.
     """
-    from syno.cli.chosen import adopted, gathered, layer_specification
     from syno.measure.slots import time_slots
+    from syno.operands.layers import fit_to_network, layer_specification
+    from syno.operands.named import named_operators
     from syno.operators.specification import checked_binding
 
     template, example = _network(model, model_options, size, batch)
     sizes = {} if binding is None else checked_binding(binding)
-    chosen = gathered(ops, store=store, study=study, layers=layer_specification(template, sizes))
-    operators = {each.name: adopted(each, template, sizes) for each in chosen}
+    chosen = named_operators(
+        ops, store=store, study=study, layers=layer_specification(template, sizes)
+    )
+    operators = {each.name: fit_to_network(each, template, sizes) for each in chosen}
     with output.progress("kernels", None, remaining=False) as move:
         run = time_slots(
             template,

@@ -117,9 +117,9 @@ def best_of(report: Report) -> Candidate | None:
 
 def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, Any]:
     """Export the best operator with trained weights, a file a layer, and run all without Syno."""
-    from syno.cli.retrain import Retraining
     from syno.codegen.export import export_slots
     from syno.codegen.export.isolated import run_without_syno
+    from syno.study.training.retraining import Retraining
 
     best = best_of(report)
     if best is None:

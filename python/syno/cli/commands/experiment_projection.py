@@ -15,8 +15,8 @@ from syno.cli import framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    from syno.cli.comparison import Paired, Spread
     from syno.experiments.projection import Comparison
+    from syno.study.training.comparison import Paired, Spread
 
 _PAUSED = 128 + signal.SIGTERM
 
@@ -104,12 +104,13 @@ def command(
     then both are trained for the same steps, and the operator once more for the steps that take
     the time of the original's. The exit code is 1 when a training failed.
     """
-    from syno.cli.chosen import gathered, layer_specification
     from syno.cli.commands.search import numbers
-    from syno.cli.trainings import Trainings
     from syno.experiments.pictures import save_projection
     from syno.experiments.projection import PausedError, compare_projection
+    from syno.operands.layers import layer_specification
+    from syno.operands.named import named_operators
     from syno.operators.specification import checked_binding
+    from syno.study.training.trainings import Trainings
     from syno.train import fidelity as named_fidelity
 
     names = ("steps", "context", "batch")
@@ -127,7 +128,7 @@ def command(
     )
     trainings.prepare()
     layers = layer_specification(trainings.network(seed).template, trainings.sizes)
-    chosen = gathered([op], layers=layers)
+    chosen = named_operators([op], layers=layers)
     if len(chosen) != 1:
         raise UserError(f"'{op}' names {len(chosen)} operators\n  expected: one")
     trainings.adopt(chosen)
@@ -165,8 +166,8 @@ def command(
 
 def _rows(found: Comparison) -> list[tuple[str, str, Spread | None, Paired | None, int]]:
     """(what, way, held-out loss, its difference from the original's, steps)."""
-    from syno.cli.comparison import Spread, paired
     from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, WAYS
+    from syno.study.training.comparison import Spread, paired
 
     originals = found.values(ORIGINAL, STEPS)
     rows = []

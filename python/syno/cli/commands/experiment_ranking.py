@@ -214,14 +214,15 @@ def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
 
 def _zoo(network: Network) -> list[tuple[str, Operator]]:
     """What of the zoo fits the network."""
-    from syno.cli.chosen import Chosen, adopted
+    from syno.operands.layers import fit_to_network
+    from syno.operands.named import NamedOperator
     from syno.operators import zoo
 
     found = []
     for name in zoo.names():
         try:
-            operator = adopted(
-                Chosen(name, zoo.load(name), zoo.binding(name)), network.template, _SIZES
+            operator = fit_to_network(
+                NamedOperator(name, zoo.load(name), zoo.binding(name)), network.template, _SIZES
             )
             network.with_operator(operator)
         except UserError:  # of other shapes, such as a projection

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
+from syno.cli.operand import explained_operator
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def command(
     """
     from syno.space.explanation import explain
 
-    wanted = operand.explained_specification(op, store=store, study=study, **named)
-    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    operator = operator.with_specification(wanted)
+    operator, wanted = explained_operator(op, store=store, study=study, **named)
     found = explain(operator, wanted, rules_off=rules_off, rules=rules)
     if as_json:
         from syno.cli.commands.show import described

@@ -9,8 +9,10 @@ import click
 
 from syno._util.errors import UserError
 from syno._util.threads import MOST_THREADS
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
 from syno.cli.commands import export_network
+from syno.cli.operand import command_line
+from syno.operands import operand, sizes
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -195,7 +197,7 @@ def command(
     if threads is not None and measure_plans is None:
         raise UserError("--threads is about --measure-plans: add it")
     plans = _Plans(chosen, measure_plans, threads or 1, fold_weights)
-    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     if network is not None:
         if binding is not None:
@@ -213,14 +215,12 @@ def command(
     else:
         from syno.codegen.export.write import operator_subject
 
-        line = operand.command_line(
-            "export", op, "-o", str(out), preset=preset, store=store, study=study
-        )
+        line = command_line("export", op, "-o", str(out), preset=preset, store=store, study=study)
         if binding is None:
-            sizes = operand.own_sizes(operator, line)[0]
+            found = sizes.own_sizes(operator, line)[0]
         else:
-            sizes = operand.checked_sizes(operator, binding, line)
-        subject = operator_subject(operator, sizes, seed, plans.of(operator, sizes), fold_weights)
+            found = sizes.checked_sizes(operator, binding, line)
+        subject = operator_subject(operator, found, seed, plans.of(operator, found), fold_weights)
     written = chosen.write(subject, out)
     run = chosen.check(written, subject) if check else None
     files = [str(file) for file in written.files]

@@ -74,8 +74,8 @@ def _trained(
 ) -> tuple[nn.Module, torch.Tensor]:
     import torch
 
-    from syno.cli.retrain import Retraining
     from syno.store import Store
+    from syno.study.training.retraining import Retraining
 
     if store is None:
         raise UserError("the network of a study is in its store: name it with --store")
