@@ -11,6 +11,7 @@ import click
 from syno._util.errors import UserError
 from syno.cli import beyond, framework, listed, options, output, refused
 from syno.report import format as fmt
+from syno.space.rejections import rejection_tree
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -142,8 +143,7 @@ def command(
         settings: dict[str, Any] = {"depth": options.checked_depth(depth, specification)}
         settings |= {"threads": threads or 0, "bound": bound, "seed": seed}
         settings |= {"rules_off": rules_off, "rules": rules}
-        walked = beyond.walk(space, walks, walk_seconds, settings)
-        interrupted = walked.interrupted
+        walked, interrupted = beyond.walk(space, walks, walk_seconds, settings)
     drawn = space.draw(draw, seed, stratify, threads or 0) if draw else []
     if as_json:
         value = _as_json(space, before, seconds, drawn, file, stats=stats)
@@ -151,7 +151,7 @@ def command(
     else:
         _print(space, before, seconds, drawn, stats=stats)
         if walked is not None:
-            walked.print(draw or 0, seed)
+            beyond.print_walks(walked, draw or 0, seed)
     if file is not None:
         output.say(f"kept in {file}")
     if interrupted:
@@ -254,7 +254,7 @@ def _as_json(
         "operators_drawn": listed.as_json(drawn),
     }
     if stats:
-        value["rejections"] = refused.tree(space.rejections())
+        value["rejections"] = rejection_tree(space.rejections())
     return value
 
 

@@ -16,7 +16,6 @@ from syno.report import format as fmt
 
 if TYPE_CHECKING:
     from syno.experiments.projection import Comparison
-    from syno.study.training.comparison import Paired, Spread
 
 _PAUSED = 128 + signal.SIGTERM
 
@@ -158,38 +157,10 @@ def command(
     picture = picture or out.with_suffix(".png")
     save_projection(found, picture)
     if as_json:
-        output.print_json(_as_json(found) | {"out": str(out), "picture": str(picture)})
+        output.print_json(found.as_json() | {"out": str(out), "picture": str(picture)})
     else:
         _print(found, out, picture)
     return framework.OK if all(run.status == "ok" for run in found.runs) else framework.NEGATIVE
-
-
-def _rows(found: Comparison) -> list[tuple[str, str, Spread | None, Paired | None, int]]:
-    """(what, way, held-out loss, its difference from the original's, steps)."""
-    from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, WAYS
-    from syno.study.training.comparison import Spread, paired
-
-    originals = found.values(ORIGINAL, STEPS)
-    rows = []
-    for what, way in WAYS:
-        values = found.values(what, way)
-        steps = next((run.steps for run in found.runs if (run.what, run.way) == (what, way)), 0)
-        pair = paired(values, originals, greater_is_better=False) if what == OPERATOR else None
-        rows.append((what, way, Spread.of(list(values.values())), pair, steps))
-    return rows
-
-
-def _as_json(found: Comparison) -> dict[str, Any]:
-    import dataclasses
-
-    def plain(value: Any) -> Any:
-        return None if value is None else dataclasses.asdict(value)
-
-    rows = [
-        {"what": what, "way": way, "steps": steps, "loss": plain(spread), "beside": plain(pair)}
-        for what, way, spread, pair, steps in _rows(found)
-    ]
-    return {"timing": plain(found.timing), "rows": rows, "seeds": found.seeds()}
 
 
 def _print(found: Comparison, out: Path, picture: Path) -> None:
@@ -197,12 +168,13 @@ def _print(found: Comparison, out: Path, picture: Path) -> None:
 
     assert found.timing is not None
     lines = []
-    for what, way, spread, pair, steps in _rows(found):
+    for row in found.rows():
+        what, way, spread, pair = row.what, row.way, row.loss, row.beside
         bits = found.values(what, way, "bits_a_byte")
         lines.append(
             [
                 f"{what}, equal {way}" if what != ORIGINAL else what,
-                f"{steps:,}",
+                f"{row.steps:,}",
                 fmt.MISSING if spread is None else _number(spread.mean, spread.deviation),
                 _number(None if spread is None else math.exp(spread.mean), None, 2),
                 _number(sum(bits.values()) / len(bits) if bits else None),

@@ -189,6 +189,7 @@ def _command(
 def _fidelity(
     recipe: str | None, name: str | None, changes: dict[str, Any], given: dict[str, Any]
 ) -> Fidelity:
+    from syno.study.evaluate.loading import fidelity_for
     from syno.train import recipe as known_recipe
 
     if recipe is not None:
@@ -196,7 +197,7 @@ def _fidelity(
     seconds = given.pop("seconds")
     if seconds is not None:
         changes["seconds"] = seconds
-    return options.named_fidelity(name, changes, given["data"], given["data_dir"], recipe)
+    return fidelity_for(name, changes, given["data"], given["data_dir"], recipe)
 
 
 def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]) -> Trainings:
