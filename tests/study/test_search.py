@@ -5,22 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
 from sqlalchemy import create_engine
 from torch import nn
 
 import syno
 from syno import Specification, UserError
-from syno.cli.main import cli
 from syno.data import load
+from syno.report import gather, write_page
 from syno.store import Store
 from syno.store.sealing import seal_store
 from syno.study.evaluate.network import Network
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision, specification_for
+from syno.study.training.finalists import Finalists
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
@@ -85,7 +86,11 @@ def test_a_study_of_before_there_were_recipes_is_read_and_goes_on(path):
     assert first.recipe["fidelity"]["recipe"]["name"] == "fast/digits"
     assert second.recipe["fidelity"]["recipe"]["name"] == "stored"
     assert second.rung == "brief"
-    assert CliRunner().invoke(cli, ["report", path, "-o", f"{path}.html", "--final"]).exit_code == 0
+    with Store.open(path) as store:
+        finalists = Finalists(store, None)
+        assert all(finalists.evaluate(number) is not None for number in finalists.waiting)
+        report = gather(store.summary())
+    assert write_page(report, Path(f"{path}.html")).exists()
 
 
 def test_a_search_into_an_open_store_leaves_it_open(path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,46 +273,29 @@ def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
     from syno.cli.running import amounts
     from syno.report import format as fmt
 
-    network = trainings.network(trainings.seeds[0])
-    jobs, seconds = trainings.jobs(), trainings.seconds_each()
-    layers = syno.layer_report(network.template)
-    costs: list[dict[str, Any]] = []
-    for chosen, operator in zip(trainings.chosen, trainings.operators, strict=True):
-        _, report = network.with_operator(operator)
-        macs, params = network.cost(operator, report)
-        costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+    found = trainings.forecast()
     if as_json:
-        output.print_json(
-            {
-                "model": trainings.model,
-                "data": trainings.data,
-                "fidelity": trainings.fidelity.to_json(),
-                "layers": [dataclasses.asdict(row) for row in layers.rows],
-                "baseline": {"macs": network.macs, "params": network.params},
-                "operators": costs,
-                "trainings": len(jobs),
-                "seconds_each": seconds,
-                "store": store,
-            }
-        )
+        output.print_json(found | {"store": store})
         return
+    jobs, seconds = found["trainings"], found["seconds_each"]
+    layers = syno.layer_report(trainings.network(trainings.seeds[0]).template)
     screen = output.console()
     screen.print(output.heading("Layers"))
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
     screen.print()
     screen.print(output.heading("Fidelity", f"\n  {amounts(trainings.fidelity)}"), soft_wrap=True)
-    original = {"name": "baseline", "key": None, "macs": network.macs, "params": network.params}
+    original = {"name": "baseline", "key": None, **found["baseline"]}
     rows = [
         [c["name"], (c["key"] or "")[:8], fmt.count(c["macs"]), fmt.count(c["params"])]
-        for c in (original, *costs)
+        for c in (original, *found["operators"])
     ]
     columns = [("operator", "left"), ("key", "left"), ("MACs", "right"), ("params", "right")]
     screen.print(output.table(columns, rows))
     cost = "unknown: the probe did not train"
     if seconds is not None:
         cost = (
-            f"{len(jobs)} x about {fmt.duration(seconds)} of training, by a few steps of the "
-            f"original network: {fmt.duration(len(jobs) * seconds)}; operators that lower badly "
+            f"{jobs} x about {fmt.duration(seconds)} of training, by a few steps of the "
+            f"original network: {fmt.duration(jobs * seconds)}; operators that lower badly "
             "take longer"
         )
     screen.print(output.heading("Cost", f"\n  {cost}\n"), soft_wrap=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
+from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.study.evaluate.loading import load_for
@@ -206,3 +208,24 @@ class Trainings:
             threads=self.threads,
             device=self.device,
         )
+
+    def forecast(self) -> dict[str, Any]:
+        """What would be trained, and about how long that takes, as plain values: layers, costs of
+        each operator, the number of trainings and the seconds of each."""
+        network, seconds = self.network(self.seeds[0]), self.seconds_each()
+        layers = layer_report(network.template)
+        costs: list[dict[str, Any]] = []
+        for chosen, operator in zip(self.chosen, self.operators, strict=True):
+            _, report = network.with_operator(operator)
+            macs, params = network.cost(operator, report)
+            costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+        return {
+            "model": self.model,
+            "data": self.data,
+            "fidelity": self.fidelity.to_json(),
+            "layers": [dataclasses.asdict(row) for row in layers.rows],
+            "baseline": {"macs": network.macs, "params": network.params},
+            "operators": costs,
+            "trainings": len(self.jobs()),
+            "seconds_each": seconds,
+        }
