@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
     from syno.study.search import resume, search
+    from syno.study.selection import select
+    from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
@@ -34,7 +36,9 @@ _LAZY = {
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
+    "select": "syno.study.selection",
     "slots": "syno.network.placeholder",
+    "train_operators": "syno.study.training.train",
     "zoo": "syno.operators",
 }
 
@@ -63,8 +67,10 @@ __all__ = [
     "resume",
     "rule",
     "search",
+    "select",
     "slots",
     "substitute",
+    "train_operators",
     "walk",
     "why_not",
     "zoo",

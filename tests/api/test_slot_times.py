@@ -8,9 +8,10 @@ from torch import nn
 
 import syno
 from syno import Operator, UserError
-from syno.cli.chosen import Chosen, adopted
 from syno.measure.slots import ORIGINAL, SlotsRun, time_slots
 from syno.network import models
+from syno.operands.layers import fit_to_network
+from syno.operands.named import NamedOperator
 from syno.operators import zoo
 
 
@@ -20,7 +21,7 @@ def template(**options: int) -> nn.Module:
 
 
 def fitted(name: str, net: nn.Module, **sizes: int) -> Operator:
-    return adopted(Chosen(name, zoo.load(name), zoo.binding(name)), net, sizes)
+    return fit_to_network(NamedOperator(name, zoo.load(name), zoo.binding(name)), net, sizes)
 
 
 def timed(net: nn.Module, operators: dict[str, Operator], batch: int = 1) -> SlotsRun:

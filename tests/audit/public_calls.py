@@ -548,6 +548,8 @@ LEFT_OUT = {
     "__version__": "a text",
     "search": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "resume": "trains for minutes with threads, random state and processes of its own: tests/e2e",
+    "select": "reads a store of trained operators: tests/study/test_training.py, tests/cli",
+    "train_operators": "trains with threads and processes of its own: tests/study/test_training.py",
 }
 
 

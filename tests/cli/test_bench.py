@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from syno.cli.commands.bench import FIGURES, WALK_FIGURES
 from syno.cli.main import cli
+from syno.experiments.synthesis import FIGURES, WALK_FIGURES
 
 from .test_enumerate import SHAPES
 

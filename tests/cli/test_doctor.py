@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from syno.cli.commands import doctor
+from syno import installation
 from syno.cli.main import cli
 
 
@@ -44,7 +44,7 @@ def test_each_thing_that_is_missing_says_what_to_do(
 
 
 def test_a_missing_library_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_LIBRARIES", ("numpy", "no-such-library"))
+    monkeypatch.setattr(installation, "_LIBRARIES", ("numpy", "no-such-library"))
     code, found = checks("--store", "sqlite:///:memory:")
     assert code == 1
     assert found["libraries"]["advice"] == "pip install no-such-library"

@@ -110,8 +110,7 @@ def test_a_measured_plan_and_folded_weights_are_written(
 
 
 def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from syno import measure
-    from syno.measure import PlanChoice
+    from syno.measure import PlanChoice, plan_choices
 
     asked = []
 
@@ -119,7 +118,7 @@ def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append((tuple(binding.values()), given["emitter"], given["limit"], given["threads"]))
         return PlanChoice(2, (), "pytorch", binding, 1, False, 0.0, False)
 
-    monkeypatch.setattr(measure, "choose_plan", choose)
+    monkeypatch.setattr(plan_choices, "choose_plan", choose)
     monkeypatch.setattr(PlanChoice, "speedup", 1.5)
     result = run(
         *NETWORK,

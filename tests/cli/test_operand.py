@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from syno import Operator, UserError
-from syno.cli.operand import load_operator
+from syno.operands.operand import load_operator
 
 from .conftest import CONV, KEYS, LINEAR
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from syno import Operator, UserError
 from syno.cli.main import cli
-from syno.cli.operand import load_operator
+from syno.operands.operand import load_operator
 from syno.store import Outcome, Store
-from syno.study.select import Choice, choose, distance
+from syno.study.selection import Choice, choose, distance
 
 from .conftest import CONV, HERE, LINEAR, ORIGINAL, SPECIFICATION, outcome
 

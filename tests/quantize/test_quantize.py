@@ -14,10 +14,11 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from syno import UserError
-from syno.cli.chosen import Chosen, adopted
 from syno.codegen.verify.drawn import draw_case
 from syno.data import DataSet, load, load_text
 from syno.network.placeholder import Placeholder
+from syno.operands.layers import fit_to_network
+from syno.operands.named import NamedOperator
 from syno.operators import zoo
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
@@ -59,7 +60,9 @@ def filled(name: str, digits: DataSet) -> nn.Module:
     net = Network.named("resnet-small", MODEL, digits, 0)
     if name == "baseline":
         return net.original()
-    operator = adopted(Chosen(name, zoo.load(name), zoo.binding(name)), net.template, {})
+    operator = fit_to_network(
+        NamedOperator(name, zoo.load(name), zoo.binding(name)), net.template, {}
+    )
     return net.with_operator(operator)[0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,11 +15,13 @@ from torch import nn
 import syno
 from syno import Specification, UserError
 from syno.data import load
+from syno.report import gather, write_page
 from syno.store import Store
 from syno.store.sealing import seal_store
 from syno.study.evaluate.network import Network
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision, specification_for
+from syno.study.training.finalists import Finalists
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)

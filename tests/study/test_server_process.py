@@ -234,7 +234,7 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         "import functools, os, signal, sys\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import hostile\n"
-        "from syno.study import processes\n"
+        "from syno.study.evaluate import processes\n"
         "from syno.study.evaluate.isolated import Isolated\n"
         "from syno.study.observer import Observer\n"
         "class Watch(Observer):\n"

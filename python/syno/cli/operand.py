@@ -1,74 +1,37 @@
-"""What `OP` on a command line means: a file or folder, `-`, or the start of a key; its sizes."""
+"""An operand with the options around it: the specification they name, the line they stand on."""
 
 from __future__ import annotations
 
-import itertools
-import re
 import shlex
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from syno._util.checks import parsed_json
-from syno._util.errors import UserError
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
 
-_KEY = re.compile(r"[0-9a-f]{4,32}")
-# An index formula, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
-_FORMULA = re.compile(r"\w\s*\[[^\]]*\]\s*=|=\s*sum\s*\(")
-_HEADER = re.compile(r"^\s*syno (operator|graph)", re.MULTILINE)
-# Sizes tried for an example: small variables begin with a small letter.
-_LARGE = (64, 28, 32, 56, 96, 48, 8)
-_SMALL = (3, 2, 4, 7, 8, 32)
-_MOST_TRIALS = 5000
-# The files of a folder that `syno select` writes, and how many folders a message names.
-_OPERATOR_FILE = "operator.txt"
-_SPECIFICATION_FILE = "specification.json"
-_FACTS_FILE = "evaluation.json"
-_MOST_LISTED = 8
-# Characters of an operand that a message repeats.
-_LONG = 100
 
-
-def chosen_specification(
-    op: str, *, preset: str | None, store: str | None, study: str | None
-) -> Specification | None:
-    """The specification of `--preset`, else that of a study in `--store` when OP is a file.
-
-    A key in a store brings its own.
-    """
-    from syno import Specification
-
-    if preset is not None:
-        return Specification.preset(preset)
-    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op)
-    named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
-    if store is None or named:
-        return None
-    from syno.report.asked import read_specification
-    from syno.store import Store
-
-    with Store.open(store, read_only=True) as opened:
-        return read_specification(opened.study(study).specification)
-
-
-def explained_specification(
+def explained_operator(
     op: str, *, store: str | None, study: str | None, **named: Any
-) -> Specification:
-    """The specification that the options name, or that the operator of a store was found under.
+) -> tuple[Operator, Specification]:
+    """The operator under the specification that the options name, or under the one that it was
+    found under in a store, and that specification. UserError that says how to name one."""
+    from syno.operands.operand import load_operator
 
-    UserError that says how to name one.
-    """
+    wanted = _specification(op, store, study, named)
+    operator = load_operator(op, store=store, study=study, specification=wanted)
+    return operator.with_specification(wanted), wanted
+
+
+def _specification(
+    op: str, store: str | None, study: str | None, named: dict[str, Any]
+) -> Specification:
     from syno.cli import options
+    from syno.operands.operand import load_operator, specification_of
 
     given = options.named_specification(**named)
     if given is not None:
         return given
     if store is not None:
-        found = chosen_specification(op, preset=None, store=store, study=study)
+        found = specification_of(op, preset=None, store=store, study=study)
         found = found or load_operator(op, store=store, study=study).specification
         if found is not None:
             return found
@@ -79,276 +42,3 @@ def command_line(*words: str, **options: str | None) -> str:
     """The command that was given, as far as messages repeat it: "syno show op.txt --store s.db"."""
     given = [part for name, value in options.items() if value for part in (f"--{name}", value)]
     return shlex.join(["syno", *words, *given])
-
-
-def checked_sizes(operator: Operator, given: str | None, line: str) -> dict[str, int]:
-    """The value of every variable of the operator, from `--binding` and its specification.
-
-    line: the command as far as its operand, such as "syno show op.txt". UserError lists the
-    variables without a value, with a line that works.
-    """
-    from syno.operators.specification import checked_binding
-
-    values = {} if given is None else checked_binding(given)
-    missing = _missing(operator, values)
-    if not missing:
-        complete = operator.complete(values)
-        return {name: complete[name] for name in operator.variables}
-    example = _example(operator, values, missing)
-    shown = "" if example is None else f"\n  such as: {line} --binding {example}"
-    raise UserError(
-        f"operator {operator.key[:8]} needs a size for {', '.join(missing)}\n"
-        f"  expected: --binding with these variables      got: {given or 'none of them'}{shown}"
-    )
-
-
-def own_sizes(operator: Operator, line: str) -> list[dict[str, int]]:
-    """The layers of the operator's specification; UserError as in `checked_sizes` without any."""
-    found = operator.specification.bindings if operator.specification is not None else []
-    return list(found) or [checked_sizes(operator, None, line)]
-
-
-def example_sizes(operator: Operator) -> str | None:
-    """What `--binding` could be for the operator; None when no small sizes are found."""
-    return _example(operator, {}, _missing(operator, {}))
-
-
-def _missing(operator: Operator, values: dict[str, int]) -> list[str]:
-    specification = operator.specification
-    known = set(values) | ({operator.batch} if operator.batch else set())
-    if specification is not None:
-        known |= set(specification.defaults)
-    return [name for name in operator.variables if name not in known]
-
-
-def _example(operator: Operator, values: dict[str, int], missing: Sequence[str]) -> str | None:
-    tried = [_SMALL if name[0].islower() else _LARGE for name in missing]
-    for sizes in itertools.islice(itertools.product(*tried), _MOST_TRIALS):
-        found = values | dict(zip(missing, sizes, strict=True))
-        try:
-            operator.source(found)
-        except UserError:
-            continue
-        return ",".join(f"{name}={size}" for name, size in found.items())
-    return None
-
-
-def load_operator(
-    op: str,
-    *,
-    store: str | None,
-    study: str | None,
-    specification: Specification | None = None,
-) -> Operator:
-    """The operator that `op` names or spells out. UserError when it names none or several.
-
-    An operator from a store comes with its study's specification unless another is given, which
-    must know all its variables.
-    """
-    operator = _found(op, store=store, study=study, specification=specification)
-    known = specification.variables if specification is not None else operator.variables
-    unknown = [name for name in operator.variables if name not in known]
-    if unknown:
-        raise UserError(
-            f"the operator {_short(op)} has variables that the specification does not know: "
-            f"{', '.join(unknown)}\n"
-            f"  known variables: {', '.join(known)}\n"
-            "  what to do: name the specification that it was found under, or give all sizes with "
-            "--binding alone"
-        )
-    return operator
-
-
-def _found(
-    op: str, *, store: str | None, study: str | None, specification: Specification | None
-) -> Operator:
-    if op == "-":
-        return _read(_standard_input(), "standard input", specification)
-    if op.lstrip().startswith(("{", "syno ")):
-        return _read(op, "the operator on the command line", specification)
-    if _FORMULA.search(op):
-        return _read(op, "the formula on the command line", specification)
-    path = operator_file(Path(op))
-    if is_file(path):
-        try:
-            text = path.read_text(encoding="utf-8")
-            _check_selected(path)
-            return _read(text, str(path), specification or _specification_beside(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"cannot read the operator file '{op}'\n"
-                f"  expected: text in UTF-8 that may be read      got: {error}"
-            ) from error
-    if store is not None and is_key(op):
-        return _stored(op, store, study, specification)
-    if is_key(op):
-        raise UserError(
-            f"there is no file '{op}', and no store to look for a key in\n"
-            "  expected: a file with an operator, or a key's start together with --store URL"
-        )
-    raise UserError(
-        f"there is no operator file '{_short(op)}'\n"
-        "  expected: a file with an operator's text or JSON, or its folder, - for standard input,\n"
-        "            index notation, or at least 4 hexadecimal digits of a key with --store URL"
-    )
-
-
-def operator_folders(folder: Path) -> list[Path]:
-    """The folders of operators in a selection, such as `syno select --out` writes, by name."""
-    try:
-        return sorted(path.parent for path in folder.glob(f"*/{_OPERATOR_FILE}"))
-    except (OSError, ValueError):
-        return []
-
-
-def operator_file_in(folder: Path) -> Path | None:
-    """The operator of one folder of a selection; None where there is none."""
-    file = folder / _OPERATOR_FILE
-    return file if is_file(file) else None
-
-
-def operator_file(path: Path) -> Path:
-    """The file that a path names: the operator of a folder, or the path itself.
-
-    UserError for a selection of several operators, naming them, and for a folder without one.
-    """
-    try:
-        if not path.is_dir():
-            return path
-    except (OSError, ValueError):
-        return path
-    if is_file(path / _OPERATOR_FILE):
-        return path / _OPERATOR_FILE
-    folders = operator_folders(path)
-    if len(folders) == 1:
-        return folders[0] / _OPERATOR_FILE
-    if folders:
-        listed = "\n".join(f"  {each}" for each in folders[:_MOST_LISTED])
-        more = len(folders) - _MOST_LISTED
-        raise UserError(
-            f"the folder '{path}' holds {len(folders)} operators, one is expected\n{listed}"
-            + (f"\n  and {more} more" if more > 0 else "")
-        )
-    raise UserError(
-        f"the folder '{path}' holds no operator\n"
-        f"  expected: {_OPERATOR_FILE} in it, as `syno select --out` writes it"
-    )
-
-
-def _specification_beside(path: Path) -> Specification | None:
-    """What the operator was found under, where that stands beside it."""
-    from syno import Specification
-
-    beside = path.with_name(_SPECIFICATION_FILE)
-    if path.name != _OPERATOR_FILE or not is_file(beside):
-        return None
-    _check_selected(beside)
-    try:
-        return Specification.from_json(beside.read_text(encoding="utf-8"))
-    except UserError as error:
-        raise UserError(f"{error}\n  in {beside}") from error
-
-
-def _check_selected(path: Path) -> None:
-    """UserError where a file of a selection is not the one that `syno select` wrote.
-
-    The figures beside it have its digest; in selections of an older Syno they have none.
-    """
-    facts = path.with_name(_FACTS_FILE)
-    if path.name not in (_OPERATOR_FILE, _SPECIFICATION_FILE) or not is_file(facts):
-        return
-    from syno.store.records import digest
-
-    try:
-        content = parsed_json(facts.read_text(encoding="utf-8"))
-        digests = content.get("digests", {})
-        expected = digests.get(path.name)
-    except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"cannot read the figures of the operator in '{facts}': {error}") from error
-    if expected is not None and expected != digest(path.read_bytes().decode("utf-8")):
-        raise UserError(
-            f"the file '{path}' is not the one that `syno select` wrote: its content has changed\n"
-            f"  expected: the digest {expected} that stands in {facts.name} beside it\n"
-            "  what to do: select it again; an operator that was changed on purpose is another "
-            "one, so copy it to a file of its own"
-        )
-
-
-def _short(op: str) -> str:
-    """The operand as messages name it: one that is spelt out, or is very long, is not repeated."""
-    if op.lstrip().startswith(("{", "syno ")):
-        return "on the command line"
-    return op if len(op) <= _LONG else f"{op[:_LONG]}..."
-
-
-def is_formula(op: str) -> bool:
-    """Whether OP spells out index notation."""
-    return not op.lstrip().startswith(("{", "syno ")) and bool(_FORMULA.search(op))
-
-
-def is_key(op: str) -> bool:
-    """Whether OP may be the start of a key."""
-    return bool(_KEY.fullmatch(op))
-
-
-def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have is none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _standard_input() -> str:
-    try:
-        return sys.stdin.read()
-    except UnicodeDecodeError as error:
-        raise UserError(
-            "cannot read the operator from standard input\n"
-            f"  expected: text in UTF-8      got: {error}"
-        ) from error
-
-
-def _read(text: str, where: str, specification: Specification | None) -> Operator:
-    from syno import Operator
-
-    if not text.strip():
-        raise UserError(f"{where} is empty\n  expected: an operator's text or JSON")
-    try:
-        if text.lstrip().startswith("{"):
-            return Operator.from_json(text, specification=specification)
-        if _FORMULA.search(text) and not _HEADER.search(text):
-            return Operator.parse(text, specification)
-        return Operator.from_text(text, specification=specification)
-    except UserError as error:
-        raise UserError(f"{error}\n  in {where}") from error
-
-
-def _stored(
-    prefix: str, url: str, study: str | None, specification: Specification | None
-) -> Operator:
-    from syno import Operator
-    from syno.report.asked import read_specification
-    from syno.store import Store
-
-    found: dict[str, tuple[str, Any]] = {}
-    with Store.open(url, read_only=True) as store:
-        studies = [store.study(study)] if study is not None else store.studies()
-        for record in studies:
-            for proposal in store.proposals(record):
-                if proposal.text and proposal.key and proposal.key.startswith(prefix):
-                    found.setdefault(proposal.key, (proposal.text, record.specification))
-        name = store.name
-    if not found:
-        raise UserError(
-            f"no operator with a key that starts with '{prefix}' in the store '{name}'\n"
-            "  `syno status STORE --operators` lists what is there"
-        )
-    if len(found) > 1:
-        listed = ", ".join(key[:12] for key in sorted(found)[:6])
-        raise UserError(
-            f"{len(found)} operators of the store '{name}' have keys that start with '{prefix}': "
-            f"{listed}\n  give more digits"
-        )
-    ((text, content),) = found.values()
-    return Operator.from_text(text, specification=specification or read_specification(content))

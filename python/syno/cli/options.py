@@ -15,7 +15,6 @@ from syno.cli.framework import SectionOption
 
 if TYPE_CHECKING:
     from syno import Specification
-    from syno.train import Fidelity
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -66,25 +65,14 @@ class _Switch(click.ParamType[tuple[str, bool]]):
         return rule, state == "on"
 
 
-def _switched_off(switches: Sequence[tuple[str, bool]], own: dict[str, str]) -> list[str]:
-    """The ids of the rules that are off after all switches; `own` are those of files."""
-    from syno.space.rules import KINDS, describe_rule, of_kind
-
-    states: dict[str, bool] = {}
-    for wanted, on in switches:
-        if wanted in KINDS:
-            states |= dict.fromkeys(of_kind(wanted), on)
-        else:
-            states[own.get(wanted) or describe_rule(wanted).id] = on
-    return [id for id, on in states.items() if not on]
-
-
 def rule_option(function: Function) -> Function:
     """Add `--rule ID=off`; the function receives `rules_off`, the rules that are not asked."""
 
     @functools.wraps(function)
     def gathered(*args: Any, rule: Sequence[tuple[str, bool]], **given: Any) -> Any:
-        return function(*args, rules_off=_switched_off(rule, {}), **given)
+        from syno.space.rules import switched_off
+
+        return function(*args, rules_off=switched_off(rule), **given)
 
     option = click.option(
         "--rule",
@@ -107,10 +95,10 @@ def rule_options(function: Function) -> Function:
     def gathered(
         *args: Any, rule: Sequence[tuple[str, bool]], rule_file: Sequence[str], **given: Any
     ) -> Any:
-        from syno.space.rules import load_rules, reported, rule_set
+        from syno.space.rules import load_rules, reported, rule_set, switched_off
 
         rules = [reported(rule) for path in rule_file for rule in load_rules(path)]
-        off = _switched_off(rule, {name: r.id for r in rules for name in (r.id, r.name)})
+        off = switched_off(rule, {name: r.id for r in rules for name in (r.id, r.name)})
         rule_set(off, rules)  # two rules of one name are a mistake of the command line
         return function(*args, rules_off=off, rules=rules, **given)
 
@@ -491,35 +479,6 @@ ladder_options = _stacked(
         help="The best 1/N of a rung go on. [that of the ladder]",
     ),
 )
-
-
-def named_fidelity(
-    name: str | None,
-    changes: dict[str, Any],
-    data: str,
-    data_dir: str | None,
-    recipe: str | None = None,
-) -> Fidelity:
-    """A fidelity's name, else the recipe's own, else what the data is usually trained with; with
-    what `changes` put in its place, which its name then says.
-
-    UserError for an unknown name, and for a change that it does not have.
-    """
-    from syno.study.evaluate.loading import usual_fidelity
-    from syno.train import fidelity
-
-    if name is None and recipe is None:
-        name = usual_fidelity(data, data_dir)
-    found = fidelity(name or recipe or "", recipe if name is not None else None)
-    if not changes:
-        return found
-    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
-    # A training lasts so many steps or so many seconds, not both.
-    if "steps" in changes and "seconds" not in changes:
-        changes = {**changes, "seconds": None}
-    elif "seconds" in changes and "steps" not in changes:
-        changes = {**changes, "steps": None}
-    return found.changed(name=own, **changes)
 
 
 tokenizer_option = click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno import _core
 from syno._util import checks
@@ -55,6 +55,21 @@ class Guided:
             return None
         return count / (self.seconds * self.cores) if self.seconds else 0.0
 
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "guide": self.guide,
+            "trials": self.trials,
+            "complete": self.complete,
+            "valid": self.valid,
+            "distinct": self.distinct,
+            "seconds": round(self.seconds, 3),
+            "cores": self.cores,
+            "trials_per_s": self.trials_per_s,
+            "distinct_per_million_trials": self.per_million(self.distinct),
+            "distinct_per_core_second": self.per_core_second(self.distinct),
+        }
+
 
 # Section 9.4: "a server machine with 192 virtual cores".
 PAPER = [
@@ -71,6 +86,16 @@ class Ablation:
     seed: int
     rules: str
     shapes: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, the paper's beside them."""
+        return {
+            "specification": self.shapes,
+            "seed": self.seed,
+            "rules": self.rules,
+            "ours": [run.as_json() for run in self.guided],
+            "paper": [run.as_json() for run in PAPER],
+        }
 
 
 def distance_ablation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno import _core
 from syno._util import checks
@@ -80,6 +80,35 @@ class CanonicalRate:
     def canonical(self) -> int:
         """All canonical samples."""
         return sum(row.canonical for row in self.rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, the paper's beside them."""
+        return {
+            "specification": self.shapes,
+            "guide": self.guide,
+            "seed": self.seed,
+            "rules": self.rules,
+            "trials": self.trials,
+            "seconds": round(self.seconds, 3),
+            "samples": self.samples,
+            "canonical": self.canonical,
+            "paper": {"samples": PAPER_SAMPLES, "canonical": PAPER_CANONICAL},
+            "rows": [
+                {
+                    "primitives": row.primitives,
+                    "label": row.label,
+                    "samples": row.samples,
+                    "canonical": row.canonical,
+                    "rate": row.rate,
+                    "interval": list(row.interval),
+                    "paper": row.paper,
+                    "listed": row.listed,
+                    "structures": row.structures,
+                    "operators": row.operators,
+                }
+                for row in self.rows
+            ],
+        }
 
 
 def canonical_rate(

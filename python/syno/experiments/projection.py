@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
+from syno.study.training.comparison import Paired, Spread, paired
 
 if TYPE_CHECKING:
     from torch import nn
@@ -86,6 +87,20 @@ class Run:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Row:
+    """All seeds of one network in one way.
+
+    loss: on the validation split, in nats a token; beside: its difference from the original's.
+    """
+
+    what: str
+    way: str
+    steps: int
+    loss: Spread | None
+    beside: Paired | None
+
+
 @dataclass
 class Comparison:
     """All that was measured; `settings` say what depends on what."""
@@ -109,6 +124,23 @@ class Comparison:
         runs = [self.run(what, way, seed) for seed in self.seeds()]
         found = {run.seed: getattr(run, measure) for run in runs if run and run.status == "ok"}
         return {seed: value for seed, value in found.items() if value is not None}
+
+    def rows(self) -> list[Row]:
+        """A row for each of WAYS."""
+        originals = self.values(ORIGINAL, STEPS)
+        rows = []
+        for what, way in WAYS:
+            values = self.values(what, way)
+            steps = next((run.steps for run in self.runs if (run.what, run.way) == (what, way)), 0)
+            pair = paired(values, originals, greater_is_better=False) if what == OPERATOR else None
+            rows.append(Row(what, way, steps, Spread.of(list(values.values())), pair))
+        return rows
+
+    def as_json(self) -> dict[str, Any]:
+        """What it comes to, as plain values."""
+        timing = None if self.timing is None else dataclasses.asdict(self.timing)
+        rows = [dataclasses.asdict(row) for row in self.rows()]
+        return {"timing": timing, "rows": rows, "seeds": self.seeds()}
 
     def to_json(self) -> dict[str, Any]:
         """As the file holds it."""

@@ -9,7 +9,7 @@ from syno import _core
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.rules import Rule, rule_set
+from syno.space.rules import Rule, list_rules, rule_set
 
 
 def explain(
@@ -75,3 +75,24 @@ def _specification(operator: Operator, specification: Specification | None) -> S
             "  expected: at least one binding      got: none"
         )
     return wanted
+
+
+def rules_along(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rules that refused something along the path of an explanation, with their kinds and how
+    often: `steps_refused`, and of the operator's own steps `own_steps_refused`; the most frequent
+    first."""
+    counts: dict[str, dict[str, int]] = {}
+
+    def count(reason: str, what: str, times: int) -> None:
+        if reason.split(" ")[0] in known:
+            entry = counts.setdefault(reason, {"steps_refused": 0, "own_steps_refused": 0})
+            entry[what] += times
+
+    known = {rule.id: rule.kind for rule in list_rules()}
+    for step in found["steps"]:
+        for reason, times in step["refused"].items():
+            count(reason, "steps_refused", times)
+        for other in step["others"]:
+            count(other["reason"], "own_steps_refused", 1)
+    ordered = sorted(counts.items(), key=lambda item: -item[1]["steps_refused"])
+    return [{"rule": rule, "kind": known[rule.split(" ")[0]], **n} for rule, n in ordered]

@@ -95,3 +95,20 @@ def check_rule(
         kept_graph=example["kept"],
         **found,
     )
+
+
+def small_specification(limits: dict[str, Any]) -> Specification:
+    """A specification with two dimensions in which most rules meet their patterns, with `limits`
+    in place of its own."""
+    wide = {"max_merges": 2, "max_strides": 2, "max_repeat": 4, "element_wise_weights": True}
+    try:
+        return Specification(
+            "[C, H]",
+            "[C, H]",
+            ["C: 2", "H: 2"],
+            ["k=3: 2", "s=2: 2"],
+            bindings=["C=4, H=12"],
+            **(wide | limits),
+        )
+    except UserError as error:
+        raise UserError(f"{error}\n  in the small specification of `syno rules check`") from error

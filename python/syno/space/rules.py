@@ -400,3 +400,17 @@ def _listed(name: str, value: Iterable[Any]) -> Iterable[Any]:
 def of_kind(kind: str) -> list[str]:
     """The ids of the catalogue's rules of a kind."""
     return [rule["id"] for rule in _core.rule_catalogue() if rule["kind"] == kind]
+
+
+def switched_off(
+    switches: Sequence[tuple[str, bool]], own: Mapping[str, str] | None = None
+) -> list[str]:
+    """The ids of the rules that are off after all switches (an id, a name or a kind; whether it is
+    on). `own` has the ids of a user's rules by id and name. UserError for an unknown rule."""
+    states: dict[str, bool] = {}
+    for wanted, on in switches:
+        if wanted in KINDS:
+            states |= dict.fromkeys(of_kind(wanted), on)
+        else:
+            states[(own or {}).get(wanted) or describe_rule(wanted).id] = on
+    return [id for id, on in states.items() if not on]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
     from syno import Operator
     from syno.measure.kernels import KernelRun
 
-_FORMS = ("eager", "frozen", "straightforward")
 _DEFAULT = "conv2d,operator-1,operator-2"
-_PRESET = "paper/resnet18"
-_DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
 
 
 @framework.command(
@@ -53,7 +49,7 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help=f"So many operators of {_PRESET} as well, drawn from those of up to {_DRAWN_DEPTH} steps.",
+    help="So many operators of paper/resnet18 as well, drawn from those of up to 8 steps.",
 )
 @click.option(
     "--batch",
@@ -69,7 +65,7 @@ _DRAWN_DEPTH = 8  # primitives of drawn operators, at most: listed in seconds
     metavar="NAMES",
     default="eager,frozen",
     show_default=True,
-    help=f"How PyTorch runs each operator beside: {', '.join(_FORMS)}, or none.",
+    help="How PyTorch runs each operator beside: eager, frozen, straightforward, or none.",
 )
 @click.option(
     "--layers",
@@ -115,13 +111,10 @@ def command(
     roofline is an error. Speedups are over PyTorch's own 3x3 convolution in the same round. With
     the default forms this takes some minutes, most of them in torch.compile.
     """
-    from syno._util.errors import UserError
+    from syno.experiments.kernels import drawn_operators, forms_named, layers_named, zoo_operators
 
-    wanted = [] if forms == "none" else [form.strip() for form in forms.split(",")]
-    for form in wanted:
-        if form not in _FORMS:
-            raise UserError(f"unknown form '{form}'\n  expected: {', '.join(_FORMS)}, or none")
-    chosen = _chosen(operators) | _drawn(drawn, seed)
+    wanted = forms_named(forms)
+    chosen = zoo_operators(operators) | drawn_operators(drawn, seed)
     return _measure(
         chosen,
         batches,
@@ -130,7 +123,7 @@ def command(
         rounds,
         picture,
         as_json,
-        layers=_chosen_layers(layers),
+        layers=layers_named(layers),
         form_seconds=form_seconds,
         measured_plans=measure_plans or 0,
     )
@@ -155,7 +148,9 @@ def zoo_command(
 
     A sequence has as many positions as the layer's map. `syno bench kernels` has more options.
     """
-    chosen = _chosen(",".join(names) or "zoo")
+    from syno.experiments.kernels import zoo_operators
+
+    chosen = zoo_operators(",".join(names) or "zoo")
     return _measure(chosen, (1,), [], threads, rounds, picture, as_json)
 
 
@@ -172,6 +167,7 @@ def _measure(
     form_seconds: float | None = None,
     measured_plans: int = 0,
 ) -> int:
+    from syno.experiments.kernels import described
     from syno.measure import kernels
 
     runs = []
@@ -209,81 +205,16 @@ def _measure(
 
         draw(runs, picture)
     if as_json:
-        output.print_json(_described(runs, batches, rounds))
+        output.print_json(described(runs, batches, rounds))
     else:
         for batch, run in zip(batches, runs, strict=True):
             _print(run, batch)
     return framework.OK
 
 
-def _chosen_layers(names: str) -> list[tuple[int, int]]:
-    from syno._util.errors import UserError
-    from syno.measure.kernels import RESNET18_LAYERS
-
-    known = {f"{channels}@{size}": (channels, size) for channels, size in RESNET18_LAYERS}
-    wanted = list(known) if names == "all" else [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in known:
-            raise UserError(f"unknown layer '{name}'\n  expected: {', '.join(known)}, or all")
-    return [known[name] for name in dict.fromkeys(wanted)]
-
-
-def _chosen(names: str) -> dict[str, Operator]:
-    from syno.operators import zoo
-
-    wanted = zoo.names() if names == "zoo" else [name.strip() for name in names.split(",")]
-    return {name: zoo.load(name) for name in wanted}
-
-
-def _drawn(count: int, seed: int) -> dict[str, Operator]:
-    if count == 0:
-        return {}
-    from syno import Space, Specification
-
-    space = Space.listed(Specification.preset(_PRESET), depth=_DRAWN_DEPTH)
-    return {f"drawn-{op.key[:8]}": op for op in space.draw(count, seed)}
-
-
-def _described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    from syno.codegen.native import find_compiler
-    from syno.store.environment import capture_environment
-
-    return {
-        "batches": [
-            {"batch": batch, "summary": _summary(run, batch)}
-            | dataclasses.asdict(run)
-            | {"noisy": run.noisy}
-            for batch, run in zip(batches, runs, strict=True)
-        ],
-        "rounds": rounds,
-        "compiler": find_compiler().version,
-        "environment": dataclasses.asdict(capture_environment(threads=runs[0].threads, rules="")),
-    }
-
-
-def _summary(run: KernelRun, batch: int) -> dict[str, Any]:
-    from syno.measure.kernels import BASELINE, FROZEN
-
-    names = list(dict.fromkeys(time.kernel for time in run.times))
-    return {
-        name: {
-            "over_conv2d": run.speedup(name, batch),
-            "over_best_conv2d": run.speedup(name, batch, (BASELINE, FROZEN, "conv2d cpp")),
-            "roofline": run.roofline_share(name, batch),
-            "measured_plan": run.plan_speedup(name),
-            "over_straightforward": _over_straightforward(run, name, batch),
-        }
-        for name in names
-    }
-
-
-def _over_straightforward(run: KernelRun, kernel: str, batch: int) -> float | None:
-    from syno.measure.kernels import STRAIGHTFORWARD
-
-    return run.speedup(kernel, batch, (f"{kernel.split(' ')[0]} {STRAIGHTFORWARD}",))
-
-
 def _print(run: KernelRun, batch: int) -> None:
+    from syno.experiments.kernels import speedups
+
     screen = output.console()
     peak = run.roofline.flops / 1e9
     screen.print(
@@ -309,7 +240,7 @@ def _print(run: KernelRun, batch: int) -> None:
     screen.print(output.table(columns, rows))
     summary = [
         [name, *(("" if v is None else f"{v:.2f}") for v in values.values())]
-        for name, values in _summary(run, batch).items()
+        for name, values in speedups(run, batch).items()
     ]
     headings = [("geometric mean", "left"), ("over conv2d", "right")]
     headings += [("over the best conv2d", "right"), ("of roofline", "right")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from syno.cli import framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
     from syno.measure.slots import SlotsRun
 
 
@@ -64,14 +60,19 @@ def command(
     and the pooling before a slot of stride 2 counts, too. Layers that no operator replaces, and
     what an eager network spends between its layers, do not.
     """
-    from syno.cli.chosen import adopted, gathered, layer_specification
+    from syno.cli.commands.search import numbers
+    from syno.experiments.slots import described, network_with_slots
     from syno.measure.slots import time_slots
+    from syno.operands.layers import fit_to_network, layer_specification
+    from syno.operands.named import named_operators
     from syno.operators.specification import checked_binding
 
-    template, example = _network(model, model_options, size, batch)
+    template, example = network_with_slots(model, numbers(model_options), size, batch)
     sizes = {} if binding is None else checked_binding(binding)
-    chosen = gathered(ops, store=store, study=study, layers=layer_specification(template, sizes))
-    operators = {each.name: adopted(each, template, sizes) for each in chosen}
+    chosen = named_operators(
+        ops, store=store, study=study, layers=layer_specification(template, sizes)
+    )
+    operators = {each.name: fit_to_network(each, template, sizes) for each in chosen}
     with output.progress("kernels", None, remaining=False) as move:
         run = time_slots(
             template,
@@ -82,43 +83,10 @@ def command(
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
     if as_json:
-        output.print_json(_described(run, model, batch))
+        output.print_json(described(run, model, batch))
     else:
         _print(run, model, batch)
     return framework.OK
-
-
-def _network(
-    model: str, given: tuple[str, ...], size: int | None, batch: int
-) -> tuple[nn.Module, torch.Tensor]:
-    """The model with slots, and an input for it."""
-    import torch
-
-    from syno.cli.commands.search import numbers
-    from syno.network import models
-
-    net = models.build(model, size=size, **numbers(given))
-    images = models.describe(model).images is not None
-    kind = torch.float32 if images else torch.long
-    example = torch.zeros(batch, *models.built(net).input_shape, dtype=kind)
-    template = models.slots(net) if images else models.slots(net, example=example)
-    return template, example
-
-
-def _described(run: SlotsRun, model: str, batch: int) -> dict[str, Any]:
-    from syno.store.environment import capture_environment
-
-    kernels = run.kernels
-    return {
-        "model": model,
-        "batch": batch,
-        "slots": [dataclasses.asdict(time) for time in run.times],
-        "kinds": run.counts,
-        "kernels": [dataclasses.asdict(time) for time in kernels.times],
-        "noisy": kernels.noisy,
-        "rounds": kernels.rounds,
-        "environment": dataclasses.asdict(capture_environment(threads=kernels.threads, rules="")),
-    }
 
 
 def _print(run: SlotsRun, model: str, batch: int) -> None:

@@ -10,7 +10,7 @@ import click
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.data import DataSet, TextData
+    pass
 
 
 @framework.group(
@@ -101,12 +101,15 @@ def show_command(
     NAME is a name that `syno data list` prints, or a path.
     """
     from syno.data import is_text_data, load, load_text
+    from syno.data.description import describe_images, describe_text
 
     if is_text_data(name, data_dir):
         text = load_text(name, data_dir, tokenizer=tokenizer, vocabulary=vocabulary)
-        described = _text(text)
+        described = describe_text(text)
     else:
-        described = _images(load(name, data_dir, size=resolution, skip_damaged=skip_damaged))
+        described = describe_images(
+            load(name, data_dir, size=resolution, skip_damaged=skip_damaged)
+        )
     if as_json:
         output.print_json(described)
         return
@@ -210,45 +213,6 @@ def prepare_command(
     output.console().print(output.facts(rows))
     if dry_run:
         output.say("Nothing was written.")
-
-
-def _images(data: DataSet) -> dict[str, Any]:
-    import numpy as np
-
-    counts = np.bincount(data.train.labels, minlength=len(data.classes))
-    return {
-        "name": data.name,
-        "kind": "images",
-        "train_images": len(data.train),
-        "test_images": len(data.test),
-        "skipped": data.skipped,
-        "classes": list(data.classes),
-        "train_images_a_class": [int(counts.min()), int(counts.max())],
-        "channels": data.channels,
-        "size": data.size,
-        "mean": [round(value, 4) for value in data.mean],
-        "std": [round(value, 4) for value in data.std],
-        "fingerprint": data.fingerprint,
-    }
-
-
-def _text(data: TextData) -> dict[str, Any]:
-    tokens = {
-        "train": len(data.train_tokens),
-        "held": len(data.held_tokens),
-        "test": len(data.test_tokens),
-    }
-    return {
-        "name": data.name,
-        "kind": "text",
-        "tokenizer": data.tokenizer.name,
-        "vocabulary": data.vocabulary,
-        "documents": data.documents,
-        "text_bytes": data.text_bytes,
-        "tokens": tokens,
-        "begins": data.tokenizer.decode(data.train_tokens[:60]),
-        "fingerprint": data.fingerprint,
-    }
 
 
 def _shown(value: Any) -> str:

@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno._util.errors import UserError
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno.report import Report
-    from syno.report.model import Candidate
     from syno.store import StudySummary
 
-# What the demonstration promises about the operators it trains.
-_LEAST_MULTISETS = 5
-_LEAST_SPREAD = 4.0
-_LEAST_WINDOWS = 0.5
-_LEAST_TWO_WEIGHTS = 0.25
 _MODEL = "resnet-small"
 _DATA = "digits"
 
@@ -61,25 +54,17 @@ def command(out: Path, operators: int, seed: int, dry_run: bool, as_json: bool) 
         text = f"train the original network and {operators} operators on {_DATA}, into {out}"
         output.echo(json.dumps({"would": text}) if as_json else f"would {text}; 2 to 5 minutes")
         return framework.OK
+    from syno.experiments.demonstration import demonstrate, make_folder
+
     began = time.monotonic()
-    _make_folder(out)
+    make_folder(out)
     summary = _search(out, operators, seed)
-    report = _write_report(summary, out)
-    exported = _export_best(report, summary, out)
-    result = _result(report, exported, operators, time.monotonic() - began)
-    (out / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    report, result = demonstrate(summary, out, operators, began)
     if as_json:
         output.print_json(result)
     else:
         _print(result, report, out)
     return framework.NEGATIVE if result["missing"] else framework.OK
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {out}: {error.strerror}") from error
 
 
 def _search(out: Path, operators: int, seed: int) -> StudySummary:
@@ -97,109 +82,6 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
             "name": "demo-",
         }
     )
-
-
-def _write_report(summary: StudySummary, out: Path) -> Report:
-    from syno.report import gather, write_page, write_pictures
-
-    report = gather(summary)
-    write_page(report, out / "report.html")
-    write_pictures(report, out)
-    return report
-
-
-def best_of(report: Report) -> Candidate | None:
-    """The fastest operator within a point of the baseline, else the most accurate one."""
-    from syno.report.sections import fastest_within_a_point
-
-    return fastest_within_a_point(report) or next(iter(report.trained), None)
-
-
-def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, Any]:
-    """Export the best operator with trained weights, a file a layer, and run all without Syno."""
-    from syno.cli.retrain import Retraining
-    from syno.codegen.export import export_slots
-    from syno.codegen.export.isolated import run_without_syno
-
-    best = best_of(report)
-    if best is None:
-        return {"path": None, "ran_without_syno": False, "output": "no operator was trained"}
-    net, training = Retraining(summary).train(best.text)
-    folder = out / f"operator_{best.short}"
-    _make_folder(folder)
-    files = [written.code for written in export_slots(net, folder)]
-    run = run_without_syno(files)
-    return {
-        "key": best.key,
-        "path": str(files[0]),
-        "files": [str(file) for file in files],
-        "accuracy": training.accuracy,
-        "ran_without_syno": run.passed,
-        "output": run.output,
-    }
-
-
-def _result(
-    report: Report, exported: dict[str, Any], wanted: int, seconds: float
-) -> dict[str, Any]:
-    from syno.report.pareto import front, latency
-
-    trained = report.trained
-    diversity = _diversity(trained)
-    result = {
-        "operators_trained": len(trained),
-        "baseline": {
-            "accuracy": report.baseline.accuracy,
-            "latency_ms": report.baseline.latency_ms,
-            "macs": report.baseline.macs,
-        },
-        "best": [_candidate(c) for c in reversed(front(trained, latency))],
-        "exported": exported,
-        "seconds": round(seconds, 1),
-        "diversity": diversity,
-    }
-    return result | {"missing": _missing(result, wanted)}
-
-
-def _candidate(c: Candidate) -> dict[str, Any]:
-    return {
-        "key": c.key,
-        "formula": c.formula,
-        "accuracy": c.accuracy,
-        "latency_ms": c.latency_ms,
-        "latency_ratio": c.latency_ratio,
-        "macs": c.macs,
-        "params": c.params,
-    }
-
-
-def _diversity(trained: tuple[Candidate, ...]) -> dict[str, Any]:
-    macs = [c.macs for c in trained if c.macs]
-    return {
-        "distinct_keys": len({c.key for c in trained}),
-        "multisets_of_primitives": len({tuple(sorted(c.primitives.items())) for c in trained}),
-        "macs_spread": round(max(macs) / min(macs), 2) if macs else 0.0,
-        "with_a_window": sum(c.primitives.get("unfold", 0) > 0 for c in trained),
-        "with_two_weights": sum(c.primitives.get("contract", 0) >= 2 for c in trained),
-    }
-
-
-def _missing(result: dict[str, Any], wanted: int) -> list[str]:
-    """What the demonstration promises and did not show, in words."""
-    count, found = result["operators_trained"], result["diversity"]
-    # A short demonstration cannot show as many kinds.
-    least = min(_LEAST_MULTISETS, wanted)
-    checks = (
-        (count >= wanted, f"{count} operators were trained, {wanted} were asked for"),
-        (found["distinct_keys"] == count, "two operators are the same"),
-        (found["multisets_of_primitives"] >= least, f"fewer than {least} kinds of operators"),
-        (wanted < 8 or found["macs_spread"] >= _LEAST_SPREAD, "MACs spread less than 4 times"),
-        (found["with_a_window"] >= _LEAST_WINDOWS * count, "fewer than half have a window"),
-        (found["with_two_weights"] >= _LEAST_TWO_WEIGHTS * count, "too few have two weights"),
-        (result["baseline"]["accuracy"] is not None, "the original network was not trained"),
-        (result["exported"]["ran_without_syno"], "the exported operator did not run"),
-    )
-    return [words for fine, words in checks if not fine]
 
 
 def _print(result: dict[str, Any], report: Report, out: Path) -> None:

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
-import shutil
-import subprocess
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 import click
 
-from syno._util.helper_process import find_program
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
-
-OK, WARN, FAIL = "ok", "warn", "fail"
-_LIBRARIES = (
-    "torch",
-    "numpy",
-    "sqlalchemy",
-    "click",
-    "rich",
-    "matplotlib",
-    "plotly",
-    "scikit-learn",
-    "pillow",
-    "safetensors",
-)
-_LEAST_FREE = 2**30  # bytes in the cache folder; the arrays of CIFAR-10 take a fifth of it
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at: what was found, and what to do when it is not `ok`."""
-
-    name: str
-    state: str
-    found: str
-    advice: str = ""
+from syno.installation import FAIL, OK, WARN, Check, check_installation
 
 
 @framework.command(
@@ -71,18 +40,7 @@ def command(
     """
     if roofline:
         return _roofline(threads, as_json)
-    steps: tuple[Callable[[], Check], ...] = (
-        _syno,
-        _python,
-        _libraries,
-        _compiler,
-        _threads,
-        lambda: _data(data_dir),
-        _cache,
-        _graphviz,
-        lambda: _store(store),
-    )
-    checks = [step() for step in steps]
+    checks = check_installation(store, data_dir)
     if as_json:
         output.print_json([asdict(check) for check in checks])
     else:
@@ -132,124 +90,3 @@ def _print(checks: list[Check]) -> None:
         found = "\n".join(part for part in (check.found, check.advice) if part)
         grid.add_row(state, Text(check.name, style="bold"), Text(found))
     output.console().print(grid)
-
-
-def _syno() -> Check:
-    from syno import __version__, _core
-
-    descriptors = len(_core.option_descriptors())
-    return Check("syno", OK, f"{__version__}, compiled core with {descriptors} options")
-
-
-def _python() -> Check:
-    return Check("python", OK, f"{platform.python_version()} on {platform.platform()}")
-
-
-def _libraries() -> Check:
-    found, missing = [], []
-    for name in _LIBRARIES:
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            missing.append(name)
-    if missing:
-        advice = f"pip install {' '.join(missing)}"
-        return Check("libraries", FAIL, f"missing: {', '.join(missing)}", advice)
-    return Check("libraries", OK, ", ".join(found))
-
-
-def _compiler() -> Check:
-    program = next(filter(None, map(find_program, (os.environ.get("CXX") or "c++", "g++"))), None)
-    advice = "`apt install g++` (Debian, Ubuntu); only building Syno from source needs it"
-    if program is None:
-        return Check("compiler", WARN, "no C++ compiler", advice)
-    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        return Check("compiler", WARN, f"{program} does not run", advice)
-    return Check("compiler", OK, result.stdout.split("\n", 1)[0])
-
-
-def _threads() -> Check:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    limit = os.environ.get("OMP_NUM_THREADS")
-    text = f"{usable} usable" + (f", OMP_NUM_THREADS={limit}" if limit else "")
-    if limit and limit.isdecimal() and usable and int(limit) > usable:
-        return Check("threads", WARN, text, f"set OMP_NUM_THREADS to at most {usable}")
-    return Check("threads", OK, text)
-
-
-def _data(given: str | None) -> Check:
-    from syno.data import KNOWN
-
-    place = given or os.environ.get("SYNO_DATA")
-    advice = "name a folder with --data-dir or SYNO_DATA; `digits` needs none"
-    if not place:
-        return Check("data folder", WARN, "none named", advice)
-    folder = Path(place).expanduser()
-    if not folder.is_dir():
-        return Check("data folder", WARN, f"there is no folder {folder}", advice)
-    names = [n for n in KNOWN if any(entry.name.startswith(n) for entry in folder.iterdir())]
-    return Check("data folder", OK, f"{folder}: {', '.join(names) or 'no data set known by name'}")
-
-
-def _cache() -> Check:
-    from syno._util.cache_folder import cache_folder
-    from syno._util.errors import UserError
-    from syno._util.private_files import check_folder
-
-    folder = cache_folder()
-    try:
-        if folder.exists():
-            check_folder(folder)
-    except (UserError, OSError) as error:
-        said, _, then = str(error).partition("\n")
-        return Check("cache folder", FAIL, said, then.strip())
-    made = _nearest_existing(folder)
-    advice = "set SYNO_CACHE to a folder that can be written and has room"
-    if not os.access(made, os.W_OK | os.X_OK):
-        return Check("cache folder", FAIL, f"{folder} cannot be written", advice)
-    free = shutil.disk_usage(made).free
-    text = f"{folder}, {free / 2**30:.1f} GiB free"
-    return (
-        Check("cache folder", OK, text)
-        if free >= _LEAST_FREE
-        else Check("cache folder", WARN, text, advice)
-    )
-
-
-def _graphviz() -> Check:
-    from syno.report.drawing import INSTALL_HINT, graphviz
-
-    program = graphviz()
-    if program is None:
-        return Check("graphviz", WARN, "not installed", INSTALL_HINT)
-    return Check("graphviz", OK, program)
-
-
-def _store(url: str) -> Check:
-    from syno._util.errors import UserError
-    from syno.store import Store
-    from syno.store.engine import parse_address
-
-    try:
-        address = parse_address(url)
-        path = address.path
-        if path is not None and not path.exists():
-            folder = path.absolute().parent
-            if os.access(folder, os.W_OK | os.X_OK):
-                return Check("store", OK, f"{address.name} does not exist yet and can be made")
-            return Check("store", FAIL, f"{address.name} cannot be made", f"{folder} is read-only")
-        with Store.open(url, read_only=True) as store:
-            text = f"{store.name}, version {store.version()}, {len(store.studies())} studies"
-    except UserError as error:
-        found, _, advice = str(error).partition("\n")
-        return Check("store", FAIL, found, advice.strip())
-    if path is not None and not os.access(path, os.W_OK):
-        return Check("store", WARN, f"{text}, read-only", f"`chmod u+w {path}` to search with it")
-    return Check("store", OK, text)
-
-
-def _nearest_existing(folder: Path) -> Path:
-    while not folder.exists():
-        folder = folder.parent
-    return folder

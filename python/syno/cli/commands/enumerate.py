@@ -11,6 +11,8 @@ import click
 from syno._util.errors import UserError
 from syno.cli import beyond, framework, listed, options, output, refused
 from syno.report import format as fmt
+from syno.space.rejections import rejection_tree
+from syno.space.summary import enumeration_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -142,16 +144,20 @@ def command(
         settings: dict[str, Any] = {"depth": options.checked_depth(depth, specification)}
         settings |= {"threads": threads or 0, "bound": bound, "seed": seed}
         settings |= {"rules_off": rules_off, "rules": rules}
-        walked = beyond.walk(space, walks, walk_seconds, settings)
-        interrupted = walked.interrupted
+        walked, interrupted = beyond.walk(space, walks, walk_seconds, settings)
     drawn = space.draw(draw, seed, stratify, threads or 0) if draw else []
     if as_json:
-        value = _as_json(space, before, seconds, drawn, file, stats=stats)
+        value = enumeration_json(space, before, seconds) | {
+            "file": None if file is None else str(file),
+            "operators_drawn": listed.as_json(drawn),
+        }
+        if stats:
+            value["rejections"] = rejection_tree(space.rejections())
         output.print_json(value | {"walks": None if walked is None else walked.as_json()})
     else:
         _print(space, before, seconds, drawn, stats=stats)
         if walked is not None:
-            walked.print(draw or 0, seed)
+            beyond.print_walks(walked, draw or 0, seed)
     if file is not None:
         output.say(f"kept in {file}")
     if interrupted:
@@ -221,47 +227,6 @@ def _list(
     if file is not None and not file.exists():
         space.save(file)  # no depth limit was completed
     return space, watch.interrupted
-
-
-def _as_json(
-    space: Space,
-    before: Space | None,
-    seconds: float,
-    drawn: list[Operator],
-    file: Path | None,
-    *,
-    stats: bool,
-) -> dict[str, Any]:
-    specification = space.specification
-    counts = space.counts()
-    value: dict[str, Any] = {
-        "specification": {"key": specification.key, "fields": _fields(specification)},
-        "rules": space.rules,
-        "rules_off": list(space.rules_off),
-        "rules_added": list(space.rules_added),
-        **counts,
-        "complete_depth": space.complete_depth,
-        "depth_limit": space.depth_limit,
-        "exhausted": space.exhausted,
-        "ended": space.ended,
-        "resumed_from": None if before is None else before.complete_depth,
-        "seconds": round(seconds, 3),
-        "nodes_per_s": round(counts["visited"] / seconds) if seconds > 0 else 0,
-        "by_depth": space.by_depth(),
-        "by_primitives": space.by_primitives(),
-        "signature": space.signature(),
-        "file": None if file is None else str(file),
-        "operators_drawn": listed.as_json(drawn),
-    }
-    if stats:
-        value["rejections"] = refused.tree(space.rejections())
-    return value
-
-
-def _fields(specification: Specification) -> Any:
-    import json
-
-    return json.loads(specification.to_json())
 
 
 def _print(

@@ -141,7 +141,7 @@ def canonical_rate_command(
         )
     save_canonical_rate(result, _writable(picture))
     if as_json:
-        output.print_json(_rate_as_json(result) | {"picture": str(picture)})
+        output.print_json(result.as_json() | {"picture": str(picture)})
     else:
         _print_rate(result, picture)
     return framework.OK if result.samples >= samples else framework.NEGATIVE
@@ -217,7 +217,7 @@ def distance_ablation_command(
         )
     save_ablation(result, _writable(picture))
     if as_json:
-        output.print_json(_ablation_as_json(result) | {"picture": str(picture)})
+        output.print_json(result.as_json() | {"picture": str(picture)})
     else:
         _print_ablation(result, picture)
     return framework.OK if any(run.valid for run in result.guided) else framework.NEGATIVE
@@ -286,35 +286,6 @@ def _print_rate(result: CanonicalRate, picture: Path) -> None:
     )
 
 
-def _rate_as_json(result: CanonicalRate) -> dict[str, Any]:
-    return {
-        "specification": result.shapes,
-        "guide": result.guide,
-        "seed": result.seed,
-        "rules": result.rules,
-        "trials": result.trials,
-        "seconds": round(result.seconds, 3),
-        "samples": result.samples,
-        "canonical": result.canonical,
-        "paper": {"samples": 6452, "canonical": 86},
-        "rows": [
-            {
-                "primitives": row.primitives,
-                "label": row.label,
-                "samples": row.samples,
-                "canonical": row.canonical,
-                "rate": row.rate,
-                "interval": list(row.interval),
-                "paper": row.paper,
-                "listed": row.listed,
-                "structures": row.structures,
-                "operators": row.operators,
-            }
-            for row in result.rows
-        ],
-    }
-
-
 def _print_ablation(result: Ablation, picture: Path) -> None:
     from syno.experiments.ablation import PAPER
 
@@ -352,33 +323,6 @@ def _ablation_row(who: str, run: Guided) -> list[str]:
         str(run.cores),
         shown(run.per_core_second(run.distinct), ".4f"),
     ]
-
-
-def _ablation_as_json(result: Ablation) -> dict[str, Any]:
-    from syno.experiments.ablation import PAPER
-
-    return {
-        "specification": result.shapes,
-        "seed": result.seed,
-        "rules": result.rules,
-        "ours": [_guided_as_json(run) for run in result.guided],
-        "paper": [_guided_as_json(run) for run in PAPER],
-    }
-
-
-def _guided_as_json(run: Guided) -> dict[str, Any]:
-    return {
-        "guide": run.guide,
-        "trials": run.trials,
-        "complete": run.complete,
-        "valid": run.valid,
-        "distinct": run.distinct,
-        "seconds": round(run.seconds, 3),
-        "cores": run.cores,
-        "trials_per_s": run.trials_per_s,
-        "distinct_per_million_trials": run.per_million(run.distinct),
-        "distinct_per_core_second": run.per_core_second(run.distinct),
-    }
 
 
 command.add_command(canonical_rate_command)

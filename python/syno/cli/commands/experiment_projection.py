@@ -15,7 +15,6 @@ from syno.cli import framework, options, output
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
-    from syno.cli.comparison import Paired, Spread
     from syno.experiments.projection import Comparison
 
 _PAUSED = 128 + signal.SIGTERM
@@ -104,12 +103,13 @@ def command(
     then both are trained for the same steps, and the operator once more for the steps that take
     the time of the original's. The exit code is 1 when a training failed.
     """
-    from syno.cli.chosen import gathered, layer_specification
     from syno.cli.commands.search import numbers
-    from syno.cli.trainings import Trainings
     from syno.experiments.pictures import save_projection
     from syno.experiments.projection import PausedError, compare_projection
+    from syno.operands.layers import layer_specification
+    from syno.operands.named import named_operators
     from syno.operators.specification import checked_binding
+    from syno.study.training.trainings import Trainings
     from syno.train import fidelity as named_fidelity
 
     names = ("steps", "context", "batch")
@@ -127,7 +127,7 @@ def command(
     )
     trainings.prepare()
     layers = layer_specification(trainings.network(seed).template, trainings.sizes)
-    chosen = gathered([op], layers=layers)
+    chosen = named_operators([op], layers=layers)
     if len(chosen) != 1:
         raise UserError(f"'{op}' names {len(chosen)} operators\n  expected: one")
     trainings.adopt(chosen)
@@ -157,38 +157,10 @@ def command(
     picture = picture or out.with_suffix(".png")
     save_projection(found, picture)
     if as_json:
-        output.print_json(_as_json(found) | {"out": str(out), "picture": str(picture)})
+        output.print_json(found.as_json() | {"out": str(out), "picture": str(picture)})
     else:
         _print(found, out, picture)
     return framework.OK if all(run.status == "ok" for run in found.runs) else framework.NEGATIVE
-
-
-def _rows(found: Comparison) -> list[tuple[str, str, Spread | None, Paired | None, int]]:
-    """(what, way, held-out loss, its difference from the original's, steps)."""
-    from syno.cli.comparison import Spread, paired
-    from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, WAYS
-
-    originals = found.values(ORIGINAL, STEPS)
-    rows = []
-    for what, way in WAYS:
-        values = found.values(what, way)
-        steps = next((run.steps for run in found.runs if (run.what, run.way) == (what, way)), 0)
-        pair = paired(values, originals, greater_is_better=False) if what == OPERATOR else None
-        rows.append((what, way, Spread.of(list(values.values())), pair, steps))
-    return rows
-
-
-def _as_json(found: Comparison) -> dict[str, Any]:
-    import dataclasses
-
-    def plain(value: Any) -> Any:
-        return None if value is None else dataclasses.asdict(value)
-
-    rows = [
-        {"what": what, "way": way, "steps": steps, "loss": plain(spread), "beside": plain(pair)}
-        for what, way, spread, pair, steps in _rows(found)
-    ]
-    return {"timing": plain(found.timing), "rows": rows, "seeds": found.seeds()}
 
 
 def _print(found: Comparison, out: Path, picture: Path) -> None:
@@ -196,12 +168,13 @@ def _print(found: Comparison, out: Path, picture: Path) -> None:
 
     assert found.timing is not None
     lines = []
-    for what, way, spread, pair, steps in _rows(found):
+    for row in found.rows():
+        what, way, spread, pair = row.what, row.way, row.loss, row.beside
         bits = found.values(what, way, "bits_a_byte")
         lines.append(
             [
                 f"{what}, equal {way}" if what != ORIGINAL else what,
-                f"{steps:,}",
+                f"{row.steps:,}",
                 fmt.MISSING if spread is None else _number(spread.mean, spread.deviation),
                 _number(None if spread is None else math.exp(spread.mean), None, 2),
                 _number(sum(bits.values()) / len(bits) if bits else None),

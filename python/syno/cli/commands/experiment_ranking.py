@@ -15,19 +15,10 @@ from syno.report import format as fmt
 
 if TYPE_CHECKING:
     from syno.experiments.agreement import Agreement, Correlation
-    from syno.experiments.ranking import Entry, Settings, Table
-    from syno.operators.operator import Operator
-    from syno.study.evaluate.network import Network
+    from syno.experiments.ranking import Entry, Table
 
-# What the operators are drawn from: as `syno search` without a preset, and groups besides.
-_SIZES = {"k": 3, "s": 2, "g": 4}
-_SPACE: dict[str, Any] = {
-    "coefficient": ["k=3: 2", "s=2: 2", "g=4: 2"],
-    "max_splits": 2,
-    "max_merges": 1,
-}
-_LEAST_MACS, _MOST_MACS = 0.03, 1.1
-_WALKS = 500  # for each operator to draw
+# Options that are settings of a table.
+_SETTINGS = ("model", "low", "high", "high_epochs", "seeds", "part", "arms", "max_slowdown")
 
 
 @framework.command(
@@ -150,85 +141,21 @@ def command(
 def _make(
     out: Path, data_dir: str | None, data: str | None, operators: int, seed: int, **named: Any
 ) -> None:
-    from syno._util.torch_threads import torch_threads
-    from syno.data import load
-    from syno.experiments import ranking
-    from syno.space.rules import rule_set
-    from syno.store import capture_environment
-    from syno.study.evaluate.network import Network
+    from syno.cli.commands.search import numbers
+    from syno.experiments.ranking_draw import new_settings, new_table
 
     if data is None:
         raise UserError(f"there is no table '{out}' yet\n  expected: --data, to make it")
-    settings = _settings(data, seed, **named)
-    size = settings.low["resolution"]
-    images = load(data, data_dir=data_dir, size=size)
-    fit, _ = images.holdout(settings.low["holdout"], settings.low["split_seed"])
-    settings = dataclasses.replace(settings, train_images=len(fit.labels))
-    network = Network.named(settings.model, settings.model_options, images, seed, size=size)
-    with torch_threads(1), output.progress("drawing operators", operators) as move:
-        entries = ranking.draw(
-            network,
-            _candidates(network, seed, _WALKS * operators),
-            _zoo(network),
-            settings,
-            operators,
-            lambda done, total, what: move(done, what),
-        )
-    environment = capture_environment(threads=1, rules=rule_set((), ()).version)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    ranking.Table(settings, dataclasses.asdict(environment), entries).write(out)
-
-
-def _settings(data: str, seed: int, **named: Any) -> Settings:
-    from syno.cli.commands.search import numbers
-    from syno.experiments.ranking import Settings
-    from syno.train import fidelity
-
-    high = fidelity(named["high"]).changed(name="long", epochs=named["high_epochs"])
-    return Settings(
-        model=named["model"],
-        model_options=numbers(named["model_options"]),
+    settings = new_settings(
         data=data,
-        low=fidelity(named["low"]).to_json(),
-        high=high.to_json(),
-        seeds=named["seeds"],
-        part=named["part"],
-        arms=named["arms"],
         draw=seed,
-        max_slowdown=named["max_slowdown"],
+        model_options=numbers(named["model_options"]),
+        **{name: named[name] for name in _SETTINGS},
     )
-
-
-def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
-    from syno.network.surgery import slot_bindings
-    from syno.space.walks import walk
-    from syno.study.specifications import small_vision
-
-    whole = network.macs or 0
-    asked = small_vision(
-        **_SPACE, min_macs=int(_LEAST_MACS * whole), max_macs=int(_MOST_MACS * whole)
-    )
-    asked = asked.with_changes(**slot_bindings(network.template, asked))
-    return walk(asked, count=count, seed=seed).operators
-
-
-def _zoo(network: Network) -> list[tuple[str, Operator]]:
-    """What of the zoo fits the network."""
-    from syno.cli.chosen import Chosen, adopted
-    from syno.operators import zoo
-
-    found = []
-    for name in zoo.names():
-        try:
-            operator = adopted(
-                Chosen(name, zoo.load(name), zoo.binding(name)), network.template, _SIZES
-            )
-            network.with_operator(operator)
-        except UserError:  # of other shapes, such as a projection
-            continue
-        if operator.params():
-            found.append((name, operator))
-    return found
+    with output.progress("drawing operators", operators) as move:
+        table = new_table(settings, data_dir, operators, lambda done, total, what: move(done, what))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table.write(out)
 
 
 def _print(found: Agreement, table: Table) -> None:

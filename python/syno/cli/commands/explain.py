@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
+from syno.cli.operand import explained_operator
 from syno.report import format as fmt
 
 if TYPE_CHECKING:
@@ -55,16 +56,14 @@ def command(
     itself, or the start of a key with --store. The exit code is 1 when no search lists the
     operator; `syno why-not` says what to do then.
     """
-    from syno.space.explanation import explain
+    from syno.space.explanation import explain, rules_along
 
-    wanted = operand.explained_specification(op, store=store, study=study, **named)
-    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    operator = operator.with_specification(wanted)
+    operator, wanted = explained_operator(op, store=store, study=study, **named)
     found = explain(operator, wanted, rules_off=rules_off, rules=rules)
     if as_json:
         from syno.cli.commands.show import described
 
-        output.print_json(described(operator) | found | {"rules": _rules(found)})
+        output.print_json(described(operator) | found | {"rules": rules_along(found)})
     else:
         _print(operator, found)
     return framework.OK if found["listed"] else framework.NEGATIVE
@@ -72,13 +71,14 @@ def command(
 
 def _print(operator: Operator, found: dict[str, Any]) -> None:
     from syno.report.tree import tree
+    from syno.space.explanation import rules_along
 
     screen = output.console()
     screen.print(output.heading(f"operator {operator.key}"))
     screen.print(output.indented(operator.formula(), 2), soft_wrap=True)
     if found["listed"]:
         _path(screen, found["steps"])
-        _shaped(screen, _rules(found))
+        _shaped(screen, rules_along(found))
     else:
         screen.print()
         against(screen, found)
@@ -122,31 +122,6 @@ def _path(screen: Console, steps: Sequence[dict[str, Any]]) -> None:
     screen.print()
     screen.print(output.heading("Path", ", from the output to the input"))
     screen.print(output.facts(rows))
-
-
-def _rules(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rules that refused something along the path, the most frequent first."""
-    counts: dict[str, dict[str, int]] = {}
-
-    def count(reason: str, what: str, times: int) -> None:
-        if reason.split(" ")[0] in known:
-            entry = counts.setdefault(reason, {"steps_refused": 0, "own_steps_refused": 0})
-            entry[what] += times
-
-    known = _kinds()
-    for step in found["steps"]:
-        for reason, times in step["refused"].items():
-            count(reason, "steps_refused", times)
-        for other in step["others"]:
-            count(other["reason"], "own_steps_refused", 1)
-    ordered = sorted(counts.items(), key=lambda item: -item[1]["steps_refused"])
-    return [{"rule": rule, "kind": known[rule.split(" ")[0]], **n} for rule, n in ordered]
-
-
-def _kinds() -> dict[str, str]:
-    from syno.space.rules import list_rules
-
-    return {rule.id: rule.kind for rule in list_rules()}
 
 
 def _shaped(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:

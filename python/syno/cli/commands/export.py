@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from syno._util.errors import UserError
 from syno._util.threads import MOST_THREADS
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
 from syno.cli.commands import export_network
-
-if TYPE_CHECKING:
-    from syno import Operator
-    from syno.codegen.export.formats import Format
-    from syno.operators.kernel import KernelPack
+from syno.cli.operand import command_line
+from syno.operands import operand, sizes
 
 # As a network: that of the study.
 STUDY = "study"
@@ -39,53 +36,6 @@ class _Image(click.ParamType[tuple[int, int]]):
                 ctx,
             )
         return int(channels), int(size)
-
-
-class _Plans:
-    """The plans that --measure-plans chooses; the cheapest ones without it."""
-
-    def __init__(self, chosen: Format, limit: int | None, threads: int, fold_weights: bool) -> None:
-        from syno.measure.plans import EMITTERS
-
-        if limit is not None and chosen.emitter not in EMITTERS:
-            raise UserError(
-                f"plans cannot be timed here as the format '{chosen.name}' runs them\n"
-                "  what to do: leave --measure-plans out, or choose another format, such as cpp"
-            )
-        self._emitter, self._limit = chosen.emitter, limit
-        self._threads, self._fold_weights = threads, fold_weights
-        self.found: list[dict[str, Any]] = []
-
-    def of(self, operator: Operator, binding: dict[str, int]) -> int:
-        """The number of the plan of an operator under a binding."""
-        if self._limit is None:
-            return 1
-        from syno.measure import choose_plan
-
-        choice = choose_plan(
-            operator,
-            binding,
-            emitter=self._emitter,
-            limit=self._limit,
-            threads=self._threads,
-            fold_weights=self._fold_weights,
-        )
-        row = {"binding": choice.binding, "number": choice.number, "speedup": choice.speedup}
-        if row not in self.found:
-            self.found.append(row)
-        return choice.number
-
-    def of_pack(self, pack: KernelPack) -> int:
-        """That of an operator in a network."""
-        return self.of(pack.operator, pack.binding)
-
-    def lines(self) -> list[str]:
-        """What was chosen, in words."""
-        return [
-            f"plan {row['number']}, {row['speedup']:.2f}x as fast as the cheapest, for "
-            + ", ".join(f"{name}={size}" for name, size in row["binding"].items())
-            for row in self.found
-        ]
 
 
 @framework.command(
@@ -186,6 +136,7 @@ def command(
     those of the first layer of the search that found the operator.
     """
     from syno.codegen.export import formats
+    from syno.measure.plan_choices import PlanChoices
 
     chosen = formats.get(
         format_ or ("torch" if network is None else "torch-export"),
@@ -194,8 +145,8 @@ def command(
     )
     if threads is not None and measure_plans is None:
         raise UserError("--threads is about --measure-plans: add it")
-    plans = _Plans(chosen, measure_plans, threads or 1, fold_weights)
-    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    plans = PlanChoices(chosen.name, chosen.emitter, measure_plans, threads or 1, fold_weights)
+    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
     if network is not None:
         if binding is not None:
@@ -213,14 +164,12 @@ def command(
     else:
         from syno.codegen.export.write import operator_subject
 
-        line = operand.command_line(
-            "export", op, "-o", str(out), preset=preset, store=store, study=study
-        )
+        line = command_line("export", op, "-o", str(out), preset=preset, store=store, study=study)
         if binding is None:
-            sizes = operand.own_sizes(operator, line)[0]
+            found = sizes.own_sizes(operator, line)[0]
         else:
-            sizes = operand.checked_sizes(operator, binding, line)
-        subject = operator_subject(operator, sizes, seed, plans.of(operator, sizes), fold_weights)
+            found = sizes.checked_sizes(operator, binding, line)
+        subject = operator_subject(operator, found, seed, plans.of(operator, found), fold_weights)
     written = chosen.write(subject, out)
     run = chosen.check(written, subject) if check else None
     files = [str(file) for file in written.files]
@@ -230,8 +179,12 @@ def command(
         measured = {"plans": plans.found} if measure_plans is not None else {}
         output.print_json(result | {"fold_weights": fold_weights} | measured | checked)
     else:
-        for line in plans.lines():
-            output.echo(line)
+        for row in plans.found:
+            sizes_shown = ", ".join(f"{name}={size}" for name, size in row["binding"].items())
+            output.echo(
+                f"plan {row['number']}, {row['speedup']:.2f}x as fast as the cheapest, for "
+                f"{sizes_shown}"
+            )
         output.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
             output.echo(f"without Syno: {run.output}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from syno.cli import framework, options, output
+
+if TYPE_CHECKING:
+    from syno.store import Store
 
 
 @framework.command(
@@ -50,13 +54,12 @@ def command(
     STORE is a file or a database URL; it is only read, except with --final, which trains the
     finalists once more and stores their accuracy on the test split.
     """
-    from syno.cli.final import evaluate_finalists
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store
 
     with Store.open(store, create=False, read_only=not final) as opened:
         if final:
-            evaluate_finalists(opened, study, data_dir)
+            _test_finalists(opened, study, data_dir)
         summary = opened.summary(study)
     report = gather(summary)
     written = [write_page(report, out)]
@@ -67,3 +70,16 @@ def command(
         return
     for file in written:
         output.echo(f"wrote {file}")
+
+
+def _test_finalists(store: Store, study: str | None, data_dir: str | None) -> None:
+    from syno.report import format as fmt
+    from syno.study.training.finalists import Finalists
+
+    finalists = Finalists(store, study, data_dir)
+    if not finalists.waiting:
+        return
+    with output.progress("testing finalists", len(finalists.waiting)) as move:
+        for done, number in enumerate(finalists.waiting, start=1):
+            value = finalists.evaluate(number)
+            move(done, f"{fmt.quality(value, finalists.objective.name)} on the test split")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno._util.errors import UserError
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno import Rule, Specification
+    from syno import Rule
     from syno.space.rule_check import RuleCheck
 
 
@@ -58,10 +57,10 @@ def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, *
 
     The exit code is 1 when an exact rule keeps another operator, or a rule refuses nothing.
     """
-    from syno.space.rule_check import check_rule
+    from syno.space.rule_check import check_rule, small_specification
     from syno.space.rules import describe_rule, load_rules, reported
 
-    specification = options.named_specification(**named) or _small(named["limits"])
+    specification = options.named_specification(**named) or small_specification(named["limits"])
     rules: list[Rule | str]
     if rule.endswith(".py") or Path(rule).exists():
         rules = [reported(one) for one in load_rules(rule)]
@@ -92,23 +91,6 @@ def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, *
             _print(check)
     good = all(check.sound and check.compared for check in found)
     return framework.OK if good else framework.NEGATIVE
-
-
-def _small(limits: dict[str, Any]) -> Specification:
-    from syno import Specification
-
-    wide = {"max_merges": 2, "max_strides": 2, "max_repeat": 4, "element_wise_weights": True}
-    try:
-        return Specification(
-            "[C, H]",
-            "[C, H]",
-            ["C: 2", "H: 2"],
-            ["k=3: 2", "s=2: 2"],
-            bindings=["C=4, H=12"],
-            **(wide | limits),
-        )
-    except UserError as error:
-        raise UserError(f"{error}\n  in the small specification of `syno rules check`") from error
 
 
 def _print(check: RuleCheck) -> None:

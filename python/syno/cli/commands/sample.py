@@ -8,6 +8,7 @@ import click
 
 from syno._util.errors import UserError
 from syno.cli import framework, listed, options, output, refused
+from syno.space.rejections import rejection_tree
 
 if TYPE_CHECKING:
     from syno import Operator, Rule, Sampler, Specification
@@ -66,7 +67,7 @@ def command(
         statistics = sampler.statistics()
         value = {"operators": listed.as_json(drawn), "statistics": statistics}
         if stats:
-            value["rejections"] = refused.tree(statistics["rejections"])
+            value["rejections"] = rejection_tree(statistics["rejections"])
         output.print_json(value)
     else:
         _print(drawn, sampler.statistics(), stats=stats)

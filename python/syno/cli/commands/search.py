@@ -165,9 +165,10 @@ def _check_evaluations(name: str, eta: int | None, evaluations: int) -> None:
 def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
     """Print what a search found and what can be done with it; 1 when it trained nothing."""
     from syno.cli.commands import status
+    from syno.store.overview import study_json
 
     if as_json:
-        output.print_json(status.study_json(summary, operators=True))
+        output.print_json(study_json(summary, operators=True))
     else:
         status.print_studies([summary])
         status.print_rungs(summary)
@@ -218,7 +219,9 @@ def _fidelity(
 ) -> Fidelity | None:
     """The fidelity; None where a ladder says how networks are trained."""
     if ladder is None:
-        return options.named_fidelity(name, changes, data, data_dir)
+        from syno.study.evaluate.loading import fidelity_for
+
+        return fidelity_for(name, changes, data, data_dir)
     given = [f"--{key}" for key in changes] + (["--fidelity"] if name else [])
     if given:
         raise UserError(

@@ -11,7 +11,7 @@ import click
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.study.select import Choice
+    from syno.study.selection import Choice
 
 
 @framework.command(
@@ -83,11 +83,11 @@ def command(
     take it wherever they take an operator. The exit code is 1 when there is none.
     """
     from syno.store import Store
-    from syno.study import select
+    from syno.study import selection
 
     with Store.open(store, read_only=True) as opened:
         summary = opened.summary(study)
-    chosen = select.choose(
+    chosen = selection.choose(
         summary,
         top=top,
         within=within,
@@ -96,9 +96,9 @@ def command(
         diverse=diverse,
         least_distance=least_distance,
     )
-    folders = select.write(summary, chosen, Path(out)) if out and chosen else []
+    folders = selection.write(summary, chosen, Path(out)) if out and chosen else []
     if as_json:
-        listed = [select.described(choice) for choice in chosen]
+        listed = [selection.described(choice) for choice in chosen]
         for entry, folder in zip(listed, folders, strict=False):
             entry["folder"] = str(folder)
         output.print_json({"study": summary.study.name, "operators": listed})

@@ -9,7 +9,10 @@ import click
 
 from syno._util.errors import UserError
 from syno._util.threads import MOST_THREADS
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
+from syno.cli.operand import command_line
+from syno.operands import operand
+from syno.operands.sizes import checked_sizes, example_sizes
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -68,10 +71,10 @@ def command(
     OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
     itself, or the start of a key with --store.
     """
-    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = operand.command_line("show", op, preset=preset, store=store, study=study)
-    layers = _layers(operator, [operand.checked_sizes(operator, b, line) for b in bindings])
+    line = command_line("show", op, preset=preset, store=store, study=study)
+    layers = _layers(operator, [checked_sizes(operator, b, line) for b in bindings])
     if fold_weights and plans is None:
         raise UserError("--fold-weights is about plans: add --plans")
     if measure and plans is None:
@@ -131,7 +134,7 @@ def _add_plans(
 ) -> None:
     """The cheapest plans of each layer that the operator fits."""
     if not layers:
-        example = operand.example_sizes(operator)
+        example = example_sizes(operator)
         named = f", such as --binding {example}" if example else ""
         raise UserError(f"a plan is of one layer: name one with --binding{named}")
     for layer in layers:
@@ -204,7 +207,7 @@ def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
         screen.print(output.indented(text, 2), soft_wrap=True)
         screen.print()
     if not layers:
-        example = operand.example_sizes(operator)
+        example = example_sizes(operator)
         named = f", such as --binding {example}" if example else ""
         screen.print(f"Cost is per layer: name one with --binding{named}", soft_wrap=True)
         return

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.store import Evaluation, QuarantineRecord, StudySummary
+    from syno.store import StudySummary
 
 
 @framework.command(
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 def command(store: str, study: str | None, operators: bool, as_json: bool) -> None:
     """Say what a store holds and how far its searches are. The store is only read."""
     from syno.store import Store
+    from syno.store.overview import study_json
 
     with Store.open(store, read_only=True) as opened:
         records = opened.studies() if study is None else [opened.study(study)]
@@ -60,64 +59,6 @@ def _state(summary: StudySummary) -> str:
     return "running, or killed: `syno resume` goes on"
 
 
-def _best(summary: StudySummary) -> Evaluation | None:
-    return max(summary.compared, key=lambda e: (_score(summary, e), -e.ask), default=None)
-
-
-def _score(summary: StudySummary, evaluation: Evaluation) -> float:
-    """Greater is better; without a result, below all."""
-    value = summary.quality(evaluation)
-    return -math.inf if value is None else summary.objective.score(value)
-
-
-def _trained(summary: StudySummary) -> int:
-    """Trainings that gave an accuracy, of a ladder at its lowest rung."""
-    return sum(e.rung_index == 0 for e in summary.trained)
-
-
-def _failed(summary: StudySummary) -> int:
-    return sum(e.rung_index == 0 for e in summary.evaluations) - _trained(summary)
-
-
-def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
-    """A study as plain values, the same for every command."""
-    best = _best(summary)
-    objective = summary.objective.name
-    entry: dict[str, Any] = {
-        "name": summary.study.name,
-        "created": summary.study.created,
-        "asked_for": summary.settings.get("evaluations"),
-        "trained": _trained(summary),
-        "failed": _failed(summary),
-        "open": len(summary.open_asks),
-        "stop_reason": summary.stop_reason,
-        "objective": objective,
-        "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
-        "best": _evaluation_json(best) if best is not None else None,
-        "quarantined": [_quarantined_json(record) for record in summary.quarantined],
-    }
-    if summary.rungs:
-        entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
-    if objective != "accuracy":
-        entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
-    if operators:
-        entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
-    return entry
-
-
-def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
-    names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
-    more = ("macs", "params", "seconds", "rung", "rung_index")
-    found = {name: getattr(evaluation, name) for name in (*names, *more)}
-    text = ("loss", "perplexity", "bits_a_byte")
-    return found | {name: evaluation.details[name] for name in text if name in evaluation.details}
-
-
-def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
-    names = ("ask", "key", "failures", "kind", "reason", "updated")
-    return {name: getattr(record, name) for name in names}
-
-
 def print_quarantine(summary: StudySummary) -> None:
     """The operators that a study proposes no more, when there are any."""
     if not summary.quarantined:
@@ -139,18 +80,19 @@ def print_quarantine(summary: StudySummary) -> None:
 def print_studies(summaries: list[StudySummary]) -> None:
     """One line a study."""
     from syno.report import format as fmt
+    from syno.store.overview import best_of, failed, trained
 
     rows = []
     for summary in summaries:
-        best = _best(summary)
+        best = best_of(summary)
         asked_for = summary.settings.get("evaluations", "?")
         objective = summary.objective.name
         mark = "" if objective == "accuracy" else f"{objective} "
         rows.append(
             [
                 summary.study.name,
-                f"{_trained(summary)} of {asked_for}",
-                str(_failed(summary)),
+                f"{trained(summary)} of {asked_for}",
+                str(failed(summary)),
                 mark + fmt.quality(summary.quality(summary.baseline), objective),
                 mark + fmt.quality(summary.quality(best), objective) if best else fmt.MISSING,
                 best.key[:8] if best and best.key else "",
@@ -197,13 +139,14 @@ def print_operators(summary: StudySummary, limit: int | None = None) -> None:
     """One line an operator, the best first, at most `limit` of them; with a ladder those of a
     higher rung first, each at the highest that it reached."""
     from syno.report import format as fmt
+    from syno.store.overview import score
 
     objective = summary.objective.name
     listed = list(summary.evaluations)
     if summary.rungs:  # a failure at a higher rung does not take back what it gave below
         by_rung = sorted(listed, key=lambda e: (e.accuracy is not None, e.rung_index))
         listed = list({e.ask: e for e in by_rung}.values())
-    ordered = sorted(listed, key=lambda e: (-e.rung_index, -_score(summary, e), e.ask))
+    ordered = sorted(listed, key=lambda e: (-e.rung_index, -score(summary, e), e.ask))
     text = objective == "loss"
     rows = [
         [

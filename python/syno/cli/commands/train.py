@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,10 @@ from syno._util.errors import UserError
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno import Operator
-    from syno.cli.trainings import Results, Trainings
-    from syno.study.evaluate.evaluator import Quantization
+    from syno.store import Outcome
+    from syno.study.evaluate.quantization import Quantization
+    from syno.study.training.train import TrainingObserver
+    from syno.study.training.trainings import Job, Trainings
     from syno.train import Fidelity, Group
 
 PAUSED = 128 + signal.SIGTERM
@@ -156,64 +156,39 @@ def _command(
     as_json: bool,
     **given: Any,
 ) -> int:
-    from syno.cli.chosen import gathered, layer_specification
-    from syno.store import Store
+    from syno.study.training.train import follow, prepare, run
 
     trainings = _trainings(fidelity, seeds, given)
-    if not ops and not given["baseline"]:
-        raise UserError(
-            "nothing is to be trained\n  expected: an operator, such as conv2d, or --baseline"
-        )
-    trainings.prepare()
-    from syno import Specification
-
-    template = trainings.network(seeds[0]).template
-    preset = None if given["preset"] is None else Specification.preset(given["preset"])
-    layers = layer_specification(template, trainings.sizes)
-    where = store if _exists(store) else None
-    trainings.adopt(
-        gathered(ops, store=where, study=given["study"], specification=preset, layers=layers)
-    )
-    trainings.specification()  # what cannot stand in one study is refused before all
+    prepare(trainings, ops, specification=given["preset"], store=store, study=given["study"])
     if dry_run:
         if group.is_first:
             _describe(trainings, store, as_json=as_json)
         return framework.OK
     if not group.is_first:
-        _follow(trainings, group)
+        follow(trainings, group)
         return framework.OK
-    from syno.cli.training_rows import print_rows, result_rows
-    from syno.cli.trainings import Results
-
-    with Store.open(store) as opened:
-        results = Results(opened, given["name"], trainings)
-        paused = _run(trainings, results, group)
-        if paused:
-            output.say("paused; the same command with this --name goes on: " + results.record.name)
-            return PAUSED
-        rows = result_rows(trainings, results)
+    with output.progress("training", len(trainings.jobs())) as move:
+        found = run(trainings, store, given["name"], _watch(move), group)
+    if found.paused:
+        output.say("paused; the same command with this --name goes on: " + found.study)
+        return PAUSED
     if as_json:
-        output.print_json(
-            {"store": store, "study": results.record.name, "fidelity": fidelity.to_json()}
-            | {"results": rows}
-        )
+        rows = [row.to_json() for row in found.rows]
+        content = {"store": store, "study": found.study, "fidelity": fidelity.to_json()}
+        output.print_json(content | {"results": rows})
     else:
-        print_rows(rows, results.record.name, fidelity)
         from syno.cli.commands.search import report_line
+        from syno.cli.training_rows import print_rows
 
-        output.say(f"next: {report_line(store, results.record.name)}")
-    return framework.OK if all(row["ok"] for row in rows) else framework.NEGATIVE
-
-
-def _exists(store: str) -> bool:
-    """Whether there may be something in the store: a file that is not there holds no keys."""
-    path = store.removeprefix("sqlite:///")
-    return "://" in path or Path(path).is_file()
+        print_rows(found.rows, found.study, fidelity)
+        output.say(f"next: {report_line(store, found.study)}")
+    return framework.OK if found.ok else framework.NEGATIVE
 
 
 def _fidelity(
     recipe: str | None, name: str | None, changes: dict[str, Any], given: dict[str, Any]
 ) -> Fidelity:
+    from syno.study.evaluate.loading import fidelity_for
     from syno.train import recipe as known_recipe
 
     if recipe is not None:
@@ -221,18 +196,18 @@ def _fidelity(
     seconds = given.pop("seconds")
     if seconds is not None:
         changes["seconds"] = seconds
-    return options.named_fidelity(name, changes, given["data"], given["data_dir"], recipe)
+    return fidelity_for(name, changes, given["data"], given["data_dir"], recipe)
 
 
 def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]) -> Trainings:
     from syno.cli.commands.search import numbers
-    from syno.cli.trainings import Trainings
     from syno.operators.specification import checked_binding
+    from syno.study.training.train import usual_model
+    from syno.study.training.trainings import Trainings
 
-    model = given["model"] or ("gpt2-small" if fidelity.task == "text" else "resnet-small")
     folder = given["checkpoints"]
     return Trainings(
-        model=model,
+        model=given["model"] or usual_model(fidelity),
         model_options=numbers(given["model_options"]),
         data=given["data"],
         data_dir=given["data_dir"],
@@ -256,7 +231,7 @@ def _trainings(fidelity: Fidelity, seeds: tuple[int, ...], given: dict[str, Any]
 
 
 def _quantization(given: dict[str, Any]) -> Quantization | None:
-    from syno.study.evaluate.evaluator import Quantization
+    from syno.study.evaluate.quantization import Quantization
 
     if given["quantize"]:
         return Quantization.of(given["engine"], given["calibration_images"])
@@ -265,80 +240,30 @@ def _quantization(given: dict[str, Any]) -> Quantization | None:
     return None
 
 
-def _jobs(trainings: Trainings) -> list[tuple[Operator | None, str, int]]:
-    """(operator, its name, seed), seed by seed, so that an early stop leaves whole comparisons."""
-    named: list[tuple[Operator | None, str]] = [(None, "baseline")] if trainings.baseline else []
-    named += [
-        (operator, chosen.name)
-        for operator, chosen in zip(trainings.operators, trainings.chosen, strict=True)
-    ]
-    return [(operator, name, seed) for seed in trainings.seeds for operator, name in named]
+def _watch(move: output.Move) -> TrainingObserver:
+    """An observer that says on the bar what runs."""
+    from syno.study.training.train import TrainingObserver
 
+    class Watch(TrainingObserver):
+        number, name = 0, ""
 
-def _run(trainings: Trainings, results: Results, group: Group) -> bool:
-    """Trains what is not in the store yet; True when it was paused."""
-    jobs = _jobs(trainings)
-    done = {name: results.done(operator) for operator, name, _ in jobs}
-    try:
-        with (
-            output.progress("training", len(jobs)) as move,
-            trainings.evaluators(group, (watch := _watch(move))) as evaluators,
-        ):
-            for index, (operator, name, seed) in enumerate(jobs):
-                if seed in done[name]:
-                    move(index + 1, f"{name}, seed {seed}: is in the store")
-                    continue
-                watch.at(index, f"{name}, seed {seed}")
-                group.told(index)
-                outcome = evaluators.run(operator, seed)
-                if outcome is not None:
-                    results.add(operator, outcome)
-                    evaluators.forget(operator, seed)
-                    words = outcome.status
-                    if outcome.accuracy is not None:
-                        words = f"{outcome.accuracy:.2%}"
-                    move(index + 1, f"{name}, seed {seed}: {words}")
-                if outcome is None or evaluators.terminated:
-                    results.close("paused", "paused by SIGTERM")
-                    group.told(None)
-                    return True
-    except KeyboardInterrupt:
-        results.close("interrupted", "interrupted from the keyboard")
-        raise
-    group.told(None)
-    results.close("done", f"{len(jobs)} trainings are done")
-    return False
+        def on_training(self, number: int, count: int, job: Job) -> None:
+            self.number, self.name = number, f"{job.name}, seed {job.seed}"
 
-
-def _follow(trainings: Trainings, group: Group) -> None:
-    """What the other processes do: train with the first one what it says."""
-    from syno.study.observer import Observer
-
-    jobs = _jobs(trainings)
-    with trainings.evaluators(group, Observer()) as evaluators:
-        while (index := group.told(None)) is not None:
-            operator, _, seed = jobs[index]
-            if evaluators.run(operator, seed) is None:
-                group.told(None)
-                return
-
-
-def _watch(move: output.Move) -> Any:
-    """An observer that says on the bar what runs: `at` tells it which training."""
-    from syno.study.observer import Observer
-
-    class Watch(Observer):
-        index, name = 0, ""
-
-        def at(self, index: int, name: str) -> None:
-            self.index, self.name = index, name
+        def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
+            if outcome is None:
+                words = "is in the store"
+            else:
+                share = outcome.accuracy
+                words = outcome.status if share is None else f"{share:.2%}"
+            move(number + 1, f"{job.name}, seed {job.seed}: {words}")
 
         def on_step(self, step: str) -> None:
-            move(self.index, f"{self.name}: {step}")
+            move(self.number, f"{self.name}: {step}")
 
         def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
             of = f" of {epochs}" if epochs else ""
-            move(self.index, f"{self.name}: epoch {epoch}{of}, loss {loss:.3g}")
+            move(self.number, f"{self.name}: epoch {epoch}{of}, loss {loss:.3g}")
 
     return Watch()
 
@@ -348,46 +273,29 @@ def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
     from syno.cli.running import amounts
     from syno.report import format as fmt
 
-    network = trainings.network(trainings.seeds[0])
-    jobs, seconds = _jobs(trainings), trainings.seconds_each()
-    layers = syno.layer_report(network.template)
-    costs: list[dict[str, Any]] = []
-    for chosen, operator in zip(trainings.chosen, trainings.operators, strict=True):
-        _, report = network.with_operator(operator)
-        macs, params = network.cost(operator, report)
-        costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+    found = trainings.forecast()
     if as_json:
-        output.print_json(
-            {
-                "model": trainings.model,
-                "data": trainings.data,
-                "fidelity": trainings.fidelity.to_json(),
-                "layers": [dataclasses.asdict(row) for row in layers.rows],
-                "baseline": {"macs": network.macs, "params": network.params},
-                "operators": costs,
-                "trainings": len(jobs),
-                "seconds_each": seconds,
-                "store": store,
-            }
-        )
+        output.print_json(found | {"store": store})
         return
+    jobs, seconds = found["trainings"], found["seconds_each"]
+    layers = syno.layer_report(trainings.network(trainings.seeds[0]).template)
     screen = output.console()
     screen.print(output.heading("Layers"))
     screen.print(output.indented(str(layers), 2), soft_wrap=True)
     screen.print()
     screen.print(output.heading("Fidelity", f"\n  {amounts(trainings.fidelity)}"), soft_wrap=True)
-    original = {"name": "baseline", "key": None, "macs": network.macs, "params": network.params}
+    original = {"name": "baseline", "key": None, **found["baseline"]}
     rows = [
         [c["name"], (c["key"] or "")[:8], fmt.count(c["macs"]), fmt.count(c["params"])]
-        for c in (original, *costs)
+        for c in (original, *found["operators"])
     ]
     columns = [("operator", "left"), ("key", "left"), ("MACs", "right"), ("params", "right")]
     screen.print(output.table(columns, rows))
     cost = "unknown: the probe did not train"
     if seconds is not None:
         cost = (
-            f"{len(jobs)} x about {fmt.duration(seconds)} of training, by a few steps of the "
-            f"original network: {fmt.duration(len(jobs) * seconds)}; operators that lower badly "
+            f"{jobs} x about {fmt.duration(seconds)} of training, by a few steps of the "
+            f"original network: {fmt.duration(jobs * seconds)}; operators that lower badly "
             "take longer"
         )
     screen.print(output.heading("Cost", f"\n  {cost}\n"), soft_wrap=True)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from syno._util.errors import UserError
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
+from syno.cli.operand import command_line
+from syno.operands import operand, sizes
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -80,11 +82,11 @@ def command(
         return verify_random.run(random, seed, names, jobs, as_json=as_json)
     if op is None:
         raise UserError("nothing to verify\n  expected: OP, or --random N      got: neither")
-    wanted = operand.chosen_specification(op, preset=preset, store=store, study=study)
+    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
     operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = operand.command_line("verify", op, preset=preset, store=store, study=study)
-    chosen = [operand.checked_sizes(operator, b, line) for b in bindings]
-    chosen = chosen or operand.own_sizes(operator, line)
+    line = command_line("verify", op, preset=preset, store=store, study=study)
+    chosen = [sizes.checked_sizes(operator, b, line) for b in bindings]
+    chosen = chosen or sizes.own_sizes(operator, line)
     results = _verify(operator, chosen, names, seed)
     passed = all(result["passed"] for result in results)
     if as_json:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from syno.cli import framework, operand, options, output
+from syno.cli import framework, options, output
 from syno.cli.commands import explain as explaining
+from syno.cli.operand import explained_operator
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,9 +82,7 @@ def command(
     """
     from syno.space.explanation import why_not
 
-    wanted = operand.explained_specification(op, store=store, study=study, **named)
-    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    operator = operator.with_specification(wanted)
+    operator, wanted = explained_operator(op, store=store, study=study, **named)
     found = why_not(
         operator,
         wanted,

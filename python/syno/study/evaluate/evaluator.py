@@ -22,13 +22,15 @@ from syno.data import TextData
 from syno.measure import Measurement, latency
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
-from syno.quantize import checked_engine, quantize
+from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
-from syno.store.records import ERROR, INT8, OK, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.evaluate.quantization import Quantization
+from syno.study.evaluate.run_key import RunKey
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
@@ -47,29 +49,6 @@ class Timing:
     repeats: int = 30
     warmup: int = 5
     threads: int = 1
-
-
-@dataclass(frozen=True)
-class Quantization:
-    """How trained networks come to INT8: the engine of torch, and on how many training images the
-    ranges are calibrated, drawn by `seed`."""
-
-    engine: str
-    images: int = 256
-    seed: int = 0
-
-    @classmethod
-    def of(cls, engine: str | None, images: int) -> Quantization:
-        """The default engine for None. UserError where torch does not have the engine here."""
-        return cls(checked_engine(engine), images)
-
-    def recipe(self) -> dict[str, Any]:
-        """What a result in INT8 depends on beside what the trained network does."""
-        return {
-            "precision": INT8,
-            "engine": self.engine,
-            "calibration": {"images": self.images, "seed": self.seed},
-        }
 
 
 @dataclass(frozen=True)
@@ -153,7 +132,9 @@ class NetworkEvaluator:
 
     def failure(self) -> Outcome:
         """An evaluation that ended without an answer, to be completed with a reason."""
-        return Outcome(ERROR, rung=self.fidelity.name, recipe=self._recipe(), seed=self.seed)
+        return Outcome(
+            ERROR, rung=self.fidelity.name, recipe=self.run_key().to_json(), seed=self.seed
+        )
 
     def _evaluate(self, operator: Any, began: float, state: Path | None) -> Outcome:
         try:
@@ -285,7 +266,7 @@ class NetworkEvaluator:
             return found
         began = time.perf_counter()
         how = self.quantization
-        recipe = self._recipe() | how.recipe()
+        recipe = self.run_key().quantized(how).to_json()
         beside = replace(found, recipe=recipe, latency=None, measurement=None, details={})
         try:
             beside = self._int8(beside, net, how)
@@ -319,16 +300,16 @@ class NetworkEvaluator:
             return replace(found, latency=own, details=details)
         return replace(found, measurement=_measurement(timed), details=details)
 
-    def _recipe(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "fidelity": self.fidelity.to_json(),
-            "data": self.dataset.fingerprint,
-            "threads": self.timing.threads,
-        }
-        if self.part is not None:
-            # The schedule is that of the whole training.
-            found |= {"width": self.part.width, "of_epochs": self.part.whole.epochs}
-        return found
+    def run_key(self) -> RunKey:
+        """What the results depend on, beside operator, seed and machine."""
+        part = self.part  # The schedule is that of the whole training.
+        return RunKey(
+            self.fidelity.to_json(),
+            self.dataset.fingerprint,
+            self.timing.threads,
+            width=None if part is None else part.width,
+            of_epochs=None if part is None else part.whole.epochs,
+        )
 
     def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
         return Outcome(
@@ -336,7 +317,7 @@ class NetworkEvaluator:
             reason=training.why,
             accuracy=training.accuracy,
             rung=self.fidelity.name,
-            recipe=self._recipe(),
+            recipe=self.run_key().to_json(),
             seed=self.seed,
             seconds=time.perf_counter() - began,
             **found,
@@ -364,7 +345,7 @@ class NetworkEvaluator:
         return Outcome(
             REJECTED,
             reason=reason,
-            recipe=self._recipe(),
+            recipe=self.run_key().to_json(),
             seed=self.seed,
             seconds=time.perf_counter() - began,
             primitives=operator.primitives(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.data import KNOWN, DataSet, Records, TextData, is_text_data, load, load_text
@@ -53,3 +53,31 @@ def usual_fidelity(data: str, data_dir: str | None) -> str:
     if data == "digits":
         return "digits"
     return "fast/text" if is_text_data(data, data_dir) else "tiny"
+
+
+def fidelity_for(
+    name: str | None,
+    changes: dict[str, Any],
+    data: str,
+    data_dir: str | None,
+    recipe: str | None = None,
+) -> Fidelity:
+    """A fidelity's name, else the recipe's own, else what the data is usually trained with; with
+    what `changes` put in its place, which its name then says.
+
+    UserError for an unknown name, and for a change that it does not have.
+    """
+    from syno.train import fidelity
+
+    if name is None and recipe is None:
+        name = usual_fidelity(data, data_dir)
+    found = fidelity(name or recipe or "", recipe if name is not None else None)
+    if not changes:
+        return found
+    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    # A training lasts so many steps or so many seconds, not both.
+    if "steps" in changes and "seconds" not in changes:
+        changes = {**changes, "seconds": None}
+    elif "seconds" in changes and "steps" not in changes:
+        changes = {**changes, "steps": None}
+    return found.changed(name=own, **changes)

@@ -1,7 +1,8 @@
-"""Choosing operators of a finished study: accurate enough, cheap first, no near twins. No torch."""
+"""`syno.select`: operators of a study, accurate enough, cheap first, no near twins. No torch."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import statistics
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from syno._util.errors import UserError
-from syno.store import Evaluation, StudySummary
+from syno.store import Evaluation, Store, StudySummary
 from syno.store.records import digest
 
 OPERATOR_FILE = "operator.txt"
@@ -58,6 +59,58 @@ class Choice:
     def folder(self) -> str:
         """`<score>_<key>`: the accuracy (a fraction) or loss, then eight digits of the key."""
         return f"{self.quality:.4f}_{self.key[:8]}"
+
+
+def select(
+    store: Store | str,
+    study: str | None = None,
+    *,
+    top: int = 10,
+    within: float | None = None,
+    reference: str = "baseline",
+    by: str = "latency",
+    diverse: bool = False,
+    least_distance: float = LEAST_DISTANCE,
+    out: str | Path | None = None,
+) -> list[Choice]:
+    """Select operators of a study, and write them to a folder if requested.
+
+    Args:
+        store: an open store or its address; study: one of its studies, needed when it has several.
+        top: the most operators that are selected.
+        within: how many points of accuracy (percent) an operator may lie below the reference, or
+            how many percent its perplexity on text above that. Default: any number.
+        reference: `baseline`, the original network, or `best`, the best operator.
+        by: their order: `latency` (ratio to the original network), `macs`, `params`, `loss` (text;
+            all four the lowest first) or `accuracy` (the highest first).
+        diverse: of operators nearer than `least_distance` to each other, only the first is taken;
+            see `distance`.
+        out: a new or empty folder; each operator gets a folder `<score>_<key>` in it with its text,
+            its specification and its figures, which commands take wherever they take an operator.
+
+    Returns:
+        The operators with their figures, in the order asked for; none where none is good enough.
+
+    Raises:
+        UserError: for a store or a study that is not there, a reference or a loss that the study
+            does not have, an unknown order, and a folder that is not empty or cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        if isinstance(store, str):
+            store = stack.enter_context(Store.open(store, read_only=True))
+        summary = store.summary(study)
+    found = choose(
+        summary,
+        top=top,
+        within=within,
+        reference=reference,
+        by=by,
+        diverse=diverse,
+        least_distance=least_distance,
+    )
+    if out is not None and found:
+        write(summary, found, Path(out))
+    return found
 
 
 def choose(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syno.cli.comparison import Paired, Spread, paired, student
+from syno.study.training.comparison import Paired, Spread, paired, student
 
 
 def test_a_spread_has_the_samples_deviation() -> None:

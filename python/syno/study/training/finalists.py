@@ -7,45 +7,49 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
-from syno.cli import output
-from syno.report import format as fmt
 from syno.report import gather
 from syno.report.pareto import front, latency, macs
+from syno.study.evaluate.run_key import RunKey
+from syno.study.training.retraining import Retraining
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from syno.cli.retrain import Retraining
     from syno.store import Environment, Outcome, Store, StudySummary
+    from syno.store.objective import Objective
 
 
-def evaluate_finalists(store: Store, study: str | None, data_dir: str | None) -> StudySummary:
-    """Evaluate the operators on a front, and the original network, on the test split.
+class Finalists:
+    """The operators on a front of a study, and its original network, for the test split.
 
     Finalists are chosen by their hold-out accuracy, or loss. Each is trained again, with the seed
     and the fidelity of the study, so that the same network is tested; what was tested before is not
     tested again. UserError as in `Retraining`.
-    """
-    from syno.cli.retrain import Retraining
 
-    summary = store.summary(study)
-    trained, objective = gather(summary).trained, summary.objective
-    finalists: dict[int, str | None] = {
-        c.number: c.text for cost in (latency, macs) for c in front(trained, cost, objective)
-    }
-    if summary.baseline is not None:
-        finalists[summary.baseline.ask] = None
-    wanted = sorted(set(finalists) - {evaluation.ask for evaluation in summary.final})
-    if not wanted:
-        return summary
-    retraining = Retraining(summary, data_dir)
-    with output.progress("testing finalists", len(wanted)) as move:
-        for index, ask in enumerate(wanted, start=1):
-            outcome = _test(retraining, finalists[ask])
-            store.add_evaluation(summary.study, ask, outcome, _environment(summary))
-            value = objective.of(outcome.accuracy, outcome.details)
-            move(index, f"{fmt.quality(value, objective.name)} on the test split")
-    return store.summary(summary.study)
+    waiting: the numbers of those that are not tested yet; objective: what they are judged by.
+    """
+
+    def __init__(self, store: Store, study: str | None, data_dir: str | None = None) -> None:
+        summary = store.summary(study)
+        trained, objective = gather(summary).trained, summary.objective
+        self._texts: dict[int, str | None] = {
+            c.number: c.text for cost in (latency, macs) for c in front(trained, cost, objective)
+        }
+        if summary.baseline is not None:
+            self._texts[summary.baseline.ask] = None
+        self.waiting = sorted(set(self._texts) - {e.ask for e in summary.final})
+        self.objective: Objective = objective
+        self._store, self._summary = store, summary
+        self._retraining = Retraining(summary, data_dir) if self.waiting else None
+
+    def evaluate(self, number: int) -> float | None:
+        """Trains one that waits, stores how it does on the test split, and gives its accuracy (a
+        share) or loss (nats a token); None where the training failed."""
+        assert self._retraining is not None
+        outcome = _test(self._retraining, self._texts[number])
+        environment = _environment(self._summary)
+        self._store.add_evaluation(self._summary.study, number, outcome, environment)
+        return self.objective.of(outcome.accuracy, outcome.details)
 
 
 def _test(retraining: Retraining, text: str | None) -> Outcome:
@@ -65,7 +69,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
         accuracy=accuracy,
         split=TEST,
         rung=settings.fidelity["name"],
-        recipe={"fidelity": settings.fidelity, "data": retraining.dataset.fingerprint},
+        recipe=RunKey(settings.fidelity, retraining.dataset.fingerprint).to_json(),
         seed=settings.seed,
         seconds=time.perf_counter() - began,
         details=details,

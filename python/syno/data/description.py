@@ -1,0 +1,49 @@
+"""A data set as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from syno.data.dataset import DataSet
+from syno.data.text import TextData
+
+
+def describe_images(data: DataSet) -> dict[str, Any]:
+    """Counts, sizes and statistics of images."""
+    counts = np.bincount(data.train.labels, minlength=len(data.classes))
+    return {
+        "name": data.name,
+        "kind": "images",
+        "train_images": len(data.train),
+        "test_images": len(data.test),
+        "skipped": data.skipped,
+        "classes": list(data.classes),
+        "train_images_a_class": [int(counts.min()), int(counts.max())],
+        "channels": data.channels,
+        "size": data.size,
+        "mean": [round(value, 4) for value in data.mean],
+        "std": [round(value, 4) for value in data.std],
+        "fingerprint": data.fingerprint,
+    }
+
+
+def describe_text(data: TextData) -> dict[str, Any]:
+    """Counts and the beginning of a text."""
+    tokens = {
+        "train": len(data.train_tokens),
+        "held": len(data.held_tokens),
+        "test": len(data.test_tokens),
+    }
+    return {
+        "name": data.name,
+        "kind": "text",
+        "tokenizer": data.tokenizer.name,
+        "vocabulary": data.vocabulary,
+        "documents": data.documents,
+        "text_bytes": data.text_bytes,
+        "tokens": tokens,
+        "begins": data.tokenizer.decode(data.train_tokens[:60]),
+        "fingerprint": data.fingerprint,
+    }

@@ -1,0 +1,142 @@
+"""What a demonstration shows of its search: report, an exported operator, and kept promises."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from syno._util.errors import UserError
+from syno.report import Report, gather, write_page, write_pictures
+from syno.report.model import Candidate
+from syno.report.pareto import front, latency
+from syno.report.sections import fastest_within_a_point
+from syno.store import StudySummary
+
+# What the demonstration promises about the operators it trains.
+_LEAST_MULTISETS = 5
+_LEAST_SPREAD = 4.0
+_LEAST_WINDOWS = 0.5
+_LEAST_TWO_WEIGHTS = 0.25
+
+
+def demonstrate(
+    summary: StudySummary, out: Path, wanted: int, began: float
+) -> tuple[Report, dict[str, Any]]:
+    """Writes the report of a search, its pictures, the best operator as files that run without
+    Syno, and `summary.json`, the figures that are returned with the report.
+
+    wanted: the operators that were to be trained; began: `time.monotonic()` of the beginning. What
+    was promised and did not come out is in words under `missing`.
+    """
+    report = _write_report(summary, out)
+    exported = _export_best(report, summary, out)
+    result = _result(report, exported, wanted, time.monotonic() - began)
+    (out / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    return report, result
+
+
+def make_folder(out: Path) -> None:
+    """UserError where it cannot be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {out}: {error.strerror}") from error
+
+
+def _write_report(summary: StudySummary, out: Path) -> Report:
+    report = gather(summary)
+    write_page(report, out / "report.html")
+    write_pictures(report, out)
+    return report
+
+
+def best_of(report: Report) -> Candidate | None:
+    """The fastest operator within a point of the baseline, else the most accurate one."""
+    return fastest_within_a_point(report) or next(iter(report.trained), None)
+
+
+def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, Any]:
+    """Export the best operator with trained weights, a file a layer, and run all without Syno."""
+    from syno.codegen.export import export_slots
+    from syno.codegen.export.isolated import run_without_syno
+    from syno.study.training.retraining import Retraining
+
+    best = best_of(report)
+    if best is None:
+        return {"path": None, "ran_without_syno": False, "output": "no operator was trained"}
+    net, training = Retraining(summary).train(best.text)
+    folder = out / f"operator_{best.short}"
+    make_folder(folder)
+    files = [written.code for written in export_slots(net, folder)]
+    run = run_without_syno(files)
+    return {
+        "key": best.key,
+        "path": str(files[0]),
+        "files": [str(file) for file in files],
+        "accuracy": training.accuracy,
+        "ran_without_syno": run.passed,
+        "output": run.output,
+    }
+
+
+def _result(
+    report: Report, exported: dict[str, Any], wanted: int, seconds: float
+) -> dict[str, Any]:
+    trained = report.trained
+    diversity = _diversity(trained)
+    result = {
+        "operators_trained": len(trained),
+        "baseline": {
+            "accuracy": report.baseline.accuracy,
+            "latency_ms": report.baseline.latency_ms,
+            "macs": report.baseline.macs,
+        },
+        "best": [_candidate(c) for c in reversed(front(trained, latency))],
+        "exported": exported,
+        "seconds": round(seconds, 1),
+        "diversity": diversity,
+    }
+    return result | {"missing": _missing(result, wanted)}
+
+
+def _candidate(c: Candidate) -> dict[str, Any]:
+    return {
+        "key": c.key,
+        "formula": c.formula,
+        "accuracy": c.accuracy,
+        "latency_ms": c.latency_ms,
+        "latency_ratio": c.latency_ratio,
+        "macs": c.macs,
+        "params": c.params,
+    }
+
+
+def _diversity(trained: tuple[Candidate, ...]) -> dict[str, Any]:
+    macs = [c.macs for c in trained if c.macs]
+    return {
+        "distinct_keys": len({c.key for c in trained}),
+        "multisets_of_primitives": len({tuple(sorted(c.primitives.items())) for c in trained}),
+        "macs_spread": round(max(macs) / min(macs), 2) if macs else 0.0,
+        "with_a_window": sum(c.primitives.get("unfold", 0) > 0 for c in trained),
+        "with_two_weights": sum(c.primitives.get("contract", 0) >= 2 for c in trained),
+    }
+
+
+def _missing(result: dict[str, Any], wanted: int) -> list[str]:
+    """What the demonstration promises and did not show, in words."""
+    count, found = result["operators_trained"], result["diversity"]
+    # A short demonstration cannot show as many kinds.
+    least = min(_LEAST_MULTISETS, wanted)
+    checks = (
+        (count >= wanted, f"{count} operators were trained, {wanted} were asked for"),
+        (found["distinct_keys"] == count, "two operators are the same"),
+        (found["multisets_of_primitives"] >= least, f"fewer than {least} kinds of operators"),
+        (wanted < 8 or found["macs_spread"] >= _LEAST_SPREAD, "MACs spread less than 4 times"),
+        (found["with_a_window"] >= _LEAST_WINDOWS * count, "fewer than half have a window"),
+        (found["with_two_weights"] >= _LEAST_TWO_WEIGHTS * count, "too few have two weights"),
+        (result["baseline"]["accuracy"] is not None, "the original network was not trained"),
+        (result["exported"]["ran_without_syno"], "the exported operator did not run"),
+    )
+    return [words for fine, words in checks if not fine]

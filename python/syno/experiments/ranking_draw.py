@@ -1,0 +1,83 @@
+"""A new table of the ranking experiment: its settings, and the operators that it is about."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
+from syno.data import load
+from syno.experiments.ranking import Progress, Settings, Table, draw
+from syno.network.surgery import slot_bindings
+from syno.operands.layers import fit_to_network
+from syno.operands.named import NamedOperator
+from syno.operators import zoo
+from syno.operators.operator import Operator
+from syno.space.rules import rule_set
+from syno.space.walks import walk
+from syno.store import capture_environment
+from syno.study.evaluate.network import Network
+from syno.study.specifications import small_vision
+from syno.train import fidelity
+
+# What the operators are drawn from: as `syno search` without a preset, and groups besides.
+_SIZES = {"k": 3, "s": 2, "g": 4}
+_SPACE: dict[str, Any] = {
+    "coefficient": ["k=3: 2", "s=2: 2", "g=4: 2"],
+    "max_splits": 2,
+    "max_merges": 1,
+}
+_LEAST_MACS, _MOST_MACS = 0.03, 1.1
+_WALKS = 500  # for each operator to draw
+
+
+def new_settings(*, low: str, high: str, high_epochs: int, **others: Any) -> Settings:
+    """The settings of a table: low, high: names of fidelities, the high one with so many epochs;
+    others: further fields of `Settings`."""
+    long = fidelity(high).changed(name="long", epochs=high_epochs)
+    return Settings(low=fidelity(low).to_json(), high=long.to_json(), **others)
+
+
+def new_table(
+    settings: Settings, data_dir: str | None, operators: int, progress: Progress | None = None
+) -> Table:
+    """The operators of the zoo that fit the network, and so many drawn by random walks.
+
+    Nothing is trained. UserError where there are not so many that are fast enough.
+    """
+    size = settings.low["resolution"]
+    images = load(settings.data, data_dir=data_dir, size=size)
+    fit, _ = images.holdout(settings.low["holdout"], settings.low["split_seed"])
+    settings = dataclasses.replace(settings, train_images=len(fit.labels))
+    seed = settings.draw
+    network = Network.named(settings.model, settings.model_options, images, seed, size=size)
+    with torch_threads(1):
+        candidates = _candidates(network, seed, _WALKS * operators)
+        entries = draw(network, candidates, _zoo(network), settings, operators, progress)
+    environment = capture_environment(threads=1, rules=rule_set((), ()).version)
+    return Table(settings, dataclasses.asdict(environment), entries)
+
+
+def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
+    whole = network.macs or 0
+    asked = small_vision(
+        **_SPACE, min_macs=int(_LEAST_MACS * whole), max_macs=int(_MOST_MACS * whole)
+    )
+    asked = asked.with_changes(**slot_bindings(network.template, asked))
+    return walk(asked, count=count, seed=seed).operators
+
+
+def _zoo(network: Network) -> list[tuple[str, Operator]]:
+    """What of the zoo fits the network."""
+    found = []
+    for name in zoo.names():
+        named = NamedOperator(name, zoo.load(name), zoo.binding(name))
+        try:
+            operator = fit_to_network(named, network.template, _SIZES)
+            network.with_operator(operator)
+        except UserError:  # of other shapes, such as a projection
+            continue
+        if operator.params():
+            found.append((name, operator))
+    return found

@@ -1,0 +1,1 @@
+"""Operators that a user names, and how they fit the layers of a network."""

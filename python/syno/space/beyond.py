@@ -1,0 +1,87 @@
+"""Random walks after an enumeration that a budget ended: what they met that it did not list."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from syno import _core
+from syno.operators.operator import Operator
+from syno.space.space import Space
+from syno.space.walks import WalkProgress, Walks, walk
+
+# For walks that only time ends.
+_WITHOUT_END = 2**62
+
+
+@dataclass
+class Walked:
+    """Walks and which of their operators the listing did not have.
+
+    new: the indices of these; seconds: of the walks; depth: the most primitives of an operator,
+    listed_depth: those of the listing.
+    """
+
+    walks: Walks
+    new: list[int]
+    seconds: float
+    depth: int
+    listed_depth: int
+
+    @property
+    def found(self) -> bool:
+        """Whether they met an operator."""
+        return len(self.walks) > 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Figures, and the operators beyond the listing with their weights."""
+        return self.walks.statistics() | {
+            "new": len(self.new),
+            "depth": self.depth,
+            "seconds": round(self.seconds, 3),
+            "operators_found": [
+                {
+                    "key": self.walks[index].key,
+                    "weight": self.walks.weights[index],
+                    "text": self.walks[index].text,
+                }
+                for index in self.new
+            ],
+        }
+
+    def draw(self, count: int, seed: int) -> list[Operator]:
+        """Some of the operators beyond the listing."""
+        order = _core.UniformDraws(len(self.new), seed)
+        count = min(count, len(self.new))
+        return [self.walks[self.new[order.at(n)]] for n in range(count)]
+
+
+def walk_beyond(
+    space: Space,
+    count: int | None,
+    seconds: float | None,
+    settings: dict[str, Any],
+    progress: WalkProgress | None = None,
+) -> Walked:
+    """Walks in the specification of a space.
+
+    count, seconds: how many, and for how long at most (None: no limit); settings: further arguments
+    of `syno.walk`, the depth among them; progress: as there, what was met by its end counts.
+    """
+    started = time.monotonic()
+    walks = walk(
+        space.specification,
+        count=count or _WITHOUT_END,
+        seconds=seconds or 0.0,
+        progress=progress,
+        **settings,
+    )
+    known = {space.key_of(index) for index in range(len(space))}
+    return Walked(
+        walks,
+        [i for i, operator in enumerate(walks) if operator.key not in known],
+        time.monotonic() - started,
+        settings["depth"],
+        space.complete_depth,
+    )

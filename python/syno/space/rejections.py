@@ -1,0 +1,38 @@
+"""What a search rejected, by reason: a tree from the specification to repeated keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from syno import _core
+
+
+def rejection_tree(rejections: Mapping[str, int]) -> dict[str, Any]:
+    """The counts as plain values: groups in the order in which a search asks, largest first inside.
+
+    Each node has name, count and share (of all rejections); leaves have a doc.
+    """
+    total = sum(rejections.values())
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {g: {} for g in _core.reason_groups()}
+    for reason, count in rejections.items():
+        info = _core.reason_info(reason)
+        leaf = _node(reason, count, total) | {"doc": info["doc"]}
+        groups[info["group"]].setdefault(info["subgroup"], []).append(leaf)
+    made = []
+    for group, parts in groups.items():
+        if not parts:
+            continue
+        parts = {name: sorted(p, key=lambda leaf: -leaf["count"]) for name, p in parts.items()}
+        inner = [_parent(name, leaves, total) for name, leaves in parts.items() if name]
+        inner.sort(key=lambda node: -node["count"])
+        made.append(_parent(group, [*inner, *parts.get("", [])], total))
+    return {"name": "rejections", "count": total, "share": 1.0 if total else 0.0, "parts": made}
+
+
+def _node(name: str, count: int, total: int) -> dict[str, Any]:
+    return {"name": name, "count": count, "share": round(count / total, 6)}
+
+
+def _parent(name: str, parts: list[dict[str, Any]], total: int) -> dict[str, Any]:
+    return _node(name, sum(part["count"] for part in parts), total) | {"parts": parts}

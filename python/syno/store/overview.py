@@ -1,0 +1,71 @@
+"""How far a study is and what it found, as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from syno.store.evaluation import Evaluation
+from syno.store.records import QuarantineRecord
+from syno.store.summary import StudySummary
+
+
+def best_of(summary: StudySummary) -> Evaluation | None:
+    """The best operator that was trained; of equals the one proposed first."""
+    return max(summary.compared, key=lambda e: (score(summary, e), -e.ask), default=None)
+
+
+def score(summary: StudySummary, evaluation: Evaluation) -> float:
+    """Greater is better; without a result, below all."""
+    value = summary.quality(evaluation)
+    return -math.inf if value is None else summary.objective.score(value)
+
+
+def trained(summary: StudySummary) -> int:
+    """Trainings that gave an accuracy, of a ladder at its lowest rung."""
+    return sum(e.rung_index == 0 for e in summary.trained)
+
+
+def failed(summary: StudySummary) -> int:
+    """Trainings that gave none."""
+    return sum(e.rung_index == 0 for e in summary.evaluations) - trained(summary)
+
+
+def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
+    """A study as plain values, the same for every command."""
+    best = best_of(summary)
+    objective = summary.objective.name
+    entry: dict[str, Any] = {
+        "name": summary.study.name,
+        "created": summary.study.created,
+        "asked_for": summary.settings.get("evaluations"),
+        "trained": trained(summary),
+        "failed": failed(summary),
+        "open": len(summary.open_asks),
+        "stop_reason": summary.stop_reason,
+        "objective": objective,
+        "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
+        "best": _evaluation_json(best) if best is not None else None,
+        "quarantined": [_quarantined_json(record) for record in summary.quarantined],
+    }
+    if summary.rungs:
+        entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
+    if objective != "accuracy":
+        entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
+    if operators:
+        entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
+    return entry
+
+
+def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+    names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
+    more = ("macs", "params", "seconds", "rung", "rung_index")
+    found = {name: getattr(evaluation, name) for name in (*names, *more)}
+    text = ("loss", "perplexity", "bits_a_byte")
+    return found | {name: evaluation.details[name] for name in text if name in evaluation.details}
+
+
+def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
+    names = ("ask", "key", "failures", "kind", "reason", "updated")
+    return {name: getattr(record, name) for name in names}

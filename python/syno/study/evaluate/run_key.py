@@ -1,0 +1,71 @@
+"""When a stored result counts as the result of a training that is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from syno.store.records import FLOAT32, INT8
+from syno.study.evaluate.quantization import Quantization
+
+if TYPE_CHECKING:
+    from syno.store import Evaluation
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """What a result depends on, beside operator, seed and machine.
+
+    Two results of one operator and one seed are comparable exactly when their run keys are equal,
+    and a stored result stands for a training that is asked for exactly when the run key `counts`
+    it. The store keeps a run key as the `recipe` of an evaluation.
+
+    Args:
+        fidelity: `Fidelity.to_json()`: the amount of data, the length and the recipe.
+        data: the fingerprint of the data set.
+        threads: threads of training and timing. None for a result on the test split, which is
+            not timed.
+        width, of_epochs: of a rung: the network's share of the width that is asked for, and the
+            epochs of the training that the rung is a part of, which its schedule follows (None
+            where steps or seconds bound it). Width None means no rung.
+        quantization: how the trained network was quantized to INT8; None for float32.
+    """
+
+    fidelity: Mapping[str, object]
+    data: str
+    threads: int | None = None
+    width: float | None = None
+    of_epochs: int | None = None
+    quantization: Quantization | None = None
+
+    @property
+    def precision(self) -> str:
+        """`float32` or `int8`."""
+        return FLOAT32 if self.quantization is None else INT8
+
+    def quantized(self, how: Quantization) -> RunKey:
+        """The key of the same training, quantized to INT8."""
+        return replace(self, quantization=how)
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe that the store keeps."""
+        found: dict[str, Any] = {"fidelity": dict(self.fidelity), "data": self.data}
+        if self.threads is not None:
+            found["threads"] = self.threads
+        if self.width is not None:
+            found |= {"width": self.width, "of_epochs": self.of_epochs}
+        if self.quantization is not None:
+            how = self.quantization
+            found |= {
+                "precision": INT8,
+                "engine": how.engine,
+                "calibration": {"images": how.images, "seed": how.seed},
+            }
+        return found
+
+    def counts(self, evaluation: Evaluation) -> bool:
+        """Whether a stored result was made in this way."""
+        # A recipe comes back from the store as JSON: tuples are lists there.
+        return bool(evaluation.recipe == json.loads(json.dumps(self.to_json())))

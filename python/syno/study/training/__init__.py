@@ -1,0 +1,1 @@
+"""Chosen operators, trained in a network with several seeds, and what is done with the results."""

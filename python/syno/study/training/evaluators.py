@@ -1,0 +1,128 @@
+"""The evaluators of trainings: one of each seed, isolated where that is wanted and possible."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from syno._util.errors import UserError
+from syno.store.records import OK, PAUSED
+from syno.study.evaluate import evaluator as evaluation
+from syno.study.evaluate.evaluator import NetworkEvaluator, Timing, checkpoint
+from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolation import isolated
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
+    from syno.store import Outcome
+    from syno.study.observer import Observer
+    from syno.study.training.trainings import Trainings
+    from syno.train import Group
+
+
+class Evaluators:
+    """The evaluator of each seed, in processes of its own where that is wanted and possible.
+
+    One is kept at a time: trainings come seed by seed.
+    """
+
+    def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
+        if group.world > 1 and trainings.isolate:
+            raise UserError(
+                f"{group.world} processes train one network: none of them can be isolated\n"
+                "  what to do: leave --isolate out"
+            )
+        self._trainings, self._group, self._observer = trainings, group, observer
+        self._seed: int | None = None
+        self._evaluator: NetworkEvaluator | Isolated | None = None
+        self._terminated = False
+
+    def __enter__(self) -> Evaluators:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def run(self, operator: Operator | None, seed: int) -> Outcome | None:
+        """Verifies, trains and times the network with an operator, None for the original; None
+        where the training was paused."""
+        evaluator = self._of(seed)
+        with self._passing_on(evaluator):
+            outcome = evaluator.baseline() if operator is None else evaluator.evaluate(operator)
+        # A signal that came before or after the training ended the process.
+        paused = outcome.status == PAUSED or (self._terminated and outcome.status != OK)
+        return None if paused else outcome
+
+    def forget(self, operator: Operator | None, seed: int) -> None:
+        """Removes the state of a training that is stored."""
+        path = checkpoint(self._trainings.checkpoints, operator, seed)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+    @property
+    def terminated(self) -> bool:
+        """Whether SIGTERM came while an isolated evaluation ran."""
+        return self._terminated
+
+    def _close(self) -> None:
+        if isinstance(self._evaluator, Isolated):
+            self._evaluator.close()
+        self._evaluator = self._seed = None
+
+    def _of(self, seed: int) -> NetworkEvaluator | Isolated:
+        if self._evaluator is None or seed != self._seed:
+            self._close()
+            self._evaluator, self._seed = self._made(seed), seed
+        return self._evaluator
+
+    def _made(self, seed: int) -> NetworkEvaluator | Isolated:
+        given, first = self._trainings, self._group.is_first
+        network = given.network(seed)
+        settings: dict[str, Any] = {
+            "fidelity": given.fidelity,
+            "seed": seed,
+            "timing": Timing(given.repeats, given.warmup, given.threads),
+            "deadline_s": given.deadline_s,
+            "device": given.device,
+            "workers": given.workers,
+            "checkpoints": given.checkpoints,
+            "measured": given.latency and first,
+            "quantization": given.quantization if first else None,
+        }
+        data = (given.data, given.data_dir, given.dataset.fingerprint, given.tokenizer)
+        made = isolated(
+            evaluation.make_evaluator,
+            network,
+            *data,
+            wanted=False if self._group.world > 1 else given.isolate,
+            settings=settings,
+            deadline_s=given.deadline_s,
+            memory_limit=given.memory_limit,
+            # Without a baseline, what operators may take is measured by a few of its steps.
+            baseline_s=None if given.baseline or given.deadline_s else given.seconds_each(),
+            observer=self._observer,
+        )
+        if made is not None:
+            return made
+        return NetworkEvaluator(network, given.dataset, observer=self._observer, **settings)
+
+    @contextlib.contextmanager
+    def _passing_on(self, evaluator: NetworkEvaluator | Isolated) -> Iterator[None]:
+        """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
+        this process, it does what it always does."""
+        kept = self._trainings.checkpoints is not None
+        if not (kept and isinstance(evaluator, Isolated)):
+            yield
+            return
+
+        def terminate(*_: object) -> None:
+            self._terminated = True
+            evaluator.terminate()
+
+        before = signal.signal(signal.SIGTERM, terminate)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,122 @@
+"""The results of trainings in a store: which are there, and new ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.errors import UserError
+from syno.report.asked import read_specification
+from syno.space.rules import rule_set
+from syno.store import (
+    Environment,
+    Evaluation,
+    Outcome,
+    Store,
+    StudyRecord,
+    Worker,
+    automatic_name,
+    capture_environment,
+)
+from syno.store.records import HOLDOUT
+from syno.study.study import settings_of
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
+    from syno.study.settings import StudySettings
+    from syno.study.training.trainings import Trainings
+
+
+class Results:
+    """A study of trainings in a store: made anew, or gone on with under its name."""
+
+    def __init__(self, store: Store, name: str | None, trainings: Trainings) -> None:
+        settings, specification = trainings.settings(), trainings.specification()
+        known = {study.name for study in store.studies()}
+        if name is None or name not in known:
+            data = Path(trainings.data).name
+            made = name or automatic_name("train", trainings.model, data).replace("/", "-")
+            self.record = store.create_study(
+                made,
+                specification=(specification.key, json.loads(specification.to_json())),
+                settings=settings.to_json(),
+                seed=settings.seed,
+            )
+            store.append_event(self.record, "started", {})
+        else:
+            self.record = store.study(name)
+            before = settings_of(self.record, store.events(self.record))
+            _check_same(self.record, before, settings)
+            unknown = set(specification.defaults) - set(_defaults(self.record))
+            if unknown:
+                raise UserError(
+                    f"study '{name}' has no coefficient {', '.join(sorted(unknown))}\n"
+                    "  what to do: take another --name for operators with other coefficients"
+                )
+            count = settings.evaluations
+            store.append_event(self.record, "resumed", {"evaluations": count})
+        self._store, self._worker = store, Worker()
+        rules = str(rule_set((), ()).version)
+        self._environment: Environment = capture_environment(threads=trainings.threads, rules=rules)
+        self._key, *self._int8 = trainings.run_keys()
+
+    def done(self, operator: Operator | None) -> set[int]:
+        """The seeds that this operator (None: the original) was trained with in this way: and
+        quantised, where that is asked for and the training was good."""
+        own = self._trained(operator)
+        found = {e.seed for e in own}
+        for key in self._int8:
+            quantised = {e.seed for e in self._of(operator) if key.counts(e)}
+            found = {e.seed for e in own if e.status != "ok" or e.seed in quantised}
+        return found
+
+    def evaluations(self) -> list[Evaluation]:
+        """All of the study on the hold-out split, those in INT8, too."""
+        summary = self._store.summary(self.record)
+        found = [*summary.evaluations, *summary.baselines, *summary.quantized]
+        return [e for e in found if e.split == HOLDOUT]
+
+    def _of(self, operator: Operator | None) -> list[Evaluation]:
+        text = None if operator is None else operator.text
+        return [e for e in self.evaluations() if e.text == text]
+
+    def _trained(self, operator: Operator | None) -> list[Evaluation]:
+        return [e for e in self._of(operator) if self._key.counts(e)]
+
+    def add(self, operator: Operator | None, outcome: Outcome) -> None:
+        """Stores a result, with what stands beside it: of a training that is there that alone."""
+        text = None if operator is None else operator.text
+        proposals = self._store.proposals(self.record)
+        same = next((p for p in proposals if p.text == text), None)
+        if same is not None and same.status is not None:
+            known = any(e.seed == outcome.seed for e in self._trained(operator))
+            for each in outcome.beside if known else (outcome,):
+                self._store.add_evaluation(self.record, same.ask, each, self._environment)
+            return
+        if same is None:
+            number = proposals[-1].ask + 1 if proposals else int(operator is not None)
+            stored = None if operator is None else (operator.text, operator.key)
+            same = self._store.ask(self.record, number, stored, self._worker.name)
+        self._store.tell(same.id, outcome, self._environment)
+
+    def close(self, reason: str, text: str) -> None:
+        """Writes down why it ended."""
+        self._store.append_event(self.record, "stopped", {"reason": reason, "text": text})
+        self._worker.close()
+
+
+def _defaults(record: StudyRecord) -> Mapping[str, int]:
+    return read_specification(record.specification).defaults
+
+
+def _check_same(record: StudyRecord, before: StudySettings, now: StudySettings) -> None:
+    for name in ("method", "model", "model_options", "fingerprint"):
+        found, wanted = getattr(before, name), getattr(now, name)
+        if found != wanted:
+            raise UserError(
+                f"study '{record.name}' has another {name}\n"
+                f"  expected: {found}      got: {wanted}\n"
+                "  what to do: take another --name"
+            )

@@ -1,0 +1,168 @@
+"""Results of trainings: a row for each operator and precision, over its seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from syno.store.records import FLOAT32
+from syno.study.training.comparison import Paired, Spread, paired
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
+    from syno.store import Evaluation
+    from syno.study.evaluate.run_key import RunKey
+    from syno.study.training.results import Results
+    from syno.study.training.trainings import Trainings
+
+_OF_A_SEED = ("seed", "status", "reason", "accuracy", "latency_ms", "latency_ratio", "seconds")
+_DETAILS = (
+    *("loss", "perplexity", "tail_loss", "loss_sum", "tokens_per_s", "steps", "losses", "noisy"),
+    *("network_macs", "int8_macs", "float_parts", "calibration_images"),
+)
+
+
+@dataclass(frozen=True)
+class TrainedSeed:
+    """One training.
+
+    status: `ok`, or why there is no result, with a reason in words; accuracy: of the validation
+    split, a share; latency_ms: the median of one sample through the network, in milliseconds;
+    latency_ratio: to the original network in the same run; seconds: wall-clock time of all of it;
+    details: losses, steps, tokens a second, what is in INT8, as far as the training has them.
+    """
+
+    seed: int
+    status: str
+    reason: str
+    accuracy: float | None
+    latency_ms: float | None
+    latency_ratio: float | None
+    seconds: float
+    details: dict[str, Any]
+
+    @staticmethod
+    def of(evaluation: Evaluation) -> TrainedSeed:
+        """What a stored evaluation says."""
+        details = {
+            name: evaluation.details[name] for name in _DETAILS if name in evaluation.details
+        }
+        return TrainedSeed(
+            **{name: getattr(evaluation, name) for name in _OF_A_SEED}, details=details
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {name: getattr(self, name) for name in _OF_A_SEED} | self.details
+
+
+@dataclass(frozen=True)
+class TrainedOperator:
+    """The trainings of one operator in one precision.
+
+    name: `baseline` for the original network, whose key is None; precision: `float32` or `int8`;
+    macs, params: of the layers that the operator replaces, at batch size 1; latency_ms,
+    latency_ratio: medians over seeds; seconds: the sum over seeds; measures: by `accuracy` (a
+    share) and for text `loss` (nats a token), the mean and spread over seeds and the pairs with the
+    original network's float32, each None where there is nothing to compare; ok: whether there are
+    trainings and all of them succeeded.
+    """
+
+    name: str
+    precision: str
+    key: str | None
+    macs: int | None
+    params: int | None
+    latency_ms: float | None
+    latency_ratio: float | None
+    seconds: float
+    seeds: tuple[TrainedSeed, ...]
+    ok: bool
+    measures: dict[str, tuple[Spread | None, Paired | None]]
+
+    @property
+    def accuracy(self) -> Spread | None:
+        """The accuracy on the validation split; None where no training succeeded."""
+        return self.measures["accuracy"][0]
+
+    @property
+    def loss(self) -> Spread | None:
+        """The loss on the validation split; None for images, and where no training succeeded."""
+        return self.measures["loss"][0] if "loss" in self.measures else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, with `accuracy`, `accuracy_beside_baseline` and the same of loss."""
+        names = ("name", "precision", "key", "macs", "params", "latency_ms", "latency_ratio")
+        row: dict[str, Any] = {name: getattr(self, name) for name in (*names, "seconds")}
+        row |= {"seeds": [seed.to_json() for seed in self.seeds], "ok": self.ok}
+        for measure, (spread, pair) in self.measures.items():
+            row[measure] = None if spread is None else dataclasses.asdict(spread)
+            row[f"{measure}_beside_baseline"] = None if pair is None else dataclasses.asdict(pair)
+        return row
+
+
+def result_rows(trainings: Trainings, results: Results) -> tuple[TrainedOperator, ...]:
+    """For each operator, and each in INT8 behind it: its seeds, their mean and spread, and the
+    pairs with the original network's in float32."""
+    keys = trainings.run_keys()
+    found = results.evaluations()
+    originals = [e for e in found if e.text is None and keys[0].counts(e)]
+    named: list[tuple[str, Operator | None]] = [("baseline", None)] if originals else []
+    named += [(c.name, o) for c, o in zip(trainings.chosen, trainings.operators, strict=True)]
+    rows = []
+    for name, operator in named:
+        text = None if operator is None else operator.text
+        for key in keys:
+            own = [e for e in found if e.text == text and key.counts(e)]
+            own = [e for e in own if e.seed in trainings.seeds] or own
+            rows.append(_row(name, operator, key, own, originals, trainings.fidelity.task))
+    return tuple(rows)
+
+
+def _row(
+    name: str,
+    operator: Operator | None,
+    key: RunKey,
+    own: Sequence[Evaluation],
+    originals: Sequence[Evaluation],
+    task: str,
+) -> TrainedOperator:
+    is_original = operator is None and key.precision == FLOAT32
+    measures: dict[str, tuple[Spread | None, Paired | None]] = {}
+    for measure in ("accuracy", "loss") if task == "text" else ("accuracy",):
+        values, base = _values(own, measure), _values(originals, measure)
+        pair = None
+        if not is_original:
+            pair = paired(values, base, greater_is_better=measure == "accuracy")
+        measures[measure] = (Spread.of(list(values.values())), pair)
+    return TrainedOperator(
+        name=name,
+        precision=key.precision,
+        key=None if operator is None else operator.key,
+        macs=next((e.macs for e in own), None),
+        params=next((e.params for e in own), None),
+        latency_ms=_middle(own, "latency_ms"),
+        latency_ratio=_middle(own, "latency_ratio"),
+        seconds=sum(e.seconds for e in own),
+        seeds=tuple(TrainedSeed.of(e) for e in own),
+        ok=bool(own) and all(e.status == "ok" for e in own),
+        measures=measures,
+    )
+
+
+def _middle(evaluations: Sequence[Evaluation], name: str) -> float | None:
+    """The median over seeds."""
+    values = [getattr(e, name) for e in evaluations]
+    found = [value for value in values if value is not None]
+    return statistics.median(found) if found else None
+
+
+def _values(evaluations: Sequence[Evaluation], measure: str) -> dict[int, float]:
+    """By seed; those that failed are left out."""
+    read: Callable[[Evaluation], Any] = (
+        (lambda e: e.accuracy) if measure == "accuracy" else (lambda e: e.details.get(measure))
+    )
+    return {e.seed: read(e) for e in evaluations if e.status == "ok" and read(e) is not None}

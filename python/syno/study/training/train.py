@@ -1,0 +1,264 @@
+"""`syno.train_operators`: chosen operators trained in a network, their results in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno.operands.layers import layer_specification
+from syno.operands.named import named_operators
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
+from syno.store import Store
+from syno.study.observer import Observer
+from syno.study.search import DEFAULT_STORE
+from syno.study.training.results import Results
+from syno.study.training.rows import TrainedOperator, result_rows
+from syno.study.training.trainings import Job, Trainings
+
+if TYPE_CHECKING:
+    from syno.store import Outcome
+    from syno.study.evaluate.quantization import Quantization
+    from syno.train import Fidelity, Group
+
+
+class TrainingObserver(Observer):
+    """Watches trainings: subclass it and override what is of interest."""
+
+    def on_training(self, number: int, count: int, job: Job) -> None:
+        """Training `number` (from 0) of `count` begins."""
+
+    def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
+        """Training `number` is stored; `outcome` is None where it was in the store before."""
+
+
+@dataclass(frozen=True)
+class TrainedOperators:
+    """What `syno.train_operators` gives.
+
+    study: its name in the store; rows: one for each operator and precision, the original network's
+    first; paused: whether SIGTERM ended it before all trainings were done.
+    """
+
+    study: str
+    rows: tuple[TrainedOperator, ...]
+    paused: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything was trained."""
+        return not self.paused and all(row.ok for row in self.rows)
+
+
+def train_operators(
+    operators: Sequence[str | Operator],
+    data: str,
+    *,
+    data_dir: str | None = None,
+    tokenizer: str = "bytes",
+    model: str | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    fidelity: Fidelity | str | None = None,
+    seeds: int = 1,
+    seed: int = 0,
+    baseline: bool = False,
+    sizes: Mapping[str, int] | None = None,
+    specification: Specification | str | None = None,
+    study: str | None = None,
+    deadline_s: float | None = None,
+    isolate: bool | None = None,
+    memory_limit: int | None = None,
+    checkpoints: str | Path | None = None,
+    latency: bool = True,
+    repeats: int = 30,
+    warmup: int = 5,
+    threads: int = 1,
+    device: str = "cpu",
+    workers: int = 0,
+    quantization: Quantization | None = None,
+    store: str = DEFAULT_STORE,
+    name: str | None = None,
+    observer: TrainingObserver | None = None,
+) -> TrainedOperators:
+    """Train a network with each of some operators in it, and keep the results in a store.
+
+    Accuracy and loss are those of the validation split; the test split is read by
+    `syno report --final` alone. A training that the store holds already under this name, with the
+    same operator, seed and run key (fidelity, data, threads), is not repeated. An operator that
+    crashes, hangs or runs out of memory is a row with its reason.
+
+    Args:
+        operators: operators, or what names them: a name of the zoo, a file, a folder, a text, a
+            formula, a file with one of these in each line, or the start of a key in `store`.
+        data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`.
+        tokenizer: of a text, `bytes` or `byte-pair`.
+        model, model_options: a model by name (`syno.models.list_models()`) and its options.
+            Default: `resnet-small`, or `gpt2-small` for text.
+        fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that
+            data set, `fast/text` for a text, otherwise `tiny`.
+        seeds, seed: the number of trainings of each operator, and the seed of the first; the
+            others follow it. A seed decides initial weights and batches.
+        baseline: whether the original network is trained, too, for the same seeds.
+        sizes: values of coefficients, such as {"k": 3}.
+        specification: what texts and formulas are read under, or the name of a preset. Default:
+            that of the file or study, or the layers of the network.
+        study: where a key is looked for, of the studies in `store`. Default: in all of them.
+        deadline_s: wall-clock limit of one training, in seconds.
+        isolate: each training in a process of its own. Default: where it is possible (Linux).
+        memory_limit: bytes that an isolated training may hold. Default: three quarters of the
+            machine's memory.
+        checkpoints: a folder that keeps the state of each training; the same call continues.
+        latency: whether each network is timed on the CPU beside the original, with `warmup` and
+            then `repeats` runs of one sample.
+        threads: threads of training and timing.
+        device, workers: where networks are trained (`cpu`, `cuda`), and threads that read images.
+        quantization: how each trained network is also quantized to INT8. Default: it is not.
+        store: address of the store; name: of the study in it. A study of this name is continued.
+        observer: is told how the trainings go.
+
+    Returns:
+        One row for each operator (and for the original network, and for each of them in INT8).
+
+    Raises:
+        UserError: for whatever is wrong with the arguments, the operators, the data or the store;
+            before anything is trained, as far as it can be known then.
+    """
+    from syno.study.evaluate.loading import usual_fidelity
+    from syno.train import Fidelity
+    from syno.train import fidelity as named_fidelity
+
+    check_threads(threads)
+    if seeds < 1:
+        raise UserError(f"seeds must be at least 1      got: {seeds}")
+    if not isinstance(fidelity, Fidelity):
+        fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
+    trainings = Trainings(
+        model=model or usual_model(fidelity),
+        model_options=dict(model_options or {}),
+        data=data,
+        data_dir=None if data_dir is None else str(data_dir),
+        fidelity=fidelity,
+        seeds=tuple(range(seed, seed + seeds)),
+        baseline=baseline,
+        sizes=dict(sizes or {}),
+        tokenizer=tokenizer,
+        threads=threads,
+        device=device,
+        workers=workers,
+        deadline_s=deadline_s,
+        checkpoints=None if checkpoints is None else Path(checkpoints),
+        repeats=repeats,
+        warmup=warmup,
+        latency=latency,
+        quantization=quantization,
+        isolate=isolate,
+        memory_limit=memory_limit,
+    )
+    prepare(trainings, operators, specification=specification, store=store, study=study)
+    return run(trainings, store, name, observer)
+
+
+def usual_model(fidelity: Fidelity) -> str:
+    """The model that is trained where none is named."""
+    return "gpt2-small" if fidelity.task == "text" else "resnet-small"
+
+
+def prepare(
+    trainings: Trainings,
+    operators: Sequence[str | Operator],
+    *,
+    specification: Specification | str | None = None,
+    store: str | None = None,
+    study: str | None = None,
+) -> None:
+    """Loads the data, builds the network and takes the operators in.
+
+    UserError for what does not go together; nothing is trained or written.
+    """
+    if not operators and not trainings.baseline:
+        raise UserError(
+            "nothing is to be trained\n  expected: an operator, such as conv2d, or --baseline"
+        )
+    trainings.prepare()
+    layers = layer_specification(trainings.network(trainings.seeds[0]).template, trainings.sizes)
+    if isinstance(specification, str):
+        specification = Specification.preset(specification)
+    where = store if store is not None and _may_exist(store) else None
+    trainings.adopt(
+        named_operators(
+            operators, store=where, study=study, specification=specification, layers=layers
+        )
+    )
+    trainings.specification()  # what cannot stand in one study is refused before all
+
+
+def _may_exist(store: str) -> bool:
+    """Whether there may be something in the store: a file that is not there holds no keys."""
+    path = store.removeprefix("sqlite:///")
+    return "://" in path or Path(path).is_file()
+
+
+def run(
+    trainings: Trainings,
+    store: str,
+    name: str | None = None,
+    observer: TrainingObserver | None = None,
+    group: Group | None = None,
+) -> TrainedOperators:
+    """Trains what was prepared and is not in the store yet, and gives all results.
+
+    group: the processes that train together; this one is the first of them.
+    """
+    from syno.train import Group
+
+    with Store.open(store) as opened:
+        results = Results(opened, name, trainings)
+        paused = _train(trainings, results, observer or TrainingObserver(), group or Group())
+        rows = () if paused else result_rows(trainings, results)
+    return TrainedOperators(results.record.name, rows, paused)
+
+
+def _train(
+    trainings: Trainings, results: Results, observer: TrainingObserver, group: Group
+) -> bool:
+    """Trains what is not in the store yet; True when it was paused."""
+    jobs = trainings.jobs()
+    done = {job.name: results.done(job.operator) for job in jobs}
+    try:
+        with trainings.evaluators(group, observer) as evaluators:
+            for index, job in enumerate(jobs):
+                if job.seed in done[job.name]:
+                    observer.on_trained(index, len(jobs), job, None)
+                    continue
+                observer.on_training(index, len(jobs), job)
+                group.told(index)
+                outcome = evaluators.run(job.operator, job.seed)
+                if outcome is not None:
+                    results.add(job.operator, outcome)
+                    evaluators.forget(job.operator, job.seed)
+                    observer.on_trained(index, len(jobs), job, outcome)
+                if outcome is None or evaluators.terminated:
+                    results.close("paused", "paused by SIGTERM")
+                    group.told(None)
+                    return True
+    except KeyboardInterrupt:
+        results.close("interrupted", "interrupted from the keyboard")
+        raise
+    group.told(None)
+    results.close("done", f"{len(jobs)} trainings are done")
+    return False
+
+
+def follow(trainings: Trainings, group: Group) -> None:
+    """What the other processes of a group do: train with the first one what it says."""
+    jobs = trainings.jobs()
+    with trainings.evaluators(group, Observer()) as evaluators:
+        while (index := group.told(None)) is not None:
+            job = jobs[index]
+            if evaluators.run(job.operator, job.seed) is None:
+                group.told(None)
+                return

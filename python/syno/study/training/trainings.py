@@ -1,0 +1,231 @@
+"""Trainings of chosen operators: their networks, their order, what their results depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util.errors import UserError
+from syno.network.substitute import layer_report
+from syno.network.surgery import slot_bindings
+from syno.operands.layers import fit_to_network, layer_specification
+from syno.study.evaluate.loading import load_for
+from syno.study.evaluate.network import Network
+from syno.study.evaluate.quantization import Quantization
+from syno.study.evaluate.run_key import RunKey
+from syno.study.settings import GIVEN, StudySettings
+from syno.study.training.evaluators import Evaluators
+from syno.study.training.probe import seconds_each
+
+if TYPE_CHECKING:
+    from syno.data import DataSet, Records, TextData
+    from syno.operands.named import NamedOperator
+    from syno.operators.operator import Operator
+    from syno.operators.specification import Specification
+    from syno.study.observer import Observer
+    from syno.train import Fidelity, Group
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training: an operator (None: the original network) under its name, and a seed."""
+
+    operator: Operator | None
+    name: str
+    seed: int
+
+
+@dataclass
+class Trainings:
+    """One fidelity, one model, one data set; some operators, and the original network if asked.
+
+    The arguments are those of `syno.train_operators`. `prepare` comes first, then `adopt`.
+    """
+
+    model: str
+    model_options: dict[str, Any]
+    data: str
+    data_dir: str | None
+    fidelity: Fidelity
+    seeds: tuple[int, ...]
+    baseline: bool
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    tokenizer: str = "bytes"
+    threads: int = 1
+    device: str = "cpu"
+    workers: int = 0
+    deadline_s: float | None = None
+    checkpoints: Path | None = None
+    repeats: int = 30
+    warmup: int = 5
+    latency: bool = True
+    quantization: Quantization | None = None
+    isolate: bool | None = None
+    memory_limit: int | None = None
+    dataset: DataSet | Records | TextData = field(init=False)
+    chosen: list[NamedOperator] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+    _networks: dict[int, Network] = field(default_factory=dict)
+
+    def prepare(self) -> None:
+        """Loads the data and builds the network. UserError for what does not go together."""
+        from syno.train import check
+
+        self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.tokenizer)
+        check(self.dataset, self.fidelity, device=self.device)
+        network = self.network(self.seeds[0])
+        if self.quantization is not None:
+            self._check_quantization(network, self.quantization)
+
+    def _check_quantization(self, network: Network, how: Quantization) -> None:
+        """UserError where the original network, as it is before training, cannot come to INT8."""
+        from syno.data import TextData
+        from syno.quantize import quantize
+        from syno.train import training_images
+
+        if isinstance(self.dataset, TextData):
+            raise UserError(
+                f"'{self.data}' is text, and networks for images alone come to INT8\n"
+                "  what to do: leave --quantize out"
+            )
+        images = training_images(self.dataset, self.fidelity, 2, how.seed)
+        quantize(network.original(), images, engine=how.engine)
+
+    def text(self) -> TextData:
+        """The data set. UserError where it is images."""
+        from syno.data import TextData
+
+        if not isinstance(self.dataset, TextData):
+            raise UserError(f"data set '{self.data}' is images\n  expected: a text")
+        return self.dataset
+
+    def adopt(self, chosen: Sequence[NamedOperator]) -> None:
+        """Takes operators in. UserError for one that fits no layer of the network."""
+        network = self.network(self.seeds[0])
+        for each in chosen:
+            try:
+                operator = fit_to_network(each, network.template, self.sizes)
+                network.with_operator(operator)
+            except UserError as error:
+                raise UserError(f"{error}\n  operator '{each.name}' in model '{self.model}'") from (
+                    error
+                )
+            self.chosen.append(each)
+            self.operators.append(operator)
+
+    def network(self, seed: int) -> Network:
+        """The network with the initial weights of a seed, the same for every operator."""
+        if seed not in self._networks:
+            self._networks = {
+                seed: Network.named(
+                    self.model,
+                    self.model_options,
+                    self.dataset,
+                    seed,
+                    size=self.fidelity.resolution,
+                    context=self.fidelity.context,
+                )
+            }
+        return self._networks[seed]
+
+    def specification(self) -> Specification:
+        """The shapes of the layers, with the coefficients of all operators.
+
+        UserError where two operators give one coefficient different values.
+        """
+        values: dict[str, int] = {}
+        template = self.network(self.seeds[0]).template
+        for each, operator in zip(self.chosen, self.operators, strict=True):
+            assert operator.specification is not None
+            for name, value in operator.specification.defaults.items():
+                if name != operator.batch and values.setdefault(name, value) != value:
+                    raise UserError(
+                        f"operator '{each.name}' has {name}={value}, one before it has "
+                        f"{name}={values[name]}\n"
+                        f"  what to do: train them apart, or give both a size with --binding "
+                        f"{name}=..."
+                    )
+        found = layer_specification(template, values)
+        return found.with_changes(**slot_bindings(template, found))
+
+    def settings(self) -> StudySettings:
+        """As a study's."""
+        return StudySettings(
+            model=self.model,
+            model_options=self.model_options,
+            data=self.data,
+            data_dir=self.data_dir,
+            tokenizer=self.tokenizer,
+            fingerprint=self.dataset.fingerprint,
+            fidelity=self.fidelity.to_json(),
+            training={
+                "deadline_s": self.deadline_s,
+                "isolate": self.isolate,
+                "memory_limit": self.memory_limit,
+            },
+            method=GIVEN,
+            latency={
+                "repeats": self.repeats,
+                "warmup": self.warmup,
+                "threads": self.threads,
+            },
+            evaluations=max(len(self.operators) * len(self.seeds), 1),
+            seed=self.seeds[0],
+            baseline=self.baseline,
+        )
+
+    def run_key(self) -> RunKey:
+        """What a result depends on, beside operator, seed and machine."""
+        return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.threads)
+
+    def run_keys(self) -> list[RunKey]:
+        """The run key, and behind it that of the quantized networks where they are asked for."""
+        own = self.run_key()
+        return [own] if self.quantization is None else [own, own.quantized(self.quantization)]
+
+    def jobs(self) -> list[Job]:
+        """Seed by seed, so that an early stop leaves whole comparisons."""
+        named: list[tuple[Operator | None, str]] = [(None, "baseline")] if self.baseline else []
+        named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
+        return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
+
+    def evaluators(self, group: Group, observer: Observer) -> Evaluators:
+        """What trains: for this process, or as one of several that train together."""
+        return Evaluators(self, group, observer)
+
+    def seconds_each(self) -> float | None:
+        """About how long one training takes, from a few steps of the original network; None where
+        these failed."""
+        seed = self.seeds[0]
+        return seconds_each(
+            self.network(seed),
+            self.dataset,
+            self.fidelity,
+            seed=seed,
+            threads=self.threads,
+            device=self.device,
+        )
+
+    def forecast(self) -> dict[str, Any]:
+        """What would be trained, and about how long that takes, as plain values: layers, costs of
+        each operator, the number of trainings and the seconds of each."""
+        network, seconds = self.network(self.seeds[0]), self.seconds_each()
+        layers = layer_report(network.template)
+        costs: list[dict[str, Any]] = []
+        for chosen, operator in zip(self.chosen, self.operators, strict=True):
+            _, report = network.with_operator(operator)
+            macs, params = network.cost(operator, report)
+            costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+        return {
+            "model": self.model,
+            "data": self.data,
+            "fidelity": self.fidelity.to_json(),
+            "layers": [dataclasses.asdict(row) for row in layers.rows],
+            "baseline": {"macs": network.macs, "params": network.params},
+            "operators": costs,
+            "trainings": len(self.jobs()),
+            "seconds_each": seconds,
+        }
