@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
@@ -107,8 +108,7 @@ def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
 def _check_counts(repeats: int, warmup: int, threads: int) -> None:
     check_threads(threads)
     for name, value, least in (("repeats", repeats, LEAST_REPEATS), ("warmup", warmup, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+        checks.whole(f"'{name}'", value, least)
 
 
 def _check_verified(net: nn.Module, verifications: Iterable[Verification]) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from syno import _core
+from syno._util import checks
 from syno._util.cache_folder import cache_folder
 from syno._util.errors import UserError
 from syno._util.private_files import check_folder, make_private_folder, read_private
@@ -180,14 +181,8 @@ def _check(emitter: str, limit: int, threads: int, rounds: int) -> None:
             f"  expected: {' or '.join(EMITTERS)}"
         )
     check_threads(threads)
-    for name, value, least, most in (
-        ("limit", limit, 1, MOST_PLANS),
-        ("rounds", rounds, LEAST_ROUNDS, None),
-    ):
-        wrong = isinstance(value, bool) or not isinstance(value, int) or value < least
-        if wrong or (most is not None and value > most):
-            bound = f"in {least}..{most}" if most is not None else f"of at least {least}"
-            raise UserError(f"'{name}' is an integer {bound}, got {value!r}")
+    checks.whole("'limit'", limit, 1, MOST_PLANS)
+    checks.whole("'rounds'", rounds, LEAST_ROUNDS)
 
 
 def _candidates(
