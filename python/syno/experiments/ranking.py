@@ -32,7 +32,6 @@ LOW, HIGH = "low", "high"
 # How operators' first weights and rates are chosen: as ever (syno/initial_scales.py), with the
 # first weights alone, or with neither.
 SCALED, INITIAL, PLAIN = "scaled", "initial", "plain"
-SCALES = (SCALED, INITIAL, PLAIN)
 # Samples in a training step that is timed.
 _BATCH = 64
 

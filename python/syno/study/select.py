@@ -19,7 +19,6 @@ SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
 ORDERS = ("latency", "macs", "params", "accuracy", "loss")
-REFERENCES = ("baseline", "best")
 # A step more or less, or twice the cost, is another operator.
 LEAST_DISTANCE = 1.0
 
