@@ -47,8 +47,8 @@ from sqlalchemy import (
 from syno.store.records import canonical_json
 
 VERSION = 6
-# A store from this version on is read as it is: its rows have seals, and what is read of it has been
-# the same since.
+# A store from this version on is read as it is: its rows have seals, and the tables that are read
+# are the same since.
 READABLE_SINCE = 5
 
 metadata = MetaData()
