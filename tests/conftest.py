@@ -1,8 +1,11 @@
 """What all tests need."""
 
+import contextlib
+import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +25,35 @@ def postgresql() -> Iterator[str]:
     """The URL of a PostgreSQL database, see postgresql.py."""
     with postgresql_database() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def one_torch_thread() -> Iterator[None]:
+    """Timing and sums do not depend on the machine's cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small_disk() -> Callable[[Path, str], contextlib.AbstractContextManager[Path]]:
+    """A function of a folder and a size, such as "1m": a file system of its own in the folder.
+
+    The test is skipped where none can be mounted.
+    """
+
+    @contextlib.contextmanager
+    def mounted(folder: Path, size: str) -> Iterator[Path]:
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("no file system can be mounted here")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", str(folder)], check=True)
+
+    return mounted

@@ -7,7 +7,7 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.codegen.verify import verify
-from syno.measure import latency
+from syno.measure import latency, step_slowdown
 
 from .networks import EXAMPLE, conv_operator, network
 
@@ -57,6 +57,17 @@ def test_the_ratio_is_that_of_the_work():
     assert found.spread_ms >= 0
     assert found.control.median_ms > 0
     assert (found.threads, found.repeats, found.batch) == (1, 20, 1)
+
+
+def test_a_training_step_is_compared_with_the_originals_and_changes_neither_network():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)).eval()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    x = torch.randn(16, 3, 16, 16)
+    assert step_slowdown(net, Slow(net, 12), x) > 3  # 12 on a quiet machine
+    assert step_slowdown(Slow(net, 12), net, x) < 1 / 3
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    assert not net.training
+    assert all(p.grad is None for p in net.parameters())
 
 
 def test_without_a_baseline_there_is_no_ratio():

@@ -175,7 +175,7 @@ def test_plans_are_the_cheapest_and_begin_with_the_usual_one():
     assert all(plan.bytes_moved >= plan.peak_bytes > 0 for plan in plans)
     assert all(plan.fold_macs == 0 for plan in plans)
     for limit in (0, True, "3"):
-        with pytest.raises(UserError, match="a limit of plans is a positive integer"):
+        with pytest.raises(UserError, match="'limit' is an integer of at least 1"):
             conv.plans(SIZES, limit)
     with pytest.raises(UserError, match="a limit of 1 to 1000"):
         conv.plans(SIZES, 1001)

@@ -111,7 +111,7 @@ def test_positions_cover_the_borders():
 def test_mistakes_are_user_errors():
     with pytest.raises(UserError, match="no value to C_in"):
         verify(zoo.load("conv2d"), {"N": 1, "C_out": 2, "H": 2, "W": 2, "k": 3})
-    with pytest.raises(UserError, match="'seed' is a non-negative integer"):
+    with pytest.raises(UserError, match="'seed' is an integer of at least 0"):
         verify(zoo.load("conv2d"), zoo.binding("conv2d"), seed=-1)
     with pytest.raises(UserError, match="not a positive integer"):
         verify(zoo.load("grouped"), zoo.binding("grouped") | {"g": 3})

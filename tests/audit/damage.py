@@ -195,7 +195,7 @@ def change_definitions(path: Path, rng: random.Random) -> str:
     statement = rng.choice(
         (
             "DROP INDEX proposal_by_state",
-            "DROP TABLE artifact",
+            "DROP TABLE measurement",
             "DROP TABLE quarantine",
             "CREATE TABLE songs (title TEXT)",
             "CREATE TRIGGER t AFTER INSERT ON event BEGIN DELETE FROM event; END",

@@ -1,7 +1,7 @@
 """A store with everything that a store can hold: two studies of real operators with fake answers.
 
 `search` stopped after some evaluations and can be resumed; `ladder` has rungs, an operator that was
-in quarantine and was let out, one that still is, an evaluation on the test split and an artifact.
+in quarantine and was let out, one that still is and an evaluation on the test split.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ def make(path: Path) -> None:
         store.leave_quarantine(study.record, store.quarantined(study.record)[0].key)
         tested = Outcome("ok", accuracy=0.5, split="test", rung="tiny", recipe={"final": True})
         store.add_evaluation(study.record, 0, tested, HERE)
-        store.put_artifact("source", b"import torch\n" * 500)
         study.close()
         study = Study.create(store, "search", settings(), RealSpace())
         run(study, FakeEvaluator())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,9 @@ def outcome(accuracy: float, latency_ms: float) -> Outcome:
     )
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> str:
-    """The path of a store: a study with a baseline, an answered and a failed operator."""
-    path = str(tmp_path / "runs.db")
-    with Store.open(path) as store:
+def write_store(path: Path, keys: Callable[[str], str]) -> None:
+    """A baseline, an answered and a failed operator in the study `digits-1`; keys: of texts."""
+    with Store.open(str(path)) as store:
         study = store.create_study(
             "digits-1",
             specification=(SPECIFICATION.key, json.loads(SPECIFICATION.to_json())),
@@ -91,7 +90,13 @@ def runs(tmp_path: Path) -> str:
             (CONV, Outcome("error", reason="non_finite_loss", macs=1)),
         )
         for number, (text, answer) in enumerate(answers):
-            operator = None if text is None else (text, KEYS[text])
+            operator = None if text is None else (text, keys(text))
             proposal = store.ask(study, number, operator, "worker")
             store.tell(proposal.id, answer, HERE)
-    return path
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> str:
+    """The path of a store: a study with a baseline, an answered and a failed operator."""
+    write_store(tmp_path / "runs.db", KEYS.__getitem__)
+    return str(tmp_path / "runs.db")

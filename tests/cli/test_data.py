@@ -142,7 +142,7 @@ def test_list_knows_records(folder: Path) -> None:
     ("arguments", "text"),
     [
         (["photos"], "12 x 10 pixels, not square"),
-        (["photo", "--resolution", "8"], "did you mean 'photos'"),
+        (["photo", "--resolution", "8"], "did you mean: photos"),
         (["book", "--tokenizer", "words"], "expected: 'bytes', 'byte-pair'"),
         (["notes"], "no image found in folder"),
     ],

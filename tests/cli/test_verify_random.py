@@ -69,7 +69,7 @@ def test_emitters_of_one_operator():
         (("--random", "3", "op.txt"), "leave OP and --binding"),
         ((), "nothing to verify"),
         (("--random", "3", "--emitters", "torch"), "unknown emitter 'torch'"),
-        (("--random", "3", "--seed", "-1"), "'seed' is a non-negative integer"),
+        (("--random", "3", "--seed", "-1"), "'seed' is an integer of at least 0"),
     ],
 )
 def test_mistakes_are_errors(arguments, message):

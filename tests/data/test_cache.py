@@ -190,6 +190,8 @@ def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/three")
     assert cache_folder() == Path("/three/.cache/syno")
+    monkeypatch.setenv("XDG_CACHE_HOME", "a-folder-of-wherever-this-runs")
+    assert cache_folder() == Path("/three/.cache/syno")
 
 
 # Decoding stops for a while after the first image array is open, so that a signal or a second

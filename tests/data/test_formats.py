@@ -388,9 +388,9 @@ def test_other_words_beside_images_in_class_folders_are_no_labels(photos: Path) 
 
 
 def test_the_nearest_names_are_suggested(mnist: Path) -> None:
-    with pytest.raises(UserError, match="did you mean 'digits'"):
+    with pytest.raises(UserError, match="did you mean: digits"):
         load("digit")
-    with pytest.raises(UserError, match="did you mean 'mnist'"):
+    with pytest.raises(UserError, match="did you mean: mnist"):
         load("mnits", mnist.parent)
-    with pytest.raises(UserError, match="did you mean 'cifar10' or 'cifar100'"):
+    with pytest.raises(UserError, match="did you mean: cifar10, cifar100"):
         load("cifar-10", mnist.parent)

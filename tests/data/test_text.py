@@ -324,7 +324,9 @@ class TestMistakes:
             load_text(str(lines), **options)
 
     def test_no_such_text_names_the_nearest(self, lines: Path) -> None:
-        with pytest.raises(UserError, match=r"'line' is not in data folder .*did you mean 'lines'"):
+        with pytest.raises(
+            UserError, match=r"'line' is not in data folder(.|\n)*did you mean: lines"
+        ):
             load_text("line", lines.parent)
         with pytest.raises(UserError, match=r"text '.*nothing.txt': .* does not exist"):
             load_text(str(lines.parent / "nothing.txt"))

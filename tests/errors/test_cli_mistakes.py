@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -10,7 +9,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from syno.cli import framework
 from syno.cli.main import cli
 from syno.store import Store, schema
 from syno.store.seals import seal_of_stored
+
+Disk = Callable[[Path, str], AbstractContextManager[Path]]
 
 QUICK = ["--epochs", "1", "--images", "128", "--repeats", "20", "--max-nodes", "1000"]
 QUICK += ["--max-slowdown", "1000"]
@@ -273,7 +275,7 @@ def test_a_number_of_evaluations_that_is_no_number_of_evaluations(runs: Path) ->
             ended = inside(*command)
             assert ended.code == 2, ended
             assert "is not in the range 1<=x<=1000000000" in ended.message, ended
-    with pytest.raises(syno.UserError, match="evaluations must be at most 1,000,000,000"):
+    with pytest.raises(syno.UserError, match="'evaluations' is an integer of at most 1000000000"):
         syno.search(
             "resnet-small", "digits", evaluations=10**400, store=str(runs.parent / "new.db")
         )
@@ -308,9 +310,9 @@ def test_a_store_that_another_process_has_locked(
     assert inside("resume", runs, "--evaluations", "1").code == 0
 
 
-def test_a_store_that_may_not_be_written(runs: Path) -> None:
+def test_a_store_that_may_not_be_written(runs: Path, small_disk: Disk) -> None:
     if os.geteuid() == 0:
-        with mounted(runs.parent / "disk", "8m") as disk:
+        with small_disk(runs.parent / "disk", "8m") as disk:
             store = Path(shutil.copy(runs, disk / "runs.db"))
             subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
             _check_read_only(store)
@@ -339,23 +341,12 @@ def _check_read_only(store: Path) -> None:
     )
 
 
-@contextlib.contextmanager
-def mounted(folder: Path, size: str) -> Iterator[Path]:
-    """A small file system of its own in a folder; the test is skipped where none can be mounted."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(runs: Path) -> None:
+def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
+    runs: Path, small_disk: Disk
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small disk; tests/store fills a database without one")
-    with mounted(runs.parent / "disk", "1m") as disk:
+    with small_disk(runs.parent / "disk", "1m") as disk:
         store = Path(shutil.copy(runs, disk / "runs.db"))
         ballast = disk / "ballast"
         before = _answers(store)

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "huge limit": (lambda: specify(min_macs=HUGE), "limit 'min_macs' is a number"),
     "long limit": (lambda: specify(min_macs=LONG), "an integer of about 5001 digits"),
-    "huge dimension": (lambda: specify(passed_through=[(2**63, 0)]), "at least -2\\^63"),
+    "huge dimension": (lambda: specify(passed_through=[(2**63, 0)]), "at most 2\\^63 - 1"),
     "large dimension": (
         lambda: specify(passed_through=[(2**31, 0)]), "from -2147483647 to 2\\^31 - 1"
     ),
@@ -88,10 +88,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "number that is no text": (lambda: Operator.from_json(b"\xff\xfe\xff"), "is not valid JSON"),
     "number of plans": (
-        lambda: zoo.load("conv1x1").plans(zoo.binding("conv1x1"), HUGE), "a positive integer"
+        lambda: zoo.load("conv1x1").plans(zoo.binding("conv1x1"), HUGE), "'limit' is an integer"
     ),
     "number of a plan": (
-        lambda: zoo.load("conv1x1").source(zoo.binding("conv1x1"), plan=LONG), "in 1..1000, got an"
+        lambda: zoo.load("conv1x1").source(zoo.binding("conv1x1"), plan=LONG), "at most 1000, got"
     ),
     "seed": (
         lambda: zoo.load("conv1x1").mean_square(zoo.binding("conv1x1"), -1), "'seed' is an integer"
@@ -180,14 +180,19 @@ def test_files_with_hostile_content_are_user_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
 def test_whole_numbers_of_numpy_are_whole(value: Any) -> None:
     assert checks.whole("a number", value, 0, 5) == 3
+    assert checks.is_whole(value, 0, 5) == (type(value) is int)  # JSON knows no other
 
 
 @pytest.mark.parametrize(
     "value", [True, 3.0, "3", None, math.nan, 6, -1, LONG, 1j], ids=lambda v: type(v).__name__
 )
 def test_what_is_no_whole_number_in_range_is_refused(value: Any) -> None:
-    with pytest.raises(UserError, match="a number is an integer of at least 0, got "):
-        checks.whole("a number", value, 0, 5)
+    too_large = isinstance(value, int) and value > 5
+    bound = "most 5" if too_large else "least 0"
+    with pytest.raises(UserError, match=f"a number is an integer of at {bound}, got ") as refused:
+        checks.whole("a number", value, 0, 5, hint="take 3")
+    assert str(refused.value).endswith("\n  hint: take 3")
+    assert not checks.is_whole(value, 0, 5)
 
 
 def test_what_a_message_repeats_is_short() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +49,41 @@ class Case:
 def zoo() -> dict[str, Case]:
     """The well-known operators, each with its small binding."""
     return {name: Case(known.load(name).text, known.binding(name)) for name in known.names()}
+
+
+def random_case(seed: int) -> Case:
+    """Every kind of graph, with a batch and causal windows in some."""
+    operator, binding = _core.random_operator(
+        seed,
+        batch=seed % 3 == 0,
+        causal_windows=0.3 if seed % 5 == 0 else 0.0,
+        min_weights=seed % 2,
+        max_terms=3000,
+    )
+    return Case(operator.text, binding)
+
+
+def check_golden(path: Path, source: str) -> None:
+    """Compares an emitted source with the one in git, or writes that anew where it is asked for."""
+    if os.environ.get("SYNO_UPDATE_GOLDEN"):
+        path.write_text(source)
+    difference = "\n".join(
+        difflib.unified_diff(
+            path.read_text().splitlines(), source.splitlines(), "in git", "now", lineterm=""
+        )
+    )
+    assert not difference, (
+        f"SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden updates it\n{difference}"
+    )
+
+
+def printed(code: str, folder: Path) -> str:
+    """What a process prints that runs `code` in a folder, where modules are found."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def load(source: str) -> nn.Module:

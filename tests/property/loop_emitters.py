@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from syno import Operator, _core
+from syno import Operator
 from syno.codegen import emitters
 from syno.codegen.emitters import Case
 from syno.codegen.verify.check import Comparison, MismatchError, build, described
 
 from . import emitted
+
+Array = NDArray[np.float32]
 
 
 def needs(name: str) -> pytest.MarkDecorator:
@@ -35,15 +39,20 @@ def with_sizes(case: Case, **sizes: int) -> Case:
 
 
 def random_case(seed: int) -> Case:
-    """Every kind of graph, with a batch and causal windows in some."""
-    operator, binding = _core.random_operator(
-        seed,
-        batch=seed % 3 == 0,
-        causal_windows=0.3 if seed % 5 == 0 else 0.0,
-        min_weights=seed % 2,
-        max_terms=3000,
-    )
-    return Case(Operator(operator), binding)
+    return loop_case(emitted.random_case(seed))
+
+
+def batches(case: Case) -> Iterator[tuple[dict[str, int], Array, list[Array]]]:
+    """The binding with several batches, and small integers as x and weights of each."""
+    random = np.random.default_rng(0)
+    for batch in (1, 3, 8):
+        binding = case.binding | {"N": batch}
+        shapes = case.operator.shapes(binding)
+        x, *weights = (
+            random.integers(-3, 4, shape).astype(np.float32)
+            for shape in (shapes.input, *shapes.weights)
+        )
+        yield binding, x, weights
 
 
 def check(name: str, cases: Sequence[Case], sources: Sequence[str] | None = None) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -18,30 +16,11 @@ import torch
 from syno import _core
 from syno.codegen.verify.convolutions import random_convolution
 
-from .emitted import Case, check, differences, load, zoo
+from .emitted import Case, check, differences, load, printed, random_case, zoo
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 ZOO = zoo()
 CHUNK = 60
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def random_case(seed: int) -> Case:
-    """Every kind of graph, with a batch and causal windows in some."""
-    operator, binding = _core.random_operator(
-        seed,
-        batch=seed % 3 == 0,
-        causal_windows=0.3 if seed % 5 == 0 else 0.0,
-        min_weights=seed % 2,
-        max_terms=3000,
-    )
-    return Case(operator.text, binding)
 
 
 @pytest.mark.parametrize("start", range(0, 600, CHUNK))
@@ -261,10 +240,7 @@ def test_the_source_needs_torch_alone(tmp_path):
         "assert not any(name.split('.')[0] == 'syno' for name in sys.modules)\n"
         "print(list(y.shape))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert result.stdout == "[2, 12, 5, 5]\n", result.stderr
+    assert printed(code, tmp_path) == "[2, 12, 5, 5]\n"
 
 
 def test_the_manifest_says_what_goes_in_and_out():

@@ -14,7 +14,7 @@ from syno import _core
 from syno.codegen import emitters
 from syno.codegen.emitters import WrongCodeError
 
-from .loop_emitters import check, needs, random_case, with_sizes, zoo
+from .loop_emitters import batches, check, needs, random_case, with_sizes, zoo
 
 pytestmark = needs("triton")
 ZOO = zoo()
@@ -63,17 +63,9 @@ def test_tiles_that_do_not_fit_the_sizes():
 def test_one_source_takes_any_batch(name):
     case = ZOO[name]
     (function,) = emitters.get("triton").build([case])
-    random = np.random.default_rng(0)
-    for batch in (1, 3, 8):
-        binding = case.binding | {"N": batch}
-        shapes = case.operator.shapes(binding)
-        x, *weights = (
-            random.integers(-3, 4, shape).astype(np.float32)
-            for shape in (shapes.input, *shapes.weights)
-        )
-        assert np.array_equal(function(x, weights), case.operator.interpret(binding, x, weights)), (
-            batch
-        )
+    for binding, x, weights in batches(case):
+        expected = case.operator.interpret(binding, x, weights)
+        assert np.array_equal(function(x, weights), expected), binding
 
 
 def test_a_wrong_shape_is_refused():

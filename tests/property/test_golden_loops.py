@@ -5,14 +5,11 @@ SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden writes them anew, to be rea
 
 from __future__ import annotations
 
-import difflib
-import os
-
 import pytest
 
 from syno.codegen import emitters
 
-from .emitted import ROOT
+from .emitted import ROOT, check_golden
 from .loop_emitters import check, needs, zoo
 
 ZOO = zoo()
@@ -27,18 +24,7 @@ def path_of(emitter: str, name: str):
 @pytest.mark.parametrize("emitter", EMITTERS)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_source_is_the_one_in_git(emitter, name):
-    source = emitters.get(emitter).source(ZOO[name])
-    path = path_of(emitter, name)
-    if os.environ.get("SYNO_UPDATE_GOLDEN"):
-        path.write_text(source)
-    difference = "\n".join(
-        difflib.unified_diff(
-            path.read_text().splitlines(), source.splitlines(), "in git", "now", lineterm=""
-        )
-    )
-    assert not difference, (
-        f"SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden updates it\n{difference}"
-    )
+    check_golden(path_of(emitter, name), emitters.get(emitter).source(ZOO[name]))
 
 
 @pytest.mark.parametrize("emitter", [pytest.param(name, marks=needs(name)) for name in EMITTERS])

@@ -5,13 +5,11 @@ SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden writes them anew, to be rea
 
 from __future__ import annotations
 
-import difflib
-import os
 from pathlib import Path
 
 import pytest
 
-from .emitted import ROOT, check, zoo
+from .emitted import ROOT, check, check_golden, zoo
 
 FOLDER = ROOT / "tests/golden/pytorch"
 ZOO = zoo()
@@ -24,18 +22,7 @@ def path_of(name: str) -> Path:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_source_is_the_one_in_git(name):
-    source = ZOO[name].source()
-    path = path_of(name)
-    if os.environ.get("SYNO_UPDATE_GOLDEN"):
-        path.write_text(source)
-    difference = "\n".join(
-        difflib.unified_diff(
-            path.read_text().splitlines(), source.splitlines(), "in git", "now", lineterm=""
-        )
-    )
-    assert not difference, (
-        f"SYNO_UPDATE_GOLDEN=1 pytest tests/property -k golden updates it\n{difference}"
-    )
+    check_golden(path_of(name), ZOO[name].source())
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -29,18 +29,11 @@ from syno.study.evaluate.evaluator import make_evaluator
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, fidelity, holdout_accuracy, train, training_images
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 MODEL = {"width": 8, "stages": 2}
 # Moves that hardly an operator has, with arguments.
 RARE = {torch.ops.aten.movedim.int: (1, -1), torch.ops.aten.contiguous.default: ()}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Timing and sums do not depend on the machine's cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

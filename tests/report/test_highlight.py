@@ -20,8 +20,16 @@ def test_kinds_of_words_get_their_class() -> None:
     assert {("k", "def"), ("d", "f"), ("c", "# why"), ("s", '"a<b"'), ("b", "str"), ("n", "3")} <= (
         set(pieces)
     )
+    assert highlight.python("not self.Error") == [
+        ("k", "not"),
+        ("", " "),
+        ("b", "self"),
+        ("", ".Error"),
+    ]
 
 
-@pytest.mark.parametrize("code", ["for (int i = 0; i < n; '", "x = '\ud800'", "x = 1\0"])
-def test_code_that_is_no_python_is_one_piece_or_whole(code: str) -> None:
+@pytest.mark.parametrize(
+    "code", ["for (int i = 0; i < n; '", "x = '\ud800'", "x = 1\0", "x\r\n\ry\ufeff"]
+)
+def test_code_that_is_no_python_stays_the_same(code: str) -> None:
     assert "".join(text for _, text in highlight.python(code)) == code

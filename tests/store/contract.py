@@ -440,14 +440,6 @@ class StoreContract:
             store.tell(asked.id, TRAINED, ENVIRONMENT)
         assert count(store, "environment") == 1
 
-    def test_an_artifact_is_kept_once_under_its_content(self, store):
-        name = store.put_artifact("source", b"import torch\n")
-        assert store.put_artifact("source", b"import torch\n") == name
-        assert store.artifact(name) == b"import torch\n"
-        assert count(store, "artifact") == 1
-        with pytest.raises(UserError, match="no artifact 'other'"):
-            store.artifact("other")
-
     def test_a_long_operator_is_stored(self, store, worker):
         study = make_study(store)
         long = "step " * 5000

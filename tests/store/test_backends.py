@@ -93,7 +93,7 @@ def version_4() -> list[str]:
     content = content.replace("BLOB", "BYTEA").replace("X'", "'\\x")
     found = [s.strip() for s in content.split(";\n") if "CREATE" in s or "INSERT" in s]
     found = [re.sub(r"^(--.*\n)+|BEGIN TRANSACTION;\n?", "", s).strip() for s in found]
-    order = [t.name for t in schema.metadata.sorted_tables]
+    order = [*(t.name for t in schema.metadata.sorted_tables), "artifact"]  # gone since version 6
 
     def place(statement: str) -> tuple[int, int]:
         kind = ("CREATE TABLE", "INSERT INTO", "CREATE INDEX")

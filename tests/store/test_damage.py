@@ -176,7 +176,7 @@ def test_a_store_that_was_cut_is_refused(path, gone):
         ("DROP INDEX proposal_by_state", "index proposal_by_state: it is missing"),
         ("CREATE TABLE songs (title TEXT)", "table songs: it is none of Syno's"),
         ("ALTER TABLE baseline ADD COLUMN x TEXT", "table baseline: its definition"),
-        ("DROP TABLE artifact", "table artifact: it is missing"),
+        ("DROP TABLE quarantine", "table quarantine: it is missing"),
         ("DROP TABLE syno_schema", "table syno_schema: it is missing"),
         ("DELETE FROM syno_schema", "table syno_schema: it has no version"),
         ("UPDATE syno_schema SET version = 4", "table syno_schema, row 4"),
@@ -261,7 +261,6 @@ def test_a_search_that_writes_is_never_called_damaged(path):
 def test_recover_keeps_what_a_study_can_go_on_from(path, tmp_path):
     with Store.open(str(path)) as store:
         whole = store.summary()
-        store.put_artifact("source", b"import torch\n")
     before = path.read_bytes()
     sql(path, "UPDATE evaluation SET accuracy = 0.99 WHERE id = 6")
     damaged = path.read_bytes()

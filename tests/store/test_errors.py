@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -203,8 +201,8 @@ def test_a_full_database_loses_no_answer_that_was_told(tmp_path):
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root may mount a small file system")
-def test_a_full_disk_loses_no_answer_that_was_told(tmp_path):
-    with _small_disk(tmp_path / "disk", "1m") as disk:
+def test_a_full_disk_loses_no_answer_that_was_told(tmp_path, small_disk):
+    with small_disk(tmp_path / "disk", "1m") as disk:
         path = disk / "store.db"
         with Store.open(str(path)) as store:
             told, message = _fill(store)
@@ -222,15 +220,3 @@ def test_a_full_disk_loses_no_answer_that_was_told(tmp_path):
             store.tell(asked.id, TRAINED, ENVIRONMENT)
             assert len(store.summary().trained) == told + 1
             worker.close()
-
-
-@contextlib.contextmanager
-def _small_disk(folder: Path, size: str):
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +15,17 @@ from syno.store.lease import EXPIRES_S, Worker, is_held
 BEAT = "2026-01-01T00:00:00.000000Z"
 LATER = "2026-01-01T00:01:00.000000Z"
 MUCH_LATER = "2026-01-01T00:03:00.000000Z"
+
+
+@contextlib.contextmanager
+def worker_elsewhere():
+    """A process that waits, and the name of a worker in it."""
+    script = "from syno.store import Worker; print(Worker().name, flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        yield process, process.stdout.readline().strip()
 
 
 def test_nobody_holds_what_has_no_lease():
@@ -36,12 +48,7 @@ def test_two_workers_of_one_process_are_told_apart():
 
 
 def test_a_lease_ends_with_its_process_also_while_its_remains_are_not_collected():
-    script = "from syno.store import Worker; print(Worker().name, flush=True); input()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        name = process.stdout.readline().strip()
+    with worker_elsewhere() as (process, name):
         assert is_held(name, BEAT)
         process.kill()
         process.stdout.read()  # until it is gone; nobody has waited for it yet: a zombie
@@ -53,12 +60,7 @@ def test_a_lease_ends_with_its_process_also_while_its_remains_are_not_collected(
 
 
 def test_a_stopped_process_holds_a_lease_only_as_long_as_its_heartbeat_is_fresh():
-    script = "from syno.store import Worker; print(Worker().name, flush=True); input()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        name = process.stdout.readline().strip()
+    with worker_elsewhere() as (process, name):
         assert is_held(name, BEAT, now=MUCH_LATER)
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)

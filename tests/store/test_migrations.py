@@ -55,7 +55,7 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql"])
+@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql"])
 def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
     old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
@@ -102,6 +102,49 @@ def test_a_store_of_version_4_is_sealed_and_goes_on(tmp_path):
             worker.close()
     with Store.open(str(old), read_only=True) as store:
         assert [e.ask for e in store.summary().evaluations] == [1, 1, 2, 3]
+
+
+def test_a_store_of_version_5_is_read_as_it_is(tmp_path):
+    old = restored("v5.sql", tmp_path / "old.db")
+    content = old.read_bytes()
+    with Store.open(str(old), read_only=True) as store:
+        assert store.version() == 5
+        assert [e.accuracy for e in store.summary("old").evaluations] == [0.875]
+    assert old.read_bytes() == content
+
+
+def test_a_store_of_version_5_loses_the_table_that_nothing_used_and_goes_on(tmp_path):
+    old = restored("v5.sql", tmp_path / "old.db")
+    with Store.open(str(old)) as store, store._reading() as connection:
+        assert "artifact" not in inspect(connection).get_table_names()
+        before = store.summary("old")
+        assert [e.accuracy for e in before.evaluations] == [0.875]
+    with Store.open(str(old)) as store:
+        worker = Worker()
+        asked = store.lease_open(store.study(), worker.name)
+        assert asked is not None
+        assert (asked.ask, asked.text) == (2, "operator 2")
+        store.tell(asked.id, TRAINED, ENVIRONMENT)
+        worker.close()
+    with Store.open(str(old), read_only=True) as store:
+        assert [e.ask for e in store.summary().evaluations] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE evaluation SET accuracy = 0.99 WHERE id = 2", "evaluation, row 2: its content"),
+        ("UPDATE event SET kind = 'note' WHERE sequence = 2", "event, row .1, 2.: its digest"),
+        ("UPDATE syno_schema SET written_by = '9'", "syno_schema, row 5"),
+    ],
+)
+def test_what_is_damaged_in_a_store_of_version_5_stays_damaged(change, message, tmp_path):
+    old = restored("v5.sql", tmp_path / "old.db", change)
+    content = old.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(DamagedError, match=message):
+            Store.open(str(old), read_only=read_only)
+    assert old.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -153,7 +196,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 5") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 6") as caught:
         Store.open(str(old), read_only=True)
     assert "brings it up to date" in str(caught.value)
     assert old.read_bytes() == content
@@ -170,5 +213,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 5" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 6" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

@@ -17,6 +17,19 @@ from syno.store import Outcome
 from syno.study.observer import Observer
 
 
+class HostileOperator:
+    """A text that counts its primitives, as an operator does."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (self.text,)
+
+    def primitives(self) -> dict[str, int]:
+        return {"reduce": 1}
+
+
 class Hostile:
     """Evaluates texts such as "crash"; `folder` is where it leaves notes."""
 

@@ -85,7 +85,7 @@ def test_the_baseline_is_evaluated_as_well(evaluator):
     ],
 )
 def test_a_crash_is_a_failure_with_its_reason(evaluator, what, reason):
-    outcome = evaluator.evaluate(HostileOperator(what))
+    outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert (outcome.status, outcome.reason) == ("error", reason)
     assert failure_kind(outcome) == "crash"
     # What an answer would have said of itself, so that it is stored like one.
@@ -94,21 +94,8 @@ def test_a_crash_is_a_failure_with_its_reason(evaluator, what, reason):
     assert outcome.seconds > 0
 
 
-class HostileOperator:
-    """A text that counts its primitives, as an operator does."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __reduce__(self):
-        return str, (self.text,)
-
-    def primitives(self):
-        return {"reduce": 1}
-
-
 def test_where_it_crashed_is_kept(evaluator):
-    outcome = evaluator.evaluate(HostileOperator("segfault"))
+    outcome = evaluator.evaluate(hostile.HostileOperator("segfault"))
     assert "Fatal Python error: Segmentation fault" in outcome.details["output"]
     assert "_segfault" in outcome.details["output"]
 
@@ -117,7 +104,7 @@ def test_where_it_crashed_is_kept(evaluator):
 def test_a_hang_is_killed_whatever_it_ignores(evaluator, what, monkeypatch):
     hurry(evaluator, monkeypatch)
     began = time.monotonic()
-    outcome = evaluator.evaluate(HostileOperator(what))
+    outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 10
     assert outcome.status == "timeout"
     assert outcome.reason == "hang: no answer within 1 s in step 'train'"
@@ -126,14 +113,14 @@ def test_a_hang_is_killed_whatever_it_ignores(evaluator, what, monkeypatch):
 
 @pytest.mark.parametrize("what", ["eat:20000", "eat_in_children:400"])
 def test_memory_is_limited_for_all_its_processes_together(evaluator, what):
-    outcome = evaluator.evaluate(HostileOperator(what))
+    outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert outcome.status == "error"
     assert failure_kind(outcome) == "out_of_memory", outcome
     assert outcome.details["peak_bytes"] < 1400 * MIB
 
 
 def test_one_tensor_beyond_the_limit_is_refused_to_the_code_that_asked(evaluator):
-    outcome = evaluator.evaluate(HostileOperator("eat_tensor:6000"))
+    outcome = evaluator.evaluate(hostile.HostileOperator("eat_tensor:6000"))
     assert outcome.status == "error"
     assert "can't allocate memory: you tried to allocate 6291456000 bytes" in outcome.reason
     assert failure_kind(outcome) == "out_of_memory"
@@ -154,7 +141,7 @@ def test_what_is_below_the_limit_is_left_alone(evaluator):
     ],
 )
 def test_what_cannot_be_sent_is_a_failure_with_its_text(evaluator, what, reason):
-    outcome = evaluator.evaluate(HostileOperator(what))
+    outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert (outcome.status, outcome.reason) == ("error", reason)
     assert failure_kind(outcome) is None  # it would do so every time
 
@@ -171,7 +158,7 @@ def test_nan_is_an_answer_like_others(evaluator):
 
 def test_a_flood_of_output_is_counted_and_its_end_kept(evaluator):
     assert evaluator.evaluate("flood:16").accuracy == 0.5
-    outcome = evaluator.evaluate(HostileOperator("flood_and_crash:16"))
+    outcome = evaluator.evaluate(hostile.HostileOperator("flood_and_crash:16"))
     assert outcome.details["printed_bytes"] > 15 * MIB
     assert len(outcome.details["output"]) <= 4096
     assert "the last line" in outcome.details["output"]
@@ -239,7 +226,7 @@ def test_an_interruption_ends_the_evaluation_at_once(evaluator, interrupt):
 def test_a_server_that_is_killed_is_a_failure_and_starts_again(evaluator):
     server = evaluator._server
     threading.Timer(0.3, os.kill, (server.pid, signal.SIGKILL)).start()
-    outcome = evaluator.evaluate(HostileOperator("hang"))
+    outcome = evaluator.evaluate(hostile.HostileOperator("hang"))
     assert outcome.reason == "crash: the process that forks evaluations ended (signal 9)"
     assert evaluator.evaluate("fine").accuracy == 0.5
     assert evaluator._server.pid != server.pid

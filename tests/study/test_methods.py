@@ -119,7 +119,7 @@ def test_diverse_draws_look_at_no_more_than_their_pool():
         ("best", {}, "no search method 'best'\n  expected: one of uniform, diverse"),
         ("uniform", {"window": 0.5}, "'uniform' has no such option: .*'window'"),
         ("diverse", {"window": 1.5}, "window is a share of the operators, from 0 to 1, got 1.5"),
-        ("diverse", {"pool": 0}, "pool must be at least 1, got 0"),
+        ("diverse", {"pool": 0}, "'pool' is an integer of at least 1, got 0"),
     ],
 )
 def test_a_method_that_cannot_be_made_says_why(name, options, message):

@@ -118,8 +118,11 @@ def test_a_study_about_a_model_takes_no_module(path):
         ({"fidelity": "huge"}, "unknown fidelity 'huge'"),
         ({"specification": "paper/lenet"}, "unknown preset 'paper/lenet'"),
         ({"method": "best"}, "no search method 'best'"),
-        ({"evaluations": 0}, "evaluations must be at least 1, got 0"),
-        ({"max_attempts": 0}, r"max_attempts \(--max-attempts\) must be at least 1, got 0"),
+        ({"evaluations": 0}, "'evaluations' is an integer of at least 1, got 0"),
+        (
+            {"max_attempts": 0},
+            "'max_attempts' .* is an integer of at least 1, got 0",
+        ),
         ({"max_slowdown": 0.0}, "max_slowdown must be positive, got 0"),
         ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
         ({"net": nn.Linear(64, 10)}, "fails on the example input"),

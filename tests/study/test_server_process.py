@@ -73,19 +73,6 @@ class Watch(Observer):
         self._action(process)
 
 
-class HostileOperator:
-    """A text that counts its primitives, as an operator does."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __reduce__(self):
-        return str, (self.text,)
-
-    def primitives(self):
-        return {"reduce": 1}
-
-
 def alive(pids, within: float = 5.0) -> list[int]:
     """Those that are still there after a while."""
     end = time.monotonic() + within
@@ -125,7 +112,7 @@ def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
         outcome = evaluator.baseline()
     else:
         evaluator._deadline_s = 3600.0
-        outcome = evaluator.evaluate(HostileOperator(what))
+        outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 4 * SILENCE_S
     assert outcome.status == "timeout"
     assert outcome.reason == (
@@ -183,7 +170,7 @@ def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
     monkeypatch.setattr(
         "syno.study.evaluate.isolated.Request", lambda operator, *_: request(operator, seconds=None)
     )
-    outcome = evaluator.evaluate(HostileOperator("hang"))
+    outcome = evaluator.evaluate(hostile.HostileOperator("hang"))
     assert outcome.reason == (
         "hang: the process that forks evaluations did not come to an end within 1 s"
     )
@@ -309,7 +296,7 @@ def test_what_is_no_message_is_a_crash(evaluator, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(ServerProcess, "_receive", garbled)
-        outcome = evaluator.evaluate(HostileOperator("fine"))
+        outcome = evaluator.evaluate(hostile.HostileOperator("fine"))
     assert outcome.reason == (
         "crash: what the process that forks evaluations sends cannot be read (b'?' of 7 bytes)"
     )

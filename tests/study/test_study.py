@@ -246,9 +246,9 @@ def test_the_observer_sees_every_step(store):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"evaluations": 0}, "evaluations must be at least 1, got 0"),
+        ({"evaluations": 0}, "'evaluations' is an integer of at least 1, got 0"),
         ({"seconds": -1.0}, "seconds must be positive, got -1"),
-        ({"seed": -1}, r"seed must be from 0 to 2\^63 - 1, got -1"),
+        ({"seed": -1}, r"'seed' is an integer of at least 0, got -1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(options, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -275,6 +276,26 @@ def test_averaged_weights_follow_slowly_and_give_way() -> None:
     with average.inside(net):
         assert net.weight.item() == pytest.approx(1.0)
     assert net.weight.item() == 0.0
+
+
+def test_statistics_are_averaged_with_the_weights_and_counters_are_copied() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).double()
+    net[1].register_buffer("mask", torch.tensor(-math.inf), persistent=False)
+    average = Average(net, 0.3)
+    expected = {name: value.clone() for name, value in net.state_dict().items()}
+    for step in range(1, 6):
+        net(torch.randn(8, 3).double())
+        with torch.no_grad():
+            net[0].weight += torch.randn(4, 3)
+        average.update(net)
+        rate = 1 - min(0.3, (1 + step) / (10 + step))
+        for name, value in net.state_dict().items():
+            kept = expected[name]
+            expected[name] = kept.lerp(value, rate) if value.is_floating_point() else value.clone()
+    assert average.steps == 5
+    assert average.kept["1.num_batches_tracked"] == 5
+    assert list(average.kept) == list(expected)
+    assert all(torch.equal(average.kept[name], value) for name, value in expected.items())
 
 
 def test_images_are_scaled_to_a_resolution() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from platformdirs.unix import Unix
+
 from syno._util.errors import UserError
 from syno._util.helper_process import search_path
 from syno._util.private_files import check_folder, make_private_folder
@@ -14,8 +16,8 @@ def cache_folder() -> Path:
     """SYNO_CACHE, else XDG_CACHE_HOME/syno, else ~/.cache/syno."""
     if own := os.environ.get("SYNO_CACHE"):
         return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "syno"
+    # On macOS, too, where platformdirs would choose another folder than the one that is documented.
+    return Unix("syno", appauthor=False).user_cache_path
 
 
 def private_cache(name: str, what: str) -> Path:

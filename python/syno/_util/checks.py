@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from syno._util.errors import UserError
 from syno._util.printable import printable
@@ -66,19 +66,41 @@ def names(what: str, value: Any) -> tuple[str, ...]:
     return tuple(text(f"a name of '{what}'", name) for name in value)
 
 
-def whole(what: str, value: Any, least: int = LEAST, most: int = MOST) -> int:
-    """`value`, an integer from `least` to `most`; numpy's integers count. UserError with `what`."""
+def is_whole(value: Any, least: int = LEAST, most: int = MOST) -> TypeGuard[int]:
+    """Whether `value` is an `int` from `least` to `most`; True and False are none.
+
+    For values that are stored as they are; an argument of a function goes through `whole`.
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def as_whole(value: Any) -> int | None:
+    """`value` as an `int`; None for what is no integer. Integers of numpy and torch count."""
+    if isinstance(value, bool):
+        return None
     try:
-        found = value if isinstance(value, int) else value.__index__()
+        return int(value if isinstance(value, int) else value.__index__())
     except (AttributeError, TypeError):
-        found = None
-    if found is None or isinstance(value, bool) or not least <= found <= most:
-        from_ = _bound(least)
+        return None
+
+
+def whole(
+    what: str, value: Any, least: int = LEAST, most: int = MOST, *, hint: str | None = None
+) -> int:
+    """`value`, an integer from `least` to `most`; numpy's integers count. UserError with `what`.
+
+    hint: what to do about it, for the last line of the message.
+    """
+    found = as_whole(value)
+    if found is None or not least <= found <= most:
+        from_, to = _bound(least), _bound(most)
+        bound = f"most {to}" if found is not None and found > most else f"least {from_}"
         raise UserError(
-            f"{what} is an integer of at least {from_}, got {shown(value)}\n"
-            f"  expected: an integer from {from_} to {_bound(most)}      got: {shown(value)}"
+            f"{what} is an integer of at {bound}, got {shown(value)}\n"
+            f"  expected: an integer from {from_} to {to}      got: {shown(value)}"
+            + (f"\n  hint: {hint}" if hint else "")
         )
-    return int(found)
+    return found
 
 
 def _bound(value: int) -> str:

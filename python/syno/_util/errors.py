@@ -9,10 +9,13 @@ _LONGEST = 100
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A line that names what is like `name`, or nothing."""
+    """A line that names what is like `name`, or nothing; nothing, too, where `name` is known."""
     if len(name) > _LONGEST:  # nothing is like it, and to see that takes the product of the lengths
         return ""
-    found = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    names = list(dict.fromkeys(known))
+    if name in names:
+        return ""
+    found = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     return f"\n  did you mean: {', '.join(found)}?" if found else ""
 
 

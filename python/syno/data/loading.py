@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.data import cache as store
 from syno.data.arrays import Arrays, converted, is_array, read_arrays
@@ -80,7 +81,7 @@ def load(
     (named and counted), images of different sizes without `size`, and a cache that cannot be
     written.
     """
-    if size is not None and not (isinstance(size, int) and 1 <= size <= _LARGEST):
+    if size is not None and not checks.is_whole(size, 1, _LARGEST):
         raise UserError(
             f"cannot scale images of '{name}' to size {size}\n"
             f"  expected: a whole number of pixels from 1 to {_LARGEST}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import io
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from syno._util.checks import from_file
-from syno._util.errors import UserError
+from syno._util.errors import UserError, nearest
 from syno.data.layout import is_image
 
 ARCHIVES = (".tar.xz", ".tar", ".tar.gz", ".tgz", ".txz")
@@ -303,9 +302,9 @@ def _found_path(
     if not given:
         here = f", or write '.{os.sep}{name}' for the folder here" if Path(name).is_dir() else ""
         raise UserError(
-            f"data set '{name}' needs a data folder, and none is given{_nearest(name, known)}\n"
+            f"data set '{name}' needs a data folder, and none is given\n"
             "  what to do: pass data_dir= (--data-dir) or set SYNO_DATA to a folder that holds "
-            f"{wanted}{here}"
+            f"{wanted}{here}{nearest(name, known)}"
         )
     base = Path(given).expanduser()
     if not base.exists():
@@ -325,9 +324,10 @@ def _found_path(
         raise UserError(f"cannot read data folder '{base}': {error.strerror}") from error
     names = {bare_name(entry, suffixes) for entry in found}
     raise UserError(
-        f"data set '{name}' is not in data folder '{base}'{_nearest(name, [*known, *names])}\n"
+        f"data set '{name}' is not in data folder '{base}'\n"
         f"  expected: a folder '{name}', a file '{name}{suffixes[0]}', or a folder 'train'\n"
         f"  got: {', '.join(found[:8]) or 'an empty folder'}{' ...' if len(found) > 8 else ''}"
+        + nearest(name, [*known, *sorted(names)])
     )
 
 
@@ -335,13 +335,6 @@ def bare_name(entry: str, suffixes: Sequence[str]) -> str:
     """A file's name without the longest of `suffixes` that it ends in."""
     ending = max((s for s in suffixes if entry.endswith(s)), key=len, default="")
     return entry.removesuffix(ending)
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    if name in known or len(name) > 100:
-        return ""
-    close = difflib.get_close_matches(name, sorted(set(known)), n=3)
-    return f"; did you mean {' or '.join(repr(other) for other in close)}?" if close else ""
 
 
 def source_at(path: Path, name: str, accept: Callable[[str], bool]) -> Source:

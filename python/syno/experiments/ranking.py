@@ -33,7 +33,8 @@ LOW, HIGH = "low", "high"
 # How operators' first weights and rates are chosen: as ever (syno/initial_scales.py), with the
 # first weights alone, or with neither.
 SCALED, INITIAL, PLAIN = "scaled", "initial", "plain"
-SCALES = (SCALED, INITIAL, PLAIN)
+# Samples in a training step that is timed.
+_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,8 @@ def draw(
 def _entry(network: Network, name: str, operator: Operator) -> Entry:
     if operator.specification is None:
         raise UserError(f"operator '{name or operator.key[:8]}' comes without a specification")
+    from syno.measure import step_slowdown
+
     net, report = network.with_operator(operator)
     macs, params = network.cost(operator, report)
     return Entry(
@@ -259,22 +262,8 @@ def _entry(network: Network, name: str, operator: Operator) -> Entry:
         specification=operator.specification.to_json(),
         macs=macs or 0,
         params=params,
-        slowdown=round(_slowdown(network, net), 3),
+        slowdown=round(step_slowdown(network.original(), net, network.inputs(_BATCH)), 3),
     )
-
-
-def _slowdown(network: Network, net: Any, batch: int = 64, rounds: int = 5) -> float:
-    import torch
-
-    nets = [network.original().train(), net.train()]
-    x = torch.randn(batch, *network.input_shape, generator=torch.Generator().manual_seed(0))
-    times: list[list[float]] = [[], []]
-    for _ in range(rounds):
-        for which, each in enumerate(nets):
-            began = time.perf_counter()
-            each(x).square().mean().backward()
-            times[which].append(time.perf_counter() - began)
-    return min(times[1]) / min(times[0])
 
 
 def run(

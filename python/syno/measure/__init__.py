@@ -1,6 +1,15 @@
 """Latency of whole networks, and the fastest plan of an operator. Needs torch."""
 
-from syno.measure.latency import Measurement, Timing, latency
+from syno.measure.latency import Measurement, latency
 from syno.measure.plans import PlanChoice, PlanTime, choose_plan
+from syno.measure.timing import Timing, step_slowdown
 
-__all__ = ["Measurement", "PlanChoice", "PlanTime", "Timing", "choose_plan", "latency"]
+__all__ = [
+    "Measurement",
+    "PlanChoice",
+    "PlanTime",
+    "Timing",
+    "choose_plan",
+    "latency",
+    "step_slowdown",
+]

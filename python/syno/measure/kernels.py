@@ -24,10 +24,18 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import compile_operator
-from syno.measure.latency import NOISE
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
-from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
+from syno.measure.timing import (
+    CPP,
+    NOISE,
+    WARM_UP,
+    Timing,
+    check_native,
+    control,
+    interleaved,
+    speedup,
+)
 from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
@@ -405,9 +413,9 @@ def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidat
     cheapest = {c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1}
     base = times[names.index(BASELINE)] if BASELINE in names else None
     for candidate, own in zip(candidates, times, strict=True):
-        low, middle, high = statistics.quantiles(own, n=4, method="inclusive")
+        found = Timing.of(own)
         if candidate.kernel == _CONTROL:
-            run.control_spread[layer] = (high - low) / middle
+            run.control_spread[layer] = found.spread
             continue
         share = None
         if candidate.own:
@@ -416,20 +424,20 @@ def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidat
             share = floor / checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
         kernel = candidate.kernel
         if candidate.plan != 1:
-            gain = statistics.median(b / t for b, t in zip(cheapest[kernel], own, strict=True))
+            gain = speedup(cheapest[kernel], own)
             run.chosen.append(ChosenPlan(kernel, layer, batch, candidate.plan, gain))
             kernel = f"{kernel} {MEASURED}"
         ratio = None
         if base is not None and own is not base:
-            ratio = statistics.median(b / t for b, t in zip(base, own, strict=True))
+            ratio = speedup(base, own)
         run.times.append(
             KernelTime(
                 kernel=kernel,
                 layer=layer,
                 batch=batch,
                 best_ms=min(own) * 1e3,
-                median_ms=middle * 1e3,
-                spread_ms=(high - low) * 1e3,
+                median_ms=found.median_ms,
+                spread_ms=found.spread_ms,
                 speedup=ratio,
                 macs=candidate.macs,
                 bytes=candidate.bytes,

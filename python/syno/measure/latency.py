@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,26 +9,15 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification
+from syno.measure.timing import NOISE, Timing, control, interleaved
 from syno.network.placeholder import KernelPack
 
 LEAST_REPEATS = 20
-# A machine is noisy when the middle half of a fixed computation's times spans more than this share
-# of their median.
-NOISE = 0.10
-# The fixed computation: a product of matrices of this size, some 0.3 ms on one core.
-_CONTROL_SIZE = 256
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Times of one computation in milliseconds: median and interquartile range."""
-
-    median_ms: float
-    spread_ms: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +66,7 @@ def latency(
     x = torch.randn(1, *input_shape, generator=random)
     if tokens is not None:
         x = torch.randint(tokens, (1, *input_shape), generator=random)
-    control = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=random)
-    calls: list[Callable[[], object]] = [lambda: net(x), lambda: control @ control]
+    calls: list[Callable[[], object]] = [lambda: net(x), control(random)]
     nets = [net]
     if baseline is not None:
         calls.append(lambda: baseline(x))
@@ -89,37 +75,20 @@ def latency(
         for call in calls:
             for _ in range(warmup):
                 call()
-        times = _interleaved(calls, repeats)
-    own, beside = _timing(times[0]), _timing(times[1])
-    other = _timing(times[2]) if baseline is not None else None
+        times = [Timing.of(each) for each in interleaved(calls, repeats, repeated=False)]
+    own, beside = times[:2]
+    other = times[2] if baseline is not None else None
     return Measurement(
         median_ms=own.median_ms,
         spread_ms=own.spread_ms,
         ratio=None if other is None else own.median_ms / other.median_ms,
         baseline=other,
         control=beside,
-        noisy=beside.spread_ms > NOISE * beside.median_ms,
+        noisy=beside.spread > NOISE,
         threads=threads,
         repeats=repeats,
         warmup=warmup,
     )
-
-
-def _interleaved(calls: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
-    """Milliseconds of each call; in every round each runs once, and the order turns."""
-    times: list[list[float]] = [[] for _ in calls]
-    for round_ in range(repeats):
-        for turn in range(len(calls)):
-            which = (round_ + turn) % len(calls)
-            began = time.perf_counter()
-            calls[which]()
-            times[which].append((time.perf_counter() - began) * 1e3)
-    return times
-
-
-def _timing(times: list[float]) -> Timing:
-    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
-    return Timing(median_ms=middle, spread_ms=high - low)
 
 
 @contextmanager
@@ -139,8 +108,7 @@ def _quiet(nets: Sequence[nn.Module], threads: int) -> Iterator[None]:
 def _check_counts(repeats: int, warmup: int, threads: int) -> None:
     check_threads(threads)
     for name, value, least in (("repeats", repeats, LEAST_REPEATS), ("warmup", warmup, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise UserError(f"'{name}' is an integer of at least {least}, got {value!r}")
+        checks.whole(f"'{name}'", value, least)
 
 
 def _check_verified(net: nn.Module, verifications: Iterable[Verification]) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from syno import _core
+from syno._util import checks
 from syno._util.cache_folder import cache_folder
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
@@ -31,9 +32,17 @@ from syno._util.torch_threads import torch_threads
 from syno.codegen.native import FLAGS, compile_operator, find_compiler, processor
 from syno.codegen.native.trial import trial
 from syno.codegen.verify import verify
-from syno.measure.latency import NOISE
+from syno.measure import timing
 from syno.measure.roofline import checked_time, measure_roofline, reachable
-from syno.measure.timing import CPP, WARM_UP, check_native, control, interleaved
+from syno.measure.timing import (
+    CPP,
+    NOISE,
+    WARM_UP,
+    Timing,
+    check_native,
+    control,
+    interleaved,
+)
 from syno.operators.kernel import load_kernel, source_hash
 from syno.operators.operator import MOST_PLANS, Operator
 from syno.operators.specification import Binding
@@ -173,14 +182,8 @@ def _check(emitter: str, limit: int, threads: int, rounds: int) -> None:
             f"  expected: {' or '.join(EMITTERS)}"
         )
     check_threads(threads)
-    for name, value, least, most in (
-        ("limit", limit, 1, MOST_PLANS),
-        ("rounds", rounds, LEAST_ROUNDS, None),
-    ):
-        wrong = isinstance(value, bool) or not isinstance(value, int) or value < least
-        if wrong or (most is not None and value > most):
-            bound = f"in {least}..{most}" if most is not None else f"of at least {least}"
-            raise UserError(f"'{name}' is an integer {bound}, got {value!r}")
+    checks.whole("'limit'", limit, 1, MOST_PLANS)
+    checks.whole("'rounds'", rounds, LEAST_ROUNDS)
 
 
 def _candidates(
@@ -329,8 +332,7 @@ def _times(codes: list[_Code], rounds: int) -> tuple[dict[int, list[float]], flo
     found = {codes[which].number: own for which, own in zip(kept, timed, strict=True)}
     for which, code in enumerate(codes):
         found.setdefault(code.number, warm[which])
-    low, middle, high = statistics.quantiles(of_control, n=4, method="inclusive")
-    return found, (high - low) / middle
+    return found, Timing.of(of_control).spread
 
 
 def _row(
@@ -342,19 +344,19 @@ def _row(
     times: Mapping[int, list[float]],
 ) -> PlanTime:
     own, first = times[timed], times[1]
-    low, middle, high = statistics.quantiles(own, n=4, method="inclusive")
+    found = Timing.of(own)
     if len(own) == len(first):
-        speedup = statistics.median(a / b for a, b in zip(first, own, strict=True))
+        speedup = timing.speedup(first, own)
     else:
-        speedup = statistics.median(first) / middle
+        speedup = statistics.median(first) / statistics.median(own)
     return PlanTime(
         number=number,
         macs=plan.macs,
         bytes_moved=plan.bytes_moved,
         peak_bytes=plan.peak_bytes,
         best_ms=min(own) * 1e3,
-        median_ms=middle * 1e3,
-        spread_ms=(high - low) * 1e3,
+        median_ms=found.median_ms,
+        spread_ms=found.spread_ms,
         speedup=speedup,
         rounds=len(own),
         source_hash=source_hash(source),

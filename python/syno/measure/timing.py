@@ -1,12 +1,16 @@
-"""What all timings of kernels share: the code is checked first, and everything runs in turns."""
+"""What all timings share: everything runs in turns, and the code of kernels is checked first."""
 
 from __future__ import annotations
 
+import copy
+import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from syno._util.errors import UserError
 from syno.codegen import emitters
@@ -18,27 +22,81 @@ from syno.operators.operator import Operator
 CPP = "cpp"
 # Calls before the first that counts.
 WARM_UP = 3
+# A machine is noisy when the middle half of a fixed computation's times spans more than this share
+# of their median.
+NOISE = 0.10
+# The fixed computation: a product of matrices of this size, some 0.3 ms on one core.
 _CONTROL_SIZE = 256
 
 
-def control() -> Callable[[], object]:
+@dataclass(frozen=True)
+class Timing:
+    """Times of one computation in milliseconds: median and interquartile range."""
+
+    median_ms: float
+    spread_ms: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Timing:
+        """The median and the interquartile range of at least two times."""
+        milliseconds = [1e3 * each for each in seconds]
+        low, middle, high = statistics.quantiles(milliseconds, n=4, method="inclusive")
+        return cls(median_ms=middle, spread_ms=high - low)
+
+    @property
+    def spread(self) -> float:
+        """The interquartile range as a share of the median."""
+        return self.spread_ms / self.median_ms
+
+
+def control(generator: torch.Generator | None = None) -> Callable[[], object]:
     """A fixed computation: how much its time varies tells how quiet the machine is."""
-    factor = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE)
+    factor = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=generator)
     return lambda: factor @ factor
 
 
-def interleaved(calls: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
-    """Seconds of each call in each round. In a round each runs once, and the order turns."""
+def interleaved(
+    calls: Sequence[Callable[[], object]], rounds: int, *, repeated: bool = True
+) -> list[list[float]]:
+    """Seconds of each call in each round. In a round each runs once, and the order turns.
+
+    repeated: whether each call is made once more, untimed, before the one that is timed. A kernel
+    fits into the caches, which the call before has filled with something else; a network does not.
+    """
     times: list[list[float]] = [[] for _ in calls]
     for round_ in range(rounds):
         for turn in range(len(calls)):
             which = (round_ + turn) % len(calls)
             call = calls[which]
-            call()  # the one before has used the caches
+            if repeated:
+                call()
             began = time.perf_counter()
             call()
             times[which].append(time.perf_counter() - began)
     return times
+
+
+def speedup(before: Sequence[float], after: Sequence[float]) -> float:
+    """How many times as fast the second is as the first: the median over rounds of both."""
+    return statistics.median(a / b for a, b in zip(before, after, strict=True))
+
+
+def step_slowdown(
+    original: nn.Module, net: nn.Module, inputs: torch.Tensor, rounds: int = 5
+) -> float:
+    """How many times as long a training step of `net` takes as one of `original`.
+
+    A step is a forward and a backward pass in training mode, here with the mean square of the
+    outputs as the loss. Steps of both run in turns, and the quickest of each counts. Both networks
+    are copied, because a step changes the statistics of batch normalisation.
+    """
+
+    def step(each: nn.Module) -> Callable[[], object]:
+        each = copy.deepcopy(each).train()
+        return lambda: each(inputs).square().mean().backward()
+
+    times = interleaved([step(original), step(net)], rounds, repeated=False)
+    return min(times[1]) / min(times[0])
 
 
 def check_native(

@@ -6,6 +6,7 @@ import fnmatch
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from syno._util import checks
 from syno._util.errors import UserError
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _choices(name: str, value: int | tuple[int, ...] | None) -> tuple[int, ...] 
     if value is None:
         return None
     values = tuple(value) if isinstance(value, (tuple, list, set)) else (value,)
-    if not all(isinstance(v, int) and v > 0 for v in values) or not values:
+    if not all(checks.is_whole(v, 1) for v in values) or not values:
         raise UserError(f"'{name}' is a positive integer or a tuple of some, got {value!r}")
     return values
 

@@ -204,9 +204,7 @@ class _Reader:
             "roles": _is_list(value)
             and len(value) > 0
             and all(_names(dim, 2) and dim[1] in _ROLES for dim in value),
-            "integer": isinstance(value, int)
-            and not isinstance(value, bool)
-            and 0 < abs(value) <= _MAX_SHIFT,
+            "integer": checks.is_whole(value, -_MAX_SHIFT, _MAX_SHIFT) and value != 0,
             "flag": value is None or isinstance(value, bool),
             "size": isinstance(value, str),
         }[kind]

@@ -326,11 +326,7 @@ class Operator:
         """
         data = self.to_json()
         for name, dim in (("out", output_dim), ("in", input_dim)):
-            if not isinstance(dim, int) or not 0 <= dim < len(data[name]):
-                raise UserError(
-                    f"'{name}put_dim' is a dimension of the {name}put, from 0 to "
-                    f"{len(data[name]) - 1}, got {checks.shown(dim)}"
-                )
+            checks.whole(f"'{name}put_dim'", dim, 0, len(data[name]) - 1)
             for place, entry in enumerate(data[name]):
                 entry |= {"unordered": False, "causal": place == dim}
         marked = Operator.from_json(data)
@@ -380,8 +376,7 @@ class Operator:
         are its costs. fold_weights: weights may be multiplied with each other before the data
         comes, for inference; such MACs stand in `fold_macs`, apart.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= checks.MOST:
-            raise UserError(f"a limit of plans is a positive integer, got {checks.shown(limit)}")
+        limit = checks.whole("'limit'", limit, least=1)
         return _core.plans(self._core, self.complete(binding), limit, fold_weights)
 
     def numbered_plan(
@@ -391,12 +386,8 @@ class Operator:
 
         UserError when there are not so many.
         """
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_PLANS:
-            raise UserError(
-                f"the number of a plan is an integer in 1..{MOST_PLANS}, "
-                f"got {checks.shown(number)}\n"
-                "  hint: `syno show OP --plans 10` prints the first ten"
-            )
+        hint = "`syno show OP --plans 10` prints the first ten"
+        number = checks.whole("the number of a plan", number, 1, MOST_PLANS, hint=hint)
         if number == 1 and not fold_weights:
             return self._plan(binding)
         found = self.plans(binding, number, fold_weights=fold_weights)

@@ -238,13 +238,13 @@ def checked_binding(binding: Binding | str) -> dict[str, int]:
         if not isinstance(name, str):
             raise UserError(f"a variable's name in a binding is a string, got {shown(name)}")
         checks.text("a variable's name in a binding", name)
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or not 0 < int(value) < 2**63:
+        whole = checks.as_whole(value)
+        if whole is None or not 1 <= whole <= checks.MOST:
             raise UserError(
                 f"variable '{name}' cannot be bound to {shown(value)}\n"
                 f"  expected: a positive integer      got: {shown(value)}"
             )
-        values[name] = int(value)
+        values[name] = whole
     return values
 
 
@@ -281,7 +281,7 @@ def _iterable(name: str, value: Any) -> list[Any]:
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if checks.as_whole(value) is None:
         raise UserError(
             f"'{name}' has {shown(value)}\n  expected: integers      got: {shown(value)}"
         )

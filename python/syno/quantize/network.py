@@ -152,18 +152,6 @@ class _Bias(nn.Module):
         return y + self.bias
 
 
-class _Joined(nn.Module):
-    """A kernel that sees the positions of [N, H, W, C] as one dimension."""
-
-    def __init__(self, kernel: nn.Module, positions: tuple[int, ...]) -> None:
-        super().__init__()
-        self.kernel, self._positions = kernel, positions
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """x: [N, H, W, C]."""
-        return self.kernel(x.flatten(1, -2)).unflatten(1, self._positions)
-
-
 def _of_slot(slot: Placeholder) -> nn.Module:
     """A filled slot as layers one after the other."""
     layers: list[nn.Module] = [] if slot.pool is None else [slot.pool]

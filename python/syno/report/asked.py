@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from syno.report import format as fmt
+from syno._util import numbers as fmt
 
 if TYPE_CHECKING:
     from syno.operators.specification import Specification

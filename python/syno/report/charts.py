@@ -11,10 +11,11 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from syno._util import numbers as fmt
 from syno._util.printable import printable
-from syno.report import format as fmt
 from syno.report.model import Candidate, Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
+from syno.store.objective import ACCURACY, Objective
 
 Figure = dict[str, Any]
 
@@ -46,7 +47,7 @@ def best_so_far(report: Report) -> Figure | None:
     if base is not None:
         edges = [numbers[0], numbers[-1]]
         data.append(_line("baseline", "baseline", edges, [base] * 2, dash=True))
-    return {"data": data, "layout": _layout("proposal", quality_axis(report), of=report)}
+    return {"data": data, "layout": _layout("proposal", report.objective.axis, of=report)}
 
 
 def bests(report: Report, trained: list[Candidate]) -> list[float]:
@@ -57,13 +58,6 @@ def bests(report: Report, trained: list[Candidate]) -> list[float]:
         assert value is not None
         found.append(max([value, *found[-1:]], key=report.objective.score))
     return found
-
-
-def quality_axis(report: Report) -> str:
-    """What an axis of qualities is called."""
-    if report.objective.name == "accuracy":
-        return "hold-out accuracy"
-    return "hold-out loss, nats a token"
 
 
 def finished_over_time(report: Report) -> Figure | None:
@@ -106,7 +100,7 @@ def scores_by_rung(report: Report) -> Figure | None:
     if original:
         edges = [list(part) for part in zip(*original, strict=True)]
         data.append(_line("baseline", "baseline", edges[0], edges[1], dash=True))
-    layout = _layout("rung", quality_axis(report), of=report)
+    layout = _layout("rung", report.objective.axis, of=report)
     layout["xaxis"] |= {"type": "category", "categoryorder": "array", "categoryarray": names}
     return {"data": data, "layout": layout}
 
@@ -141,7 +135,7 @@ def _front(
     ]
     if report.quality(report.baseline) is not None and base_cost is not None:
         data.append(_baseline_mark(report, base_cost))
-    layout = _layout(axis, quality_axis(report), of=report)
+    layout = _layout(axis, report.objective.axis, of=report)
     ticks = axis_ticks(costs)
     if ticks is not None:
         labels = [tick_text(tick) for tick in ticks]
@@ -160,9 +154,9 @@ def _qualities(report: Report, candidates: list[Candidate]) -> list[float | None
 
 
 def _baseline_mark(report: Report, cost: float) -> Figure:
-    base, name = report.baseline, report.objective.name
+    base, objective = report.baseline, report.objective
     text = (
-        f"<b>original network</b><br>{name} {fmt.quality(report.quality(base), name)}"
+        f"<b>original network</b><br>{objective.name} {objective.shown(report.quality(base))}"
         f"<br>latency {fmt.milliseconds(base.latency_ms)} · MACs {fmt.count(base.macs)}"
     )
     return {
@@ -193,7 +187,7 @@ def _trace(
         "meta": role,
         "x": x,
         "y": y,
-        "text": [hover(c, report.objective.name) for c in candidates],
+        "text": [hover(c, report.objective) for c in candidates],
         "customdata": [c.anchor for c in candidates],
         "hoverinfo": "text",
         "marker": {"size": 10 if role == "front" else 7},
@@ -220,11 +214,11 @@ def _line(
     return trace
 
 
-def hover(candidate: Candidate, objective: str = "accuracy") -> str:
+def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
     """The text of a point: key, what it costs and gives, and its formula in short lines."""
     lines = [
         f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
-        f"{objective} {fmt.quality(getattr(candidate, objective), objective)}"
+        f"{objective.name} {objective.shown(getattr(candidate, objective.name))}"
         f" · {fmt.milliseconds(candidate.latency_ms)}"
         f" · {fmt.count(candidate.macs)} MACs",
     ]
@@ -241,7 +235,7 @@ def _plain(text: str) -> str:
 def _layout(x_title: str, y_title: str, *, of: Report | None = None) -> Figure:
     """of: the report whose qualities the y axis has; None for another axis."""
     y_axis: Figure = {"title": {"text": y_title}, "automargin": True}
-    if of is not None and of.objective.name == "accuracy":
+    if of is not None and of.objective.is_share:
         y_axis["tickformat"] = ".1~%"
     return {
         "xaxis": {"title": {"text": x_title}, "automargin": True},

@@ -1,96 +1,38 @@
-"""Numbers as people read them. One place, so that page, pictures and terminal agree."""
+"""Numbers as the page and the terminal show them: `syno._util.numbers`, and values of objectives
+by the name of the objective."""
 
 from __future__ import annotations
 
-import math
-
-MISSING = "–"
-_STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def count(value: float | None) -> str:
-    """A large count with three significant digits: 1234567 gives `1.23 M`."""
-    if value is None:
-        return MISSING
-    for step, suffix in _STEPS:
-        # 999,500 rounds to a thousand thousands, which reads better as one million.
-        if abs(value) >= step * 0.9995:
-            return f"{_three_digits(value / step)} {suffix}"
-    return f"{value:.0f}"
-
-
-def short(value: float) -> str:
-    """A round number for an axis: 200000 gives `200k`."""
-    for step, suffix in _STEPS:
-        if abs(value) >= step:
-            return f"{value / step:g}{suffix}"
-    return f"{value:g}"
-
-
-def percent(fraction: float | None, digits: int = 1) -> str:
-    """A fraction as percent: 0.9312 gives `93.1 %`."""
-    return MISSING if fraction is None else f"{100 * fraction:.{digits}f} %"
+from syno._util.numbers import (
+    MISSING,
+    count,
+    duration,
+    milliseconds,
+    percent,
+    perplexity,
+    points,
+    primitives,
+    ratio,
+    short,
+)
+from syno.store.objective import named
 
 
 def quality(value: float | None, objective: str) -> str:
-    """A value of an objective: `93.1 %`, or a loss in nats a token, `1.823`."""
-    if objective == "accuracy" or value is None:
-        return percent(value)
-    return f"{value:.3f}"
+    """A value of the objective with that name: `93.1 %`, or a loss in nats a token, `1.823`."""
+    return named(objective).shown(value)
 
 
-def perplexity(loss: float | None) -> str:
-    """The perplexity of a loss in nats a token: its exponential, with three significant digits."""
-    if loss is None:
-        return MISSING
-    return _three_digits(math.exp(loss)) if loss < 14 else f"{math.exp(min(loss, 700.0)):.1e}"
-
-
-def gap(value: float, reference: float, objective: str) -> str:
-    """A difference with its sign: in points of accuracy, or in nats."""
-    if objective == "accuracy":
-        return points(value - reference)
-    return f"{value - reference:+.3f} nats".replace("-", "\N{MINUS SIGN}")
-
-
-def points(fraction: float) -> str:
-    """A difference of accuracies in percentage points, with its sign."""
-    return f"{100 * fraction:+.1f} points".replace("-", "\N{MINUS SIGN}")
-
-
-def milliseconds(value: float | None) -> str:
-    """A time in milliseconds with three significant digits."""
-    return MISSING if value is None else f"{_three_digits(value)} ms"
-
-
-def ratio(value: float | None) -> str:
-    """A ratio to the baseline: 0.514 gives `0.51x`."""
-    return MISSING if value is None else f"{value:.2f}\N{MULTIPLICATION SIGN}"
-
-
-def duration(seconds: float | None) -> str:
-    """A duration: `9.4 s`, `3 min 05 s`, `2 h 07 min`."""
-    if seconds is None:
-        return MISSING
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def primitives(counts: dict[str, int]) -> str:
-    """A multiset of primitives in one line: `contract 2, reduce 3, unfold`."""
-    return ", ".join(
-        name if number == 1 else f"{name}\N{NO-BREAK SPACE}{number}"
-        for name, number in sorted(counts.items())
-        if number
-    )
-
-
-def _three_digits(value: float) -> str:
-    size = abs(value)
-    if size >= 99.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+__all__ = [
+    "MISSING",
+    "count",
+    "duration",
+    "milliseconds",
+    "percent",
+    "perplexity",
+    "points",
+    "primitives",
+    "quality",
+    "ratio",
+    "short",
+]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util import numbers as fmt
 from syno._util.figures import load_matplotlib
 from syno._util.printable import printable
-from syno.report import format as fmt
-from syno.report.charts import bests, quality_axis
+from syno.report.charts import bests
 from syno.report.model import Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
@@ -102,8 +102,8 @@ def _draw_front(
 def _finish(axes: Axes, report: Report) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    axes.set_ylabel(quality_axis(report))
-    if report.objective.name == "accuracy":
+    axes.set_ylabel(report.objective.axis)
+    if report.objective.is_share:
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
     axes.grid(color="#e3e7ec", linewidth=0.8)
     axes.set_axisbelow(True)

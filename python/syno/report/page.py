@@ -62,10 +62,9 @@ _RUNGS_NOTE = (
 
 
 def _table_note(report: Report) -> str:
-    what = "Accuracy is" if report.objective.name == "accuracy" else "Loss (nats a token) is"
     return (
-        f"{what} on the hold-out split. MACs and parameters count the replaced layers, batch 1. "
-        "A dot marks the operators on a front; select a heading to sort."
+        f"{report.objective.title} is on the hold-out split. MACs and parameters count the "
+        "replaced layers, batch 1. A dot marks the operators on a front; select a heading to sort."
     )
 
 

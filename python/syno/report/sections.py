@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from syno.report import format as fmt
+from syno._util import numbers as fmt
 from syno.report import highlight
 from syno.report.drawing import Drawing
 from syno.report.markup import render
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
 from syno.report.pareto import front, latency, macs
-from syno.store.objective import ACCURACY, Objective
+from syno.store.objective import ACCURACY, LOSS, Objective
 
 
 def lead(report: Report) -> Markup:
@@ -22,7 +22,7 @@ def lead(report: Report) -> Markup:
     base = report.baseline
     if not report.trained:
         return render("lead.html", best=None, problem="No operator has been trained yet.")
-    original, name = report.quality(base), report.objective.name
+    original, objective = report.quality(base), report.objective
     if original is None:
         problem = "The original network has not been evaluated in this study."
         return render("lead.html", best=None, problem=problem)
@@ -34,10 +34,10 @@ def lead(report: Report) -> Markup:
         "lead.html",
         best=best,
         is_close=close is not None,
-        words=_WORDS[name],
-        original=_shown(report, original),
-        reached=_shown(report, reached),
-        gap=fmt.gap(reached, original, name),
+        words=_WORDS[objective],
+        original=objective.in_words(original),
+        reached=objective.in_words(reached),
+        gap=objective.gap(reached, original),
         cost=_relative_cost(best, base),
     )
 
@@ -52,21 +52,13 @@ class _Words:
 
 
 _WORDS = {
-    "accuracy": _Words("a point", "at most one point below", "The most accurate"),
-    "loss": _Words(
+    ACCURACY: _Words("a point", "at most one point below", "The most accurate"),
+    LOSS: _Words(
         "one percent of the perplexity",
         "with a perplexity at most one percent above",
         "The one of least loss",
     ),
 }
-
-
-def _shown(report: Report, value: float | None) -> str:
-    """A quality in words: `93.1 %`, or `a loss of 1.823 (perplexity 6.19)`."""
-    shown = fmt.quality(value, report.objective.name)
-    if report.objective.name == "accuracy" or value is None:
-        return shown
-    return f"a loss of {shown} (perplexity {fmt.perplexity(value)})"
 
 
 def _relative_cost(candidate: Candidate, base: Baseline) -> str:
@@ -92,7 +84,7 @@ def headline(report: Report) -> Markup:
     """The numbers that matter most, as tiles."""
     trained = report.trained
     base = report.baseline
-    name = report.objective.name
+    objective = report.objective
     tiles = [
         _Tile(
             "Operators trained",
@@ -100,8 +92,8 @@ def headline(report: Report) -> Markup:
             f"of {len(report.candidates)} proposed{_reached(report)}",
         ),
         _Tile(
-            f"Baseline {name}",
-            fmt.quality(report.quality(base), name),
+            f"Baseline {objective.name}",
+            objective.shown(report.quality(base)),
             f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
             f"{fmt.count(base.macs)} MACs{_tested(report, base)}",
         ),
@@ -110,19 +102,19 @@ def headline(report: Report) -> Markup:
         best = trained[0]
         tiles.append(
             _Tile(
-                f"Best {name}",
-                fmt.quality(report.quality(best), name),
+                f"Best {objective.name}",
+                objective.shown(report.quality(best)),
                 f"{_perplexity(report, best)}{fmt.count(best.macs)} MACs{_tested(report, best)}",
                 best,
             )
         )
     close = fastest_within_a_point(report)
     if close is not None:
-        detail = fmt.quality(report.quality(close), name) + _tested(report, close)
+        detail = objective.shown(report.quality(close)) + _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
             detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
-        tiles.append(_Tile(f"Fastest within {_WORDS[name].near}", speed, detail, close))
+        tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
 
 
@@ -156,14 +148,12 @@ def _tested(report: Report, found: Baseline | Candidate) -> str:
     value = report.tested(found)
     if value is None:
         return ""
-    return f" · {fmt.quality(value, report.objective.name)} on the test split"
+    return f" · {report.objective.shown(value)} on the test split"
 
 
 def _perplexity(report: Report, found: Baseline | Candidate) -> str:
-    value = report.quality(found)
-    if report.objective.name != "loss" or value is None:
-        return ""
-    return f"perplexity {fmt.perplexity(value)} · "
+    beside = report.objective.beside(report.quality(found))
+    return f"{beside} · " if beside else ""
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
@@ -259,7 +249,7 @@ def operators(report: Report, with_section: set[int]) -> Markup:
 
 def _columns(report: Report) -> dict[str, str]:
     """What kind of column each is that the report has something for, by name."""
-    hidden = {"accuracy"} if report.objective.name == "loss" else {"loss", "perplexity"}
+    hidden = {"loss", "perplexity"} if report.objective == ACCURACY else {"accuracy"}
     hidden |= set() if report.final else {"test"}
     hidden |= set() if report.rungs else {"rung"}
     return {name: kind for name, kind in _COLUMNS if name not in hidden}
@@ -268,9 +258,9 @@ def _columns(report: Report) -> dict[str, str]:
 def _row(
     report: Report, rank: int, c: Candidate, columns: Iterable[str], on_front: bool, *, linked: bool
 ) -> list[_Cell]:
-    name = report.objective.name
+    objective = report.objective
     value, tested = report.quality(c), report.tested(c)
-    quality = _number(value, fmt.quality(value, name))
+    quality = _number(value, objective.shown(value))
     cells = {
         "rank": _Cell("number", str(rank), rank, marked=on_front),
         "key": _Cell("key", linked=linked),
@@ -279,7 +269,7 @@ def _row(
         "accuracy": quality,
         "loss": quality,
         "perplexity": _number(value, fmt.perplexity(value)),
-        "test": _number(tested, fmt.quality(tested, name)),
+        "test": _number(tested, objective.shown(tested)),
         "latency": _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
         "to baseline": _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
         "MACs": _number(c.macs, fmt.count(c.macs)),
@@ -304,13 +294,12 @@ def operator(
     c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
     """One operator's section: figures, drawing, formula, layers, code and canonical text."""
-    name = objective.name
-    value = getattr(c, name)
+    value = getattr(c, objective.name)
     facts = [
         *_text_facts(c),
         ("rung", c.rung if len(c.scores) > 1 else ""),
-        ("accuracy", _with_spread(fmt.percent(c.accuracy), _points_spread(c.accuracy_spread))),
-        ("test accuracy", fmt.percent(c.test_accuracy) if c.test_accuracy is not None else ""),
+        ("accuracy", _with_spread(ACCURACY.shown(c.accuracy), ACCURACY.spread(c.accuracy_spread))),
+        ("test accuracy", ACCURACY.shown(c.test_accuracy) if c.test_accuracy is not None else ""),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
         ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
         ("MACs", fmt.count(c.macs)),
@@ -322,7 +311,7 @@ def operator(
         c=c,
         opened=opened,
         failed=c.status is not Status.OK,
-        figures=f"{fmt.quality(value, name)} · {fmt.milliseconds(c.latency_ms)}",
+        figures=f"{objective.shown(value)} · {fmt.milliseconds(c.latency_ms)}",
         macs=fmt.count(c.macs),
         facts=[(name, value) for name, value in facts if value],
         drawing=drawing,
@@ -337,21 +326,17 @@ def operator(
 
 def _text_facts(c: Candidate) -> list[tuple[str, str]]:
     """Loss and perplexity, where there are any."""
-    spread = "" if c.loss_spread is None else f"{c.loss_spread:.3f} nats"
+    spread = LOSS.spread(c.loss_spread)
     facts = []
     for words, loss, around in (("", c.loss, spread), ("test ", c.test_loss, "")):
         if loss is not None:
-            facts.append((f"{words}loss", _with_spread(fmt.quality(loss, "loss"), around)))
+            facts.append((f"{words}loss", _with_spread(LOSS.shown(loss), around)))
             facts.append((f"{words}perplexity", fmt.perplexity(loss)))
     return facts
 
 
 def _with_spread(value: str, spread: str) -> str:
     return f"{value} ± {spread}" if spread else value
-
-
-def _points_spread(spread: float | None) -> str:
-    return "" if spread is None else f"{100 * spread:.1f} points"
 
 
 def _spread(spread: float | None) -> str:

@@ -63,7 +63,7 @@ def sqlite_findings(connection: Connection) -> list[Finding]:
 
 
 def findings(connection: Connection) -> list[Finding]:
-    """All that is damaged in a store of the present version; one consistent state is read."""
+    """All that is damaged in a store whose rows have seals; one consistent state is read."""
     try:
         found = sqlite_findings(connection)
         found = found or [Finding(*each) for each in definitions.findings(connection)]

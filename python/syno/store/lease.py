@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 from typing import ClassVar
 
+from syno._util.process_stat import START, STATE, stat_fields
 from syno.store.records import digest, utc_now
 
 EXPIRES_S = 120.0
@@ -38,22 +39,13 @@ def _start_of(process: int) -> str | None:
 
     Process ids are used again, so an id alone does not name a process. A zombie is no longer alive.
     """
-    fields = _fields_of(process)
-    return None if not fields or fields[0] == "Z" else fields[19]
+    fields = stat_fields(process)
+    return None if not fields or fields[STATE] == "Z" else fields[START]
 
 
 def _is_stopped(process: int) -> bool:
     """Whether a signal such as SIGSTOP stopped the process."""
-    return _fields_of(process)[:1] == ["T"]
-
-
-def _fields_of(process: int) -> list[str]:
-    """What the system says of a process, from its state on; empty when there is none."""
-    try:
-        # The second field is the program's name in brackets and may hold spaces.
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+    return stat_fields(process)[:1] == ["T"]
 
 
 class Worker:

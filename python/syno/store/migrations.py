@@ -97,6 +97,11 @@ MIGRATIONS = (
         ),
         seal_store,
     ),
+    Migration(
+        6,
+        "nothing of Syno wrote into the table `artifact`",
+        ("DROP TABLE artifact",),
+    ),
 )
 
 

@@ -18,7 +18,6 @@ PAUSED = "paused"  # of a training that goes on later: no answer, it is not stor
 ERROR = "error"
 TIMEOUT = "timeout"
 REJECTED = "rejected"
-STATUSES = (OK, ERROR, TIMEOUT, REJECTED)
 
 FLOAT32 = "float32"
 INT8 = "int8"

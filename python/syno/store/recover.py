@@ -100,8 +100,6 @@ def _write(target: Address, studies: list[SavedStudy], readable: Readable) -> se
     rows: dict[tuple[str, Any], Values] = {}
     for saved in studies:
         rows |= _rows_of(saved, readable)
-    for key, versions in readable.rows["artifact"].items():
-        rows["artifact", key] = versions[0]
     assert target.path is not None
     engine = make_engine(target.name, target, create=True, read_only=False, timeout=10.0)
     try:

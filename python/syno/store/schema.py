@@ -6,7 +6,7 @@
                                                    |
                                                    +------> baseline -> evaluation
     study <- quarantine -> operator
-    study <- event (the ordered log)      environment (of every result)      artifact (by content)
+    study <- event (the ordered log)      environment (of every result)
 
 A baseline is the latency of the original network, taken in the run of the evaluation it names.
 A measurement refers to a verification by (id, source hash, passed), and `passed` is checked to
@@ -35,7 +35,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -47,7 +46,10 @@ from sqlalchemy import (
 from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
-VERSION = 5
+VERSION = 6
+# A store from this version on is read as it is: its rows have seals, and the tables that are read
+# are the same since.
+READABLE_SINCE = 5
 
 metadata = MetaData()
 
@@ -272,14 +274,4 @@ measurement = Table(
     ),
     CheckConstraint("passed"),
     Index("measurement_by_evaluation", "evaluation_id"),
-)
-
-artifact = Table(
-    "artifact",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    _text("kind"),
-    Column("content", LargeBinary, nullable=False),
-    _text("created"),
-    _seal(),
 )

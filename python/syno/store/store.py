@@ -10,7 +10,6 @@ Each method is one short transaction. Nothing of the search or the evaluation ru
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import shlex
 import threading
@@ -39,7 +38,7 @@ from syno.store.records import (
     utc_now,
 )
 from syno.store.recover import savable
-from syno.store.rows import add, find_or_add, put
+from syno.store.rows import add, find_or_add
 from syno.store.seals import seal
 from syno.store.summary import StudySummary, summarize
 
@@ -99,7 +98,7 @@ class Store:
                 if create:
                     return []
                 raise not_a_store(self.name, "it is empty")
-            if version == schema.VERSION:
+            if version >= schema.READABLE_SINCE:
                 return findings(connection)
             found = sqlite_findings(connection)
         if found:
@@ -328,25 +327,6 @@ class Store:
         record = study if isinstance(study, StudyRecord) else self.study(study)
         with self._reading() as connection:
             return summarize(connection, record)
-
-    def put_artifact(self, kind: str, content: bytes) -> str:
-        """Keeps `content` under its SHA-256 and gives that; the same content is kept once."""
-        name = hashlib.sha256(content).hexdigest()
-        column = schema.artifact.c
-        with self._writing() as connection:
-            if connection.scalar(select(column.hash).where(column.hash == name)) is None:
-                values = {"hash": name, "kind": kind, "content": content, "created": utc_now()}
-                put(connection, schema.artifact, **values)
-        return name
-
-    def artifact(self, name: str) -> bytes:
-        """The content kept under this hash; UserError when there is none."""
-        column = schema.artifact.c
-        with self._reading() as connection:
-            content = connection.scalar(select(column.content).where(column.hash == name))
-        if content is None:
-            raise UserError(f"the store '{self.name}' holds no artifact '{name}'")
-        return bytes(content)
 
 
 def _is_there(address: Address) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.network.sampler import Sampler
@@ -242,9 +243,7 @@ def _memory(limit: int | None) -> int | None:
 
 
 def _attempts(count: int) -> int:
-    if count < 1:
-        raise UserError(f"max_attempts (--max-attempts) must be at least 1, got {count}")
-    return count
+    return checks.whole("'max_attempts' (--max-attempts)", count, least=1)
 
 
 def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:

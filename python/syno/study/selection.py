@@ -13,6 +13,7 @@ from typing import Any
 
 from syno._util.errors import UserError
 from syno.store import Evaluation, Store, StudySummary
+from syno.store.objective import LOSS
 from syno.store.records import digest
 
 OPERATOR_FILE = "operator.txt"
@@ -20,7 +21,6 @@ SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
 ORDERS = ("latency", "macs", "params", "accuracy", "loss")
-REFERENCES = ("baseline", "best")
 # A step more or less, or twice the cost, is another operator.
 LEAST_DISTANCE = 1.0
 
@@ -137,7 +137,7 @@ def choose(
     """
     found = _choices(summary)
     objective = summary.objective
-    if by == "loss" and objective.name != "loss":
+    if by == LOSS.name and objective != LOSS:
         raise UserError(
             f"study '{summary.study.name}' is about images: its operators have no loss to be "
             "ordered by\n  expected: --by accuracy, latency, macs or params"
@@ -204,7 +204,7 @@ def _choices(summary: StudySummary) -> list[Choice]:
 
 
 def _mean_loss(summary: StudySummary, evaluations: Sequence[Evaluation]) -> float | None:
-    if summary.objective.name != "loss":
+    if summary.objective != LOSS:
         return None
     found = [summary.quality(evaluation) for evaluation in evaluations]
     return statistics.fmean(value for value in found if value is not None)

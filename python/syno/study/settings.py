@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from syno._util.checks import MOST_COUNTED, shown
+from syno._util import checks
 from syno._util.errors import UserError
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
@@ -46,19 +46,13 @@ class StudySettings:
     baseline: bool = True
 
     def __post_init__(self) -> None:
-        if self.evaluations > MOST_COUNTED:
-            raise UserError(
-                f"evaluations must be at most {MOST_COUNTED:,}, got {shown(self.evaluations)}"
-            )
-        if self.evaluations < 1:
-            raise UserError(
-                f"evaluations must be at least 1, got {self.evaluations}\n"
-                "  what to do: say how many operators to train, such as 20"
-            )
+        hint = "say how many operators to train, such as 20"
+        checks.whole(
+            "'evaluations'", self.evaluations, least=1, most=checks.MOST_COUNTED, hint=hint
+        )
         if self.seconds is not None and self.seconds <= 0:
             raise UserError(f"seconds must be positive, got {self.seconds:g}")
-        if not 0 <= self.seed < 2**63:
-            raise UserError(f"seed must be from 0 to 2^63 - 1, got {self.seed}")
+        checks.whole("'seed'", self.seed, least=0)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""

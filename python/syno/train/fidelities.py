@@ -60,7 +60,7 @@ class Fidelity:
             ("held_tokens", 2),
         ):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and value >= least):
+            if value is not None and not checks.is_whole(value, least):
                 self._refuse(name, value, f"a whole number of at least {least}")
         if self.seconds is not None and not self.seconds > 0:
             self._refuse("seconds", self.seconds, "above 0")

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 from syno._util.errors import UserError
 from syno.train.recipe import Recipe
 
+_Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -86,18 +88,27 @@ class Average:
     def __init__(self, net: nn.Module, decay: float) -> None:
         self._decay = decay
         self.steps = 0
-        self.kept = {key: value.detach().clone() for key, value in net.state_dict().items()}
+        self._averaged = AveragedModel(net, multi_avg_fn=self._follow, use_buffers=True)
+        self._averaged.update_parameters(net)  # the first call copies
+
+    @property
+    def kept(self) -> dict[str, torch.Tensor]:
+        """The averaged weights and statistics by name."""
+        return self._averaged.module.state_dict()
 
     def update(self, net: nn.Module) -> None:
         """Takes the present weights in."""
         self.steps += 1
-        decay = min(self._decay, (1 + self.steps) / (10 + self.steps))
         with torch.no_grad():
-            for key, value in net.state_dict().items():
-                if value.is_floating_point():
-                    self.kept[key].lerp_(value, 1 - decay)
-                else:
-                    self.kept[key].copy_(value)
+            self._averaged.update_parameters(net)
+
+    def _follow(self, kept: _Tensors, new: _Tensors, _: object) -> None:
+        """Tensors of one device and type; what is counted is no average."""
+        if kept[0].is_floating_point():
+            decay = min(self._decay, (1 + self.steps) / (10 + self.steps))
+            torch._foreach_lerp_(kept, new, 1 - decay)
+        else:
+            torch._foreach_copy_(kept, new)
 
     @contextlib.contextmanager
     def inside(self, net: nn.Module) -> Iterator[None]:

@@ -172,7 +172,7 @@ class Recipe:
             self._refuse(name, getattr(self, name), "true or false")
 
     def _whole(self, name: str, value: object, least: int) -> None:
-        if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+        if not checks.is_whole(value, least):
             self._refuse(name, value, f"a whole number of at least {least}")
 
     def _number(

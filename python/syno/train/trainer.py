@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import signal
 import statistics
-import sys
 import threading
 import time
 import warnings
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 from torch import nn
 
@@ -487,12 +486,7 @@ def _memory(device: torch.device) -> int:
     """Bytes: of tensors on a GPU, else of the process."""
     if device.type == "cuda":
         return int(torch.cuda.memory_allocated(device))
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except OSError:  # no Linux: the greatest so far, in KiB, or in bytes on macOS
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return int(psutil.Process().memory_info().rss)
 
 
 def _plain(content: Any) -> Any:

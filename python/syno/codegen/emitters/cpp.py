@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 
 from syno import _core
-from syno._util.errors import UserError
 from syno.codegen.emitters.protocol import Array, Case, Function
-from syno.codegen.native import QUICK_FLAGS, NativeFunction, compile_functions, find_compiler
+from syno.codegen.native import QUICK_FLAGS, NativeFunction, compile_functions, no_compiler
 
 _NAME = "syno_operator"
 
@@ -30,11 +29,7 @@ class Cpp:
 
     def available(self) -> str | None:
         """Not without a compiler."""
-        try:
-            find_compiler()
-        except UserError as error:
-            return str(error)
-        return None
+        return no_compiler()
 
     def source(self, case: Case) -> str:
         """The translation unit without the part that is the same in all of them."""

@@ -20,7 +20,7 @@ from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
-from syno.codegen.native import find_compiler
+from syno.codegen.native import no_compiler
 
 if TYPE_CHECKING:
     import torch
@@ -158,11 +158,7 @@ def load(path):
 
     def available(self) -> str | None:
         """Not without a C++ compiler; Inductor, too, takes that of CXX."""
-        try:
-            find_compiler()
-        except UserError as error:
-            return str(error)
-        return None
+        return no_compiler()
 
     def save(self, program: ExportedProgram, path: Path) -> None:
         """Compiles the graph and packs it."""

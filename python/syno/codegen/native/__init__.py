@@ -1,6 +1,13 @@
 """Operators as compiled code for this machine."""
 
-from syno.codegen.native.compiler import FLAGS, QUICK_FLAGS, Compiler, find_compiler, processor
+from syno.codegen.native.compiler import (
+    FLAGS,
+    QUICK_FLAGS,
+    Compiler,
+    find_compiler,
+    no_compiler,
+    processor,
+)
 from syno.codegen.native.function import NativeFunction, compile_functions, compile_operator
 
 __all__ = [
@@ -11,5 +18,6 @@ __all__ = [
     "compile_functions",
     "compile_operator",
     "find_compiler",
+    "no_compiler",
     "processor",
 ]

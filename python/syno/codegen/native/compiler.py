@@ -134,6 +134,15 @@ def find_compiler(name: str | None = None) -> Compiler:
     )
 
 
+def no_compiler() -> str | None:
+    """Why code cannot be compiled here; None where there is a compiler."""
+    try:
+        find_compiler()
+    except UserError as error:
+        return str(error)
+    return None
+
+
 def _builds_threads(path: str) -> bool:
     with tempfile.TemporaryDirectory(prefix="syno-") as folder:
         source = Path(folder) / "threads.cpp"

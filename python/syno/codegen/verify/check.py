@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno import _core
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.codegen import emitters
 from syno.codegen.emitters import Case, Emitter, Function, WrongCodeError
@@ -76,7 +77,7 @@ def verify(
     operator, fails its check. UserError for a binding the operator does not fit, and for an
     emitter that is unknown or cannot run here.
     """
-    check_seed(seed)
+    seed = checks.whole("'seed'", seed, least=0)
     chosen = usable(emitter)
     case = Case(operator, operator.complete(binding))
     text = chosen.source(case) if source is None else source
@@ -99,12 +100,6 @@ def verify(
         outputs=len(comparison.positions),
         failure=failure,
     )
-
-
-def check_seed(seed: int) -> None:
-    """UserError for what is no seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise UserError(f"'seed' is a non-negative integer, got {seed!r}")
 
 
 def usable(name: str) -> Emitter:

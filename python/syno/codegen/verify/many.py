@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from syno._util import checks
 from syno._util.errors import InternalError
 from syno._util.helper_process import safe_spawning
 from syno._util.torch_threads import torch_threads
@@ -21,7 +22,6 @@ from syno.codegen.verify.check import (
     Comparison,
     MismatchError,
     build,
-    check_seed,
     described,
     free_sizes,
     usable,
@@ -121,7 +121,7 @@ def random_check(
     jobs: processes; 1 runs in this one. progress(done, mismatches) is called now and then.
     UserError for an emitter that is unknown or cannot run here.
     """
-    check_seed(seed)
+    seed = checks.whole("'seed'", seed, least=0)
     began = time.perf_counter()
     for name in emitters:
         usable(name)

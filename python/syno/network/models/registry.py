@@ -106,7 +106,7 @@ def _checked(model: ModelInfo, options: Mapping[str, Any]) -> dict[str, int]:
                 + nearest(option, model.options)
             )
         bounds = model.options[option]
-        if not (_is_whole(value) and bounds.least <= value <= bounds.most):
+        if not checks.is_whole(value, bounds.least, bounds.most):
             raise UserError(
                 f"option '{option}' of model '{model.name}' cannot be {checks.shown(value)}\n"
                 f"  expected: a whole number from {bounds.least} to {bounds.most}"
@@ -124,10 +124,6 @@ def _line(name: str, option: Option) -> str:
     return f"  {name} = {option.default} ({option.least} to {option.most}): {option.doc}"
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _checked_images(
     model: ModelInfo, images: Images, values: Mapping[str, int], shape: Mapping[str, int | None]
 ) -> dict[str, int]:
@@ -139,12 +135,11 @@ def _checked_images(
     for quantity, bound in least.items():
         value = shape[quantity]
         value = getattr(images, quantity) if value is None else value
-        if not (_is_whole(value) and value >= bound):
+        if not checks.is_whole(value, bound, _MOST):
             raise UserError(
                 f"model '{model.name}' cannot have {quantity} = {checks.shown(value)}\n"
-                f"  expected: a whole number of at least {bound}"
+                f"  expected: a whole number of at least {bound} and at most {_MOST}"
             )
-        checks.whole(f"'{quantity}' of a model", value, bound, _MOST)
         found[quantity] = value
     if found["size"] % multiple:
         raise UserError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import signal
 import time
@@ -12,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification, verify
 from syno.data import TextData
-from syno.measure import Measurement, latency
+from syno.measure import Measurement, latency, step_slowdown
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
 from syno.quantize import quantize
@@ -192,11 +190,9 @@ class NetworkEvaluator:
         """How many times as long as the original's a training step takes."""
         if math.isinf(self.max_slowdown):
             return 1.0
-        nets = [self.network.original(), copy.deepcopy(net)]  # batch statistics change
         inputs = self.network.inputs(self.fidelity.batch)
         with torch_threads(self.timing.threads):
-            seconds = [_step_seconds(each, inputs) for each in nets]
-        return seconds[1] / seconds[0]
+            return step_slowdown(self.network.original(), net, inputs)
 
     def _train(self, net: nn.Module, operator: Any, state: Path | None) -> Training:
         """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
@@ -382,17 +378,6 @@ def make_evaluator(
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
     return NetworkEvaluator(network, dataset, **settings)
-
-
-def _step_seconds(net: nn.Module, inputs: torch.Tensor) -> float:
-    """Seconds of a forward and backward pass, the quickest of three."""
-    net.train()
-    found = []
-    for _ in range(3):
-        began = time.perf_counter()
-        net(inputs).sum().backward()
-        found.append(time.perf_counter() - began)
-    return min(found)
 
 
 def _together(checks: list[Verification]) -> VerificationResult:

@@ -264,7 +264,7 @@ class _Watch:
         self, search: socket.socket, child: int, answers: int, prints: int, request: Request
     ) -> None:
         self._search, self._child, self._request = search, child, request
-        self._answers, self._prints = answers, prints
+        self._prints = prints
         self._open = {answers, prints}
         self._frames = _Frames()
         self._tail = bytearray()

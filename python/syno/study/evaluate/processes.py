@@ -1,4 +1,14 @@
-"""Processes as Linux shows them: a tree of them, their memory, and its end. Standard library alone.
+"""Processes as Linux shows them: a tree of them, their memory, and its end.
+
+psutil serves where it gives what is needed. What is read from /proc here it does not give:
+
+- a tree by the kernel's own lists of children: psutil reads every process of the machine for it,
+  and a running evaluation is looked at many times a second;
+- memory without that of files, which memory-mapped data is, and the size that RLIMIT_DATA limits;
+- page faults, which tell that a process makes progress.
+
+Processes are killed by numbers that were listed a moment before. psutil compares the start of a
+process first, which leaves the same moment between that and the signal.
 
 The process that forks evaluations is a *subreaper*: whatever an evaluation leaves behind, also in
 sessions of its own, becomes a child of it, and is found and killed.
@@ -17,6 +27,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from syno._util.process_stat import STATE, stat_fields
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KIB = 1024
@@ -25,6 +39,8 @@ _SHARE = 0.75
 # Private memory that is reserved but not used: stacks of threads, arenas of the allocator.
 _RESERVED = 512 << 20
 _REAP_S = 5.0
+# Of /proc/PID/stat from the state on: page faults and processor times, with those of children.
+_COUNTERS = slice(7, 13)
 _LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
@@ -76,7 +92,7 @@ def limit_allocations(most: int) -> None:
 
 def machine_memory() -> int:
     """Bytes that this process may use at most: those of the machine or of its control group."""
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found = int(psutil.virtual_memory().total)
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):  # not there, or "max"
             found = min(found, int(Path(path).read_text()))
@@ -90,16 +106,19 @@ def default_memory_limit() -> int:
 
 def threads(process: int) -> int:
     """How many threads a process has."""
-    return len(os.listdir(f"/proc/{process}/task"))
+    return int(psutil.Process(process).num_threads())
 
 
 def descendants(process: int) -> list[int]:
     """Children, their children and so on, those that have ended and were not waited for as well."""
-    below = _children if _LISTS_CHILDREN else _all_children().get
+    if not _LISTS_CHILDREN:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [child.pid for child in psutil.Process(process).children(recursive=True)]
+        return []
     found: list[int] = []
     queue = [process]
     while queue:
-        children = below(queue.pop()) or []
+        children = _children(queue.pop())
         found += children
         queue += children
     return found
@@ -111,17 +130,6 @@ def _children(process: int) -> list[int]:
         for task in os.listdir(f"/proc/{process}/task"):
             text = Path(f"/proc/{process}/task/{task}/children").read_text()
             found += map(int, text.split())
-    return found
-
-
-def _all_children() -> dict[int, list[int]]:
-    """The same for every process, where the kernel does not list children: slower."""
-    found: dict[int, list[int]] = {}
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            # "pid (command) state parent ...": a command may hold blanks and brackets.
-            behind = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
-            found.setdefault(int(behind[1]), []).append(int(name))
     return found
 
 
@@ -147,11 +155,8 @@ class Activity:
 
 def activity(process: int) -> Activity:
     """What a process is doing at this moment."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return Activity("")
-    return Activity(fields[0], tuple(fields[7:13]))
+    fields = stat_fields(process)
+    return Activity(fields[STATE], tuple(fields[_COUNTERS])) if fields else Activity("")
 
 
 def memory(processes: Iterable[int], most: int) -> int:

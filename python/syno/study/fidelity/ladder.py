@@ -74,8 +74,7 @@ class Ladder:
 
     def __post_init__(self) -> None:
         checks.text("the name of a ladder", self.name)
-        whole = isinstance(self.eta, int) and not isinstance(self.eta, bool)
-        if not whole or self.eta < 2:
+        if not checks.is_whole(self.eta, 2):
             self._refuse(
                 f"eta = {checks.shown(self.eta)}",
                 "a whole number of at least 2: the best 1/eta go on",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.store.records import REJECTED
 from syno.study.candidates import Candidate, Candidates
@@ -49,8 +50,7 @@ class DiverseDraws:
         for name, share in (("window", window), ("two_weights", two_weights)):
             if not 0 <= share <= 1:
                 raise UserError(f"{name} is a share of the operators, from 0 to 1, got {share:g}")
-        if pool < 1:
-            raise UserError(f"pool must be at least 1, got {pool}")
+        checks.whole("'pool'", pool, least=1)
         self._seed = seed
         self._quotas = (
             Quota("window", window, lambda c: c.has_window),

@@ -1,0 +1,42 @@
+"""How values of objectives are compared and shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from syno.report import format as fmt
+from syno.store.objective import ACCURACY, LOSS, named, objective_of
+
+
+def test_an_accuracy_is_a_share_that_is_raised():
+    assert ACCURACY.score(0.9) > ACCURACY.score(0.8)
+    assert (ACCURACY.title, ACCURACY.axis) == ("Accuracy", "hold-out accuracy")
+    assert (ACCURACY.shown(0.9312), ACCURACY.shown(None)) == ("93.1 %", "–")
+    assert (ACCURACY.beside(0.9), ACCURACY.in_words(0.9)) == ("", "90.0 %")
+    assert ACCURACY.gap(0.9, 0.925) == "−2.5 points"
+    assert (ACCURACY.spread(0.004), ACCURACY.spread(None)) == ("0.4 points", "")
+    assert ACCURACY.least(0.9, 1.0) == pytest.approx(0.89)
+
+
+def test_a_loss_has_a_unit_and_is_lowered():
+    assert LOSS.score(1.8) > LOSS.score(1.9)
+    assert LOSS.title == "Loss (nats a token)"
+    assert LOSS.axis == "hold-out loss, nats a token"
+    assert (LOSS.shown(1.8234), LOSS.shown(None)) == ("1.823", "–")
+    assert (LOSS.beside(1.823), LOSS.beside(None)) == ("perplexity 6.19", "")
+    assert LOSS.in_words(1.823) == "a loss of 1.823 (perplexity 6.19)"
+    assert LOSS.gap(1.8, 1.85) == "−0.050 nats"
+    assert LOSS.spread(0.01) == "0.010 nats"
+    assert LOSS.least(1.8, 1.0) > 1.8
+
+
+@pytest.mark.parametrize("objective", [ACCURACY, LOSS])
+def test_an_objective_is_found_by_its_name(objective):
+    assert named(objective.name) is objective
+    assert fmt.quality(0.5, objective.name) == objective.shown(0.5)
+
+
+def test_the_recipe_of_a_study_says_what_it_is_judged_by():
+    assert objective_of({"fidelity": {"recipe": {"task": "text"}}}) is LOSS
+    assert objective_of({"fidelity": {"recipe": {"task": "images"}}}) is ACCURACY
+    assert objective_of({}) is ACCURACY
