@@ -84,7 +84,7 @@ CASES = {
     ),
     "coefficient of 1": (
         {"coefficient": ["k=1: 2"]},
-        "coefficient 'k' is 1 under the binding",
+        "coefficient 'k' is 1 under every binding",
         "hint: leave 'k' out of the specification, or give it another value",
     ),
     "coefficient bound to 1": (

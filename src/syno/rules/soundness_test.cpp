@@ -325,8 +325,8 @@ std::map<const Rule*, int> firings_in(const Space& space) {
   std::map<const Rule*, int> firings;
   for (std::uint64_t seed = 1; seed <= space.graphs; ++seed) soundness.grow(seed, firings);
   std::cout << space.name << ":";
-  for (const auto& [rule, count] : firings) {
-    if (count > 0) std::cout << " " << rule->id << " " << count;
+  for (const Rule* rule : catalogue()) {
+    if (firings[rule] > 0) std::cout << " " << rule->id << " " << firings[rule];
   }
   std::cout << "\n";
   return firings;

@@ -61,10 +61,13 @@ void read_factors(Cursor& cursor, Visit visit) {
   do {
     const std::size_t column = cursor.column();
     if (!written.empty() && cursor.accept('*')) {
-      const bool given = cursor.at_integer();
-      cursor.fail_at("a power is written with '^', not '**': write " + written + "^" +
-                         (given ? std::to_string(cursor.integer("as a power")) : "2"),
-                     column - 1);
+      std::string right = written + "^2";
+      if (cursor.at_integer())
+        right = written + "^" + std::to_string(cursor.integer("as a power"));
+      else if (cursor.at_name())
+        right = written + "*" + cursor.name("of a variable") + " for a product, " + right +
+                " for a power";
+      cursor.fail_at("a power is written with '^', not '**': write " + right, column - 1);
     }
     const std::string name = cursor.name("of a variable");
     std::int64_t power = 1;

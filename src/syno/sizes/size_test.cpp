@@ -80,6 +80,8 @@ TEST(Size, SaysHowQuotientsPowersAndSumsAreWritten) {
             "a size has no '/': give the number a name, as in \"s=2: 2\", and write s^-1*H");
   EXPECT_EQ(error_of("H**2"),
             "a power is written with '^', not '**': write H^2\n  in size \"H**2\", column 2");
+  EXPECT_EQ(message("H**k"),
+            "a power is written with '^', not '**': write H*k for a product, H^2 for a power");
   EXPECT_EQ(message("k*H**3"), "a power is written with '^', not '**': write k*H^3");
   EXPECT_EQ(error_of("H+1"),
             "sizes are products of variables, without '+': give a size that is a sum a variable of "

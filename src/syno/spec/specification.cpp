@@ -183,14 +183,9 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
             .error();
       }
     }
-    check_coefficients(values, Binding(full));
     values_.push_back(values);
   }
-  if (values_.empty()) {
-    Values defaults;
-    for (const VariableInfo& info : infos_) defaults.push_back(info.value.value_or(0));
-    check_coefficients(defaults, Binding());
-  }
+  check_coefficients();
   multiplicities_ = source_.multiplicities;
   if (multiplicities_.empty()) multiplicities_.assign(values_.size(), 1);
   if (multiplicities_.size() != values_.size() ||
@@ -220,14 +215,20 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
 }
 
 // A size that a coefficient of 1 makes is 1, or equal to one without it: operators would be found under several names.
-void Specification::check_coefficients(const Values& values, const Binding& binding) const {
+// Layers may differ, though: a coefficient may be 1 in some of them.
+void Specification::check_coefficients() const {
   for (std::size_t v = 0; v < infos_.size(); ++v) {
-    if (infos_[v].primary || values[v] != 1) continue;
-    const std::string where = " under the binding \"" + binding.text() + "\"";
-    throw Complaint("coefficient '" + infos_[v].name + "' is 1" +
-                    (binding.values().empty() ? "" : where))
-        .expected("a coefficient of at least 2", infos_[v].name + "=1")
-        .hint("leave '" + infos_[v].name + "' out of the specification, or give it another value")
+    const VariableInfo& info = infos_[v];
+    const bool is_one = values_.empty()
+                            ? info.value == 1
+                            : std::all_of(values_.begin(), values_.end(),
+                                          [&](const Values& values) { return values[v] == 1; });
+    if (info.primary || !is_one) continue;
+    throw Complaint("coefficient '" + info.name + "' is 1" +
+                    (values_.empty() ? "" : " under every binding"))
+        .where("variable \"" + variable_text(info) + "\"")
+        .expected("a coefficient of at least 2", info.name + "=1")
+        .hint("leave '" + info.name + "' out of the specification, or give it another value")
         .error();
   }
 }

@@ -92,7 +92,7 @@ class Specification {
   Hash128 key() const;
 
  private:
-  void check_coefficients(const Values& values, const Binding& binding) const;
+  void check_coefficients() const;
 
   SpecificationSource source_;
   VariablesPtr variables_;
