@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -556,6 +557,8 @@ def public_code() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in syno.__all__:
         value = getattr(syno, name)
+        if isinstance(value, ModuleType):  # `zoo` and `models` have public names of their own
+            continue
         if not isinstance(value, type):
             found[name] = getattr(value, "__code__", None)
             continue
