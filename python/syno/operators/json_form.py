@@ -300,11 +300,7 @@ def _names(value: Any, count: int) -> bool:
 
 
 def _wrong_entry(kind: str, value: Any) -> tuple[str, Any]:
-<<<<<<< HEAD
-    """Which entry of a list is wrong and why, in words, and the entry; else nothing and `value`."""
-=======
     """Which entry of a list is wrong, and why, with the entry; else no words and `value`."""
->>>>>>> h-cpp
     if not _is_list(value):
         return "", value
     for number, entry in enumerate(value, 1):
