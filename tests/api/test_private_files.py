@@ -144,7 +144,8 @@ def test_a_planted_library_is_not_run(tmp_path: Path, cache: Path) -> None:
     for path in (library, digest):
         give(path)
     code = (
-        "from syno import native, zoo\n"
+        "from syno import zoo\n"
+        "from syno.codegen import native\n"
         f"native.compile_operator(zoo.load('operator-1'), {SIZES}, flags=native.QUICK_FLAGS)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
