@@ -237,6 +237,9 @@ class OperatorShapes:
 def operator_shapes(op: Operator, binding: Mapping[str, int]) -> OperatorShapes:
     """UserError where a size is not a positive integer."""
 
+def reads_future(op: Operator, binding: Mapping[str, int], output_dim: int, input_dim: int) -> str:
+    """Where an output reads a later input, in words; empty where none does."""
+
 def mean_square(op: Operator, binding: Mapping[str, int], seed: int = 0) -> float:
     """
     The mean of y^2 for data and weights of variance 1, of drawn elements where there are many terms.

@@ -1,4 +1,4 @@
-// access/: the reference interpreter on NumPy arrays, in float64 and int64, and random operators for tests.
+// interp/: the reference interpreter on NumPy arrays, in float64 and int64, causality, and random operators for tests.
 #include <algorithm>
 #include <memory>
 #include <nanobind/ndarray.h>
@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "syno/interp/causality.h"
 #include "syno/interp/interpreter.h"
 #include "syno/interp/moments.h"
 #include "syno/interp/random_graph.h"
@@ -127,6 +128,15 @@ void bind_interp(nb::module_& m) {
         return operator_shapes(op, resolve(op, binding));
       },
       "op"_a, "binding"_a, "UserError where a size is not a positive integer.");
+  m.def(
+      "reads_future",
+      [](const Operator& op, const Bound& binding, int output_dim, int input_dim) {
+        const Values values = resolve(op, binding);
+        const LongCall call;
+        return in_words(future_reads(op, values, output_dim, input_dim), output_dim, input_dim);
+      },
+      "op"_a, "binding"_a, "output_dim"_a, "input_dim"_a,
+      "Where an output reads a later input, in words; empty where none does.");
 
   m.def(
       "mean_square",

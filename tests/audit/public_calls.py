@@ -48,9 +48,12 @@ class Case:
         self.dy = random.integers(-3, 4, self.shapes.output)
         # The same operator under a specification of its own sizes.
         text = [", ".join(sizes) for sizes in (operator.input, operator.output)]
-        coefficients = [f"{name}={size}: 8" for name, size in binding.items()]
+        # A coefficient of 1 would be no variable.
+        ones = {name: size for name, size in binding.items() if size == 1}
+        coefficients = [f"{name}={size}: 8" for name, size in binding.items() if size > 1]
+        primaries = [f"{name}: 1" for name in ones]
         self.specification = syno.Specification(
-            f"[{text[0]}]", f"[{text[1]}]", (), coefficients, bindings=[{}], min_fit=1
+            f"[{text[0]}]", f"[{text[1]}]", primaries, coefficients, bindings=[ones], min_fit=1
         )
 
     def fresh(self) -> syno.Operator:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 _NAME = re.compile(r"[A-Za-z_]\w*")
-# More than any power of a variable in an operator.
-_ANY_POWER = 64
 # As many plans as there may be of an operator under one binding.
 MOST_PLANS = 1000
 
@@ -324,26 +322,11 @@ class Operator:
         too many points to be decided, the text says so. UserError for dimensions that are not
         there.
         """
-        data = self.to_json()
-        for name, dim in (("out", output_dim), ("in", input_dim)):
-            checks.whole(f"'{name}put_dim'", dim, 0, len(data[name]) - 1)
-            for place, entry in enumerate(data[name]):
-                entry |= {"unordered": False, "causal": place == dim}
-        marked = Operator.from_json(data)
+        output, input_ = self.output, self.input
+        for name, dim, dims in (("output", output_dim, output), ("input", input_dim, input_)):
+            checks.whole(f"'{name}_dim'", dim, 0, len(dims) - 1)
         values = self.complete(binding)
-        specification = Specification(
-            _marked_shape(data["in"]),
-            _marked_shape(data["out"]),
-            (),
-            # A coefficient may stand in a denominator, a primary variable may not.
-            [f"{name}={values[name]}: {_ANY_POWER}" for name in marked.variables],
-            bindings=[{}],
-            min_fit=1,
-        )
-        found = dict(marked.refusals(specification))
-        if "fit" in found:
-            raise UserError(f"{found['fit']}\n  in binding {values}")
-        return found.get("reads_future")
+        return _core.reads_future(self._core, values, output_dim, input_dim) or None
 
     # What it costs, and its code.
 
@@ -499,12 +482,6 @@ class Operator:
         steps = ", ".join(f"{count} {name}" for name, count in self.primitives().items())
         shapes = f"[{', '.join(self.input)}] -> [{', '.join(self.output)}]"
         return f"<Operator {self.structure[:8]}: {shapes}; {steps}>"
-
-
-def _marked_shape(dims: list[dict[str, Any]]) -> str:
-    """The dimensions as a shape, the sequence marked."""
-    shown = [f"{dim['size']}: causal" if dim.get("causal") else dim["size"] for dim in dims]
-    return f"[{', '.join(shown)}]"
 
 
 def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:

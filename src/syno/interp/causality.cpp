@@ -154,4 +154,17 @@ FutureReads future_reads(const Operator& op, const Values& values, int output_di
   return future_reads(components(map), map, Program(map, values), output_dim, input_dim);
 }
 
+std::string in_words(const FutureReads& found, int output_dim, int input_dim) {
+  switch (found.found) {
+    case Decision::kNo: return "";
+    case Decision::kYes:
+      return "output position " + std::to_string(found.output_position) + " of dimension " +
+             std::to_string(output_dim) + " reads input position " +
+             std::to_string(found.input_position) + " of dimension " + std::to_string(input_dim);
+    case Decision::kUndecided: break;
+  }
+  return "cannot decide whether dimension " + std::to_string(output_dim) +
+         " reads the future: too many points to look at";
+}
+
 }  // namespace syno

@@ -27,6 +27,8 @@ struct FutureReads {
 /// component; "yes" by a point. Undecided only where intervals do not settle it, the component has more than kMaxPoints
 /// points, and no leak is among the points looked at.
 FutureReads future_reads(const Operator& op, const Values& values, int output_dim, int input_dim);
+/// The answer in words: positions that are read, or that it is undecided; empty where nothing later is read.
+std::string in_words(const FutureReads& found, int output_dim, int input_dim);
 FutureReads future_reads(const std::vector<Component>& parts, const AccessMap& map,
                          const Program& program, int output_dim, int input_dim);
 

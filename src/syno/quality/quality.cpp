@@ -100,17 +100,8 @@ class Judge {
   void causality(const Program& program) {
     for (const auto& [out, in] : pairs_) {
       const FutureReads found = future_reads(parts_, map_, program, out, in);
-      if (found.found == Decision::kYes) {
-        add(reason::kReadsFuture,
-            "output position " + std::to_string(found.output_position) + " of dimension " +
-                std::to_string(out) + " reads input position " +
-                std::to_string(found.input_position) + " of dimension " + std::to_string(in));
-      } else if (found.found == Decision::kUndecided) {
-        add(reason::kReadsFuture,
-            "cannot decide whether dimension " + std::to_string(out) +
-                " reads the future: too many points to look at",
-            true);
-      }
+      if (found.found == Decision::kNo) continue;
+      add(reason::kReadsFuture, in_words(found, out, in), found.found == Decision::kUndecided);
     }
   }
 
