@@ -498,7 +498,7 @@ ENTRIES: dict[str, Entry] = {
         _toml("train/recipes"), mutated_text, _in_file("a.toml", _read_recipe)
     ),
     "ladder file": Entry(
-        _toml("study/ladders"), mutated_text, _in_file("l.toml", _read_ladder)
+        _toml("study/fidelity/ladders"), mutated_text, _in_file("l.toml", _read_ladder)
     ),
     "fidelity json": Entry(_fidelities, mutated_data, _from_fidelity),
     "recipe json": Entry(

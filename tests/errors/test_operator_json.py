@@ -134,16 +134,6 @@ CASES = {
     "a quotient": (step(0, size="C_in/s"), "write s^-1*C_in", "step 1"),
     "a square": (step(0, size="k**2"), "write k^2", "step 1"),
     "a sum": (step(0, size="k+1"), "sizes are products of variables", "step 1"),
-    "below one": (
-        step(0, size="s^-1"),
-        "the size is an integer under no binding",
-        "in step 1 (reduce) of the operator's JSON",
-    ),
-    "dimension below one": (
-        dims({"size": "s^-1"}),
-        "the size is an integer under no binding",
-        "dimension 0 of 'out'",
-    ),
     "unknown name": (
         step(5, **{"in": "z"}),
         "unknown coordinate 'z'",

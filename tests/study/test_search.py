@@ -180,9 +180,11 @@ def test_a_preset_of_the_paper_has_its_window_of_macs_for_the_network():
     found = specification_for("paper/resnet18", {}, network).limits
     window = [0.15 * network.all_macs - kept, 0.9 * network.all_macs - kept]
     assert [found["min_macs"], found["max_macs"]] == pytest.approx(window, abs=1)
-    found = specification_for("paper/resnet18", {"max_macs": 5000, "max_depth": 3}, network).limits
-    assert (found["max_macs"], found["max_depth"]) == (5000, 3)
+    found = specification_for("paper/resnet18", {"max_macs": 9000, "max_depth": 3}, network).limits
+    assert (found["max_macs"], found["max_depth"]) == (9000, 3)
     assert found["min_macs"] == pytest.approx(window[0], abs=1)
+    with pytest.raises(UserError, match="min_macs=8862 is above max_macs=5000"):
+        specification_for("paper/resnet18", {"max_macs": 5000}, network)
     # One that the paper gives no window for, and layers of one's own.
     assert specification_for("paper/vit", {}, network).limits["max_macs"] == 0
     own = Specification.preset("paper/resnet18")

@@ -154,12 +154,7 @@ class TextReader {
   }
 
   Shape shape() {
-    return guarded([&] {
-      Shape shape = parse_shape(line_->rest(), *variables_);
-      // Refuses sizes that are integers under no binding.
-      for (const Dimension& dim : shape) Size::names_in(dim.size.text(*variables_));
-      return shape;
-    });
+    return guarded([&] { return parse_shape(line_->rest(), *variables_); });
   }
 
   Size size(std::size_t word) {

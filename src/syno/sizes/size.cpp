@@ -10,9 +10,6 @@ namespace syno {
 namespace {
 
 constexpr int kMaxPower = 100;
-constexpr const char* kBelowOne =
-    "the size is an integer under no binding, as all of its powers are negative: write one with a "
-    "positive power, too, such as s^-1*H";
 
 std::int8_t checked_power(int power) {
   if (power > kMaxPower || power < -kMaxPower) {
@@ -213,13 +210,8 @@ Size Size::parse(Cursor& cursor, const Variables& variables) {
 std::vector<std::string> Size::names_in(std::string_view text) {
   Cursor cursor(text, "size");
   std::vector<std::string> names;
-  bool above = false;
-  read_factors(cursor, [&](const std::string& name, int power, std::size_t) {
-    names.push_back(name);
-    above = above || power > 0;
-  });
+  read_factors(cursor, [&](const std::string& name, int, std::size_t) { names.push_back(name); });
   cursor.expect_end();
-  if (!names.empty() && !above) cursor.fail_at(kBelowOne, 1);
   return names;
 }
 
