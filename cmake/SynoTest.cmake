@@ -10,19 +10,23 @@ if(NOT GTest_FOUND)
 endif()
 include(GoogleTest)
 
+# Tests are compiled often and run for seconds: most of their time is that of the compiler. GCC 12 gives more false alarms
+# about <string> with these flags.
+add_library(syno_test_flags INTERFACE)
+target_link_libraries(syno_test_flags INTERFACE syno_flags)
+target_compile_options(syno_test_flags INTERFACE $<$<CONFIG:Release>:-O1>
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
+
 # What every test reads, compiled once. Presets other than `release` go without: they find a missing #include.
 option(SYNO_TEST_PCH "Precompile the headers that all tests read" OFF)
 if(SYNO_TEST_PCH)
+  target_compile_options(syno_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # for ccache
   file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.in" "int main() { return 0; }  // Compiles the headers that all tests read.\n")
   configure_file("${PROJECT_BINARY_DIR}/test_headers.cpp.in" "${PROJECT_BINARY_DIR}/test_headers.cpp" COPYONLY)
   # An executable, so that its flags (-fPIE) are those of the tests.
   add_executable(syno_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
   target_compile_features(syno_test_headers PRIVATE cxx_std_20)
-  # As executables are compiled: a compiler leaves headers alone that were compiled with other flags.
-  set_target_properties(syno_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(syno_test_headers PRIVATE $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU,Clang>:-fPIE>
-                                                   $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # for ccache
-  target_link_libraries(syno_test_headers PRIVATE syno_flags Threads::Threads GTest::gtest_main)
+  target_link_libraries(syno_test_headers PRIVATE syno_test_flags Threads::Threads GTest::gtest_main)
   target_precompile_headers(syno_test_headers PRIVATE <algorithm> <functional> <map> <memory> <optional> <set> <sstream>
                             <string> <unordered_map> <variant> <vector> <gtest/gtest.h>)
 endif()
@@ -31,12 +35,8 @@ endif()
 function(syno_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} syno_flags GTest::gtest_main syno_source_dir)
-  # Tests are compiled often and run for seconds: most of their time is that of the compiler.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
-                         $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>) # false alarms as in flags
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} syno_test_flags GTest::gtest_main syno_source_dir)
   if(SYNO_TEST_PCH)
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
     target_precompile_headers(${target} REUSE_FROM syno_test_headers)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${arg_LABEL}." DISCOVERY_MODE PRE_TEST

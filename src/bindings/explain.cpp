@@ -1,4 +1,4 @@
-// search/: how an operator is built, and what keeps it out of a specification.
+// explain/: how an operator is built, and what keeps it out of a specification.
 #include "syno/explain/explain.h"
 
 #include <nanobind/stl/optional.h>

@@ -1,4 +1,4 @@
-// search/: listings that go on from depth limit to depth limit, their files, draws from them, reasons of rejections.
+// space/: listings that go on from depth limit to depth limit, their files, draws from them, reasons of rejections.
 #include <fstream>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

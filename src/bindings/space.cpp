@@ -1,4 +1,4 @@
-// search/: what a specification refuses, listed spaces, enumeration of operators, seeded draws.
+// space/: what a specification refuses, listed spaces, enumeration of operators, seeded draws.
 #include <fstream>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>

@@ -1,4 +1,4 @@
-// search/: the paper's experiments by random trials.
+// trials/: the paper's experiments by random trials.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

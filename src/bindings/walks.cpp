@@ -1,4 +1,4 @@
-// search/: random walks, and children of partial graphs for tree searches.
+// space/: random walks, and children of partial graphs for tree searches.
 #include "syno/space/walks.h"
 
 #include <atomic>

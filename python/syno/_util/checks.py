@@ -136,11 +136,13 @@ def field(what: str, content: Mapping[str, Any], name: str) -> Any:
     return content[name]
 
 
-def parsed_json(document: str | bytes) -> Any:
+def parsed_json(
+    document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """The content of a JSON document of a stranger. ValueError for anything else, also for one
     that is nested too deeply, where `json` raises RecursionError."""
     try:
-        return json.loads(document)
+        return json.loads(document, object_pairs_hook=hook)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -150,13 +152,11 @@ def json_content(
 ) -> Any:
     """The content of a JSON document. UserError with `what` and the place for anything else."""
     try:
-        return json.loads(document, object_pairs_hook=hook)
+        return parsed_json(document, hook)
     except json.JSONDecodeError as error:
         raise UserError(
             f"{what} is not valid JSON: {error.msg}\n  in line {error.lineno}, column {error.colno}"
         ) from error
-    except RecursionError as error:
-        raise UserError(f"{what} is not valid JSON: it is nested too deeply") from error
     except (ValueError, TypeError, MemoryError) as error:  # 5,000 digits; bytes that are no UTF-8
         raise UserError(f"{what} is not valid JSON: {error}") from error
 

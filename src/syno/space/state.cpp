@@ -9,7 +9,7 @@
 namespace syno {
 namespace {
 
-// As the quality condition is called (access/quality.h).
+// As the quality condition is called (quality/quality.h).
 constexpr Reason kPoolingReason = "max_pooling";
 
 void erase(State& state, std::size_t place) {
