@@ -1,6 +1,6 @@
 # Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test venv build check check-all bench fuzz stub format clean distclean
+.PHONY: help demo test venv extras build check check-all bench fuzz stub signature format clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -14,6 +14,10 @@ test: ## Set up, build, run the C++ and the Python tests
 venv: ## The environment alone: .venv with .venv/bin/syno
 	@tools/venv.sh
 	@tools/build.sh release _core
+
+extras: ## The extras tvm and triton in .venv (1.4 GB), so that the tests of their emitters run
+	@tools/venv.sh
+	@tools/extras.sh
 
 build: venv ## The C++ library, its tests and the Python extension
 	@tools/build.sh release
@@ -37,6 +41,11 @@ fuzz: ## The fuzzers, 20 seconds each (needs Clang)
 stub: ## Regenerate python/syno/_core.pyi after a change of the bindings
 	@tools/venv.sh
 	@tools/build.sh release syno_stub
+
+signature: ## What the search finds, as one number; after a change, written to tests/golden/search/signature.txt
+	@tools/venv.sh
+	@tools/build.sh release _core
+	@.venv/bin/python tools/signature.py --write
 
 format: ## Format C++ and Python in place
 	@tools/venv.sh

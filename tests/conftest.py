@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import skips
 from postgresql import database as postgresql_database
 
 
-def pytest_configure() -> None:
-    """Lets tests press Ctrl-C: a shell that starts them in the background has it ignored, here and
-    in every process that is started here."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests press Ctrl-C, and watch for unexpected skips (skips.py).
+
+    A shell that starts the tests in the background ignores Ctrl-C, here and in every process that
+    is started here.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    skips.register(config)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,37 @@
+"""tests/skips.py: a skip that nothing explains fails a strict run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+@pytest.mark.parametrize(
+    ("reason", "strict", "code"),
+    [
+        ("needs a GPU", "strict", pytest.ExitCode.OK),
+        ("tvm is not installed", "strict", pytest.ExitCode.TESTS_FAILED),
+        ("tvm is not installed", "", pytest.ExitCode.OK),
+    ],
+)
+def test_an_unexpected_skip_fails_a_strict_run(
+    tmp_path: Path, reason: str, strict: str, code: pytest.ExitCode, processes: str
+):
+    (tmp_path / "conftest.py").write_text("from skips import register as pytest_configure\n")
+    (tmp_path / "test_it.py").write_text(
+        f"import pytest\ndef test_skipped(): pytest.skip({reason!r})\ndef test_passed(): pass\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "--numprocesses", processes, str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SYNO_SKIPS": strict, "PYTHONPATH": str(TESTS)},
+    )
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert ("test_it.py::test_skipped: " in ended.stdout) == (code != pytest.ExitCode.OK)
