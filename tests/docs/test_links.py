@@ -42,6 +42,7 @@ def test_every_relative_link_resolves(page):
 def test_a_broken_link_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        '# One thing\n<a id="old"></a>\n[a](#one-thing) [b](missing.md) [c](page.md#other) [d](#old)\n'
+        '# One thing\n<a id="old"></a>\n'
+        "[a](#one-thing) [b](missing.md) [c](page.md#other) [d](#old)\n"
     )
     assert [line.partition(":")[0] for line in broken(page)] == ["missing.md", "page.md#other"]
