@@ -10,13 +10,14 @@ from .pages import PAGES, name, prose
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>$', re.MULTILINE)
 _OUTSIDE = ("http://", "https://", "mailto:")
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as the usual Markdown viewers make them."""
+    """The anchors of a page: `<a id=...>`, and those that Markdown viewers make of headings."""
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(text))
-    return {heading.strip().replace(" ", "-") for heading in plain}
+    return {*_ANCHOR.findall(text), *(heading.strip().replace(" ", "-") for heading in plain)}
 
 
 def broken(page) -> list[str]:
@@ -40,5 +41,8 @@ def test_every_relative_link_resolves(page):
 
 def test_a_broken_link_is_found(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# One thing\n[a](#one-thing) [b](missing.md) [c](page.md#other)\n")
+    page.write_text(
+        '# One thing\n<a id="old"></a>\n'
+        "[a](#one-thing) [b](missing.md) [c](page.md#other) [d](#old)\n"
+    )
     assert [line.partition(":")[0] for line in broken(page)] == ["missing.md", "page.md#other"]

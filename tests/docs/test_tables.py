@@ -1,6 +1,6 @@
-"""Tables that are made from the code: limits, presets, models and fidelities.
+"""Tables that are generated from the code: constraints, presets, models and fidelities.
 
-SYNO_UPDATE_GOLDEN=1 pytest tests/docs -k tables writes them anew, to be read in the diff.
+`SYNO_UPDATE_GOLDEN=1 pytest tests/docs -k tables` regenerates them; read the diff.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def limits() -> str:
         (f"`{d['name']}`", d["type"], shown(d["default"]), d["doc"])
         for d in _core.option_descriptors()
     ]
-    return table(("limit", "type", "default", "meaning"), *rows)
+    return table(("constraint", "type", "default", "meaning"), *rows)
 
 
 def presets() -> str:
@@ -87,7 +87,7 @@ def fidelities() -> str:
         )
         for f in FIDELITIES
     ]
-    head = ("fidelity", "recipe", "sample", "samples", "length", "batch", "held out")
+    head = ("fidelity", "recipe", "input", "samples", "length", "batch size", "validation split")
     return table(head, *rows)
 
 
@@ -116,7 +116,7 @@ def recipes() -> str:
                 r.summary,
             )
         )
-    head = ("recipe", "version", "optimiser", "rate", "decay", "schedule", "what it is")
+    head = ("recipe", "version", "optimizer", "rate", "decay", "schedule", "what it is")
     return table(head, *rows)
 
 
@@ -131,7 +131,7 @@ def ladders() -> str:
         for index, rung in enumerate(found.rungs):
             f = rung.fidelity
             images = f"{f.images:,}" if f.images else "all"
-            how = ", goes on" if found.continues(index) else f" by `{f.recipe.name}`"
+            how = ", resumed" if found.continues(index) else f" by `{f.recipe.name}`"
             rungs.append(f"{images} at {f.resolution} px, {f.epochs} epochs{how}")
         rows.append((f"`{name}`", found.eta, "; ".join(rungs), ladder_summary(name)))
     return table(("ladder", "eta", "rungs", "what it is"), *rows)

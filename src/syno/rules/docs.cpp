@@ -15,26 +15,29 @@ constexpr std::string_view kIntroduction =
 
 # Rules
 
-A rule looks at one step on top of a partial graph and may refuse it, so that a search does not meet the same operator
-twice. There are three kinds:
+A rule checks one step on top of a partial graph and may reject it, so that a search does not build the same operator
+twice. There are three kinds of rules:
 
-- **exact**: another form of the same operator stays reachable. Such a rule refuses a step only when what it keeps
-  instead is legal under every binding that the refused graph fits, passes the restrictions, takes no more steps, budget
-  or capped resources, and lets chains of views grow as far;
-- **approximate**: a near-equal operator stays reachable, one that differs on a vanishing share of the outputs. They are on
-  by default, as in the paper; what they lose stands under Soundness. Such a rule fires where at most half of the outputs of
-  any layer differ, and at most one in eight once primary sizes are 64 times as large; a test counts the share on random
-  graphs. `rules_off=["approximate"]` and `--rule approximate=off` switch them all off, and then nothing is lost;
-- **restriction**: the step is left out on purpose, and counts as outside the space.
+- **exact**: another form of the same operator stays reachable. Such a rule rejects a step only if the form that it keeps
+  is legal under every binding that the rejected graph fits, passes the restrictions, takes no more steps, budget or
+  capped resources, and lets chains of views grow as far.
+- **approximate**: a near-equal operator stays reachable, which differs on a share of the outputs, at borders and at the
+  ends of blocks. These rules are on by default, as in the paper; the heading Soundness says what each of them loses. Such
+  a rule fires only if at most half of the outputs of any layer differ, and at most one in eight once primary sizes are 64
+  times as large; a test counts the share on random graphs. `rules_off=["approximate"]` and `--rule approximate=off`
+  switch all of them off, and then nothing is lost.
+- **restriction**: the step is left out on purpose, and its operators are outside the space.
 
-Graphs are built from the output to the input, and "below" is nearer the output. `split(i, j)` is `B*i + j` with
+Graphs are built from the output to the input, and "below" means nearer to the output. `split(i, j)` is `B*i + j` with
 `B = |j|`; `merge(i, B)` is the pair `i div B`, `i mod B`. Each rule can be switched off by its id or its name.
 
-## Rules of one's own
+<a id="rules-of-ones-own"></a>
 
-A rule is a function of a partial graph and of the step on top of it. A restriction answers whether the step is left out;
-an exact or approximate rule answers with the graph that is kept instead, or `None`, and is asked under the same guard as
-those of the catalogue. It must look at nothing but the graph and the step.
+## Custom rules
+
+A rule is a function of a partial graph and of the step on top of it. A restriction returns whether the step is left out.
+An exact or approximate rule returns the graph that is kept instead, or `None`; the same guard applies to it as to the
+rules of the catalogue. A rule must depend on nothing but the graph and the step.
 
 ```python
 import syno
@@ -73,15 +76,15 @@ print(space.rules_added, space.rejections()["U1 no-shift-of-piece"] > 0)
 ('U1 no-shift-of-piece', 'U2 stride-of-stride') True
 ```
 
-`graph` is a `syno.PartialGraph`: `frontier` (coordinates and their sizes), `steps`, `producer(c)`, `maker(c)`,
-`weights(c)`, `text`, and `start`, `then` and `taking` to write down what is kept. `Sampler`, `Space.listed`, `explain` and
-`why_not` take `rules=[...]`; `syno enumerate`, `sample`, `explain` and `why-not` take `--rule-file my_rules.py`. Id, name,
-doc and `version` of a rule belong to the version of the rule set, so a file of another set is refused by name; change
-`version` when the function changes. An exception in a rule ends the listing and says which rule it was. In C++ the same
-door is `RuleSet::add`.
+`graph` is a `syno.PartialGraph`. It has `frontier` (coordinates and their sizes), `steps`, `producer(c)`, `maker(c)`,
+`weights(c)` and `text`, and the methods `start`, `then` and `taking` to build the graph that is kept. `Sampler`,
+`Space.listed`, `explain` and `why_not` accept `rules=[...]`; `syno enumerate`, `sample`, `explain` and `why-not` accept
+`--rule-file my_rules.py`. The id, name, documentation and `version` of a rule are part of the version of the rule set, so
+a space file of another rule set is refused; change `version` when the function changes. An exception in a rule ends the
+enumeration, and the message names the rule. In C++, use `RuleSet::add`.
 
-`syno rules check my_rules.py` and `syno.check_rule` try a rule out: random graphs are grown, and what the rule refuses is
-compared with what it keeps, by semantic keys and by random values in the interpreter.
+`syno rules check my_rules.py` and `syno.check_rule` test a rule: they generate random graphs and compare what the rule
+rejects with what it keeps, by semantic keys and by random values in the interpreter.
 
 ```python
 @syno.rule("U3", "parts-exchanged", kind="exact", steps=["split"])
