@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from syno.store.documents import Details, Recipe
+
 OK = "ok"
 PAUSED = "paused"  # of a training that goes on later: no answer, it is not stored
 ERROR = "error"
@@ -150,7 +152,7 @@ class Outcome:
     accuracy: float | None = None
     split: str = HOLDOUT
     rung: str = ""
-    recipe: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
     seconds: float = 0.0
     macs: int | None = None
@@ -159,7 +161,7 @@ class Outcome:
     verification: VerificationResult | None = None
     measurement: MeasurementResult | None = None
     latency: BaselineLatency | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
     beside: tuple[Outcome, ...] = ()
 
 

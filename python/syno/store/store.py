@@ -24,6 +24,7 @@ from syno.store import answers, log, quarantine, schema
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
+from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
@@ -40,7 +41,7 @@ from syno.store.records import (
 from syno.store.recover import savable
 from syno.store.rows import add, find_or_add
 from syno.store.seals import seal
-from syno.store.summary import StudySummary, summarize
+from syno.store.summary import StudySummary, evaluations, summarize
 
 TIMEOUT_S = 10.0
 
@@ -277,6 +278,12 @@ class Store:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
         with self._reading() as connection:
             return log.rung_results(connection, study.id)
+
+    def evaluations(self, study: StudyRecord) -> list[Evaluation]:
+        """The study's evaluations on the validation split in float32, in the order of asking, and
+        for each operator in the order in which they were told."""
+        with self._reading() as connection:
+            return evaluations(connection, study.id)
 
     def unheld(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""

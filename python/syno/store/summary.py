@@ -104,18 +104,17 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> dict[
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Reads the whole study in the caller's transaction."""
-    rows = _evaluation_rows(connection, study.id)
-    every = [_evaluation(row) for row in rows]
-    found = [e for e in every if e.split != TEST and e.precision == FLOAT32]
+    every = _evaluations(connection, study.id)
+    found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
-    evaluations = tuple(e for e in found if e.kind != BASELINE)
+    of_operators = tuple(e for e in found if e.kind != BASELINE)
     baselines = tuple(e for e in found if e.kind == BASELINE)
-    highest = _highest(e for e in evaluations if e.status == OK and e.accuracy is not None)
+    highest = _highest(e for e in of_operators if e.status == OK and e.accuracy is not None)
     return StudySummary(
         study=study,
         baseline=next((e for e in baselines if e.rung_index == highest), None),
-        evaluations=evaluations,
+        evaluations=of_operators,
         rejections=_last(events, "space").get("rejections", {}),
         events=tuple(events),
         open_asks=tuple(p.ask for p in proposals if p.is_open),
@@ -125,6 +124,19 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         quarantined=tuple(quarantine.listed(connection, study.id)),
         quantized=tuple(e for e in every if e.split != TEST and e.precision != FLOAT32),
     )
+
+
+def evaluations(connection: Connection, study: int) -> list[Evaluation]:
+    """Those of the validation split in float32: what a search goes by."""
+    return [e for e in _evaluations(connection, study) if _is_compared(e)]
+
+
+def _is_compared(evaluation: Evaluation) -> bool:
+    return evaluation.split != TEST and evaluation.precision == FLOAT32
+
+
+def _evaluations(connection: Connection, study: int) -> list[Evaluation]:
+    return [_evaluation(row) for row in _evaluation_rows(connection, study)]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:

@@ -20,6 +20,7 @@ from itertools import takewhile
 from typing import Any
 
 from syno._util.errors import UserError
+from syno.operators.operator import Operator
 from syno.store import (
     AlreadyAnsweredError,
     AskTakenError,
@@ -37,11 +38,13 @@ from syno.store import (
     current_settings,
 )
 from syno.store.log import EVALUATED
+from syno.store.objective import objective_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.climb import Climb
 from syno.study.fidelity.ladder import Ladder
-from syno.study.methods import Entry, History, Method, make_method
+from syno.study.methods import History, Method, make_method
+from syno.study.methods.history import make_history
 from syno.study.settings import StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -59,7 +62,7 @@ class Proposal:
     id: int
     ask: int
     kind: str
-    operator: Any | None
+    operator: Operator | None
     attempts: int = 1
     rung: int | None = None
 
@@ -99,7 +102,7 @@ class Study:
         self._space = space
         self._candidates = candidates
         self._method = method
-        self._by_text: dict[str, Any] | None = None
+        self._by_text: dict[str, Operator] | None = None
         self._worker = Worker()
         self._environment = capture_environment(
             threads=int(settings.latency.get("threads", 1)), rules=space.rules
@@ -369,16 +372,11 @@ class Study:
             values = Climb(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        return History(
-            number,
-            tuple(
-                Entry(r.ask, r.key, r.status, values.get(r.ask))
-                for r in records
-                if r.key is not None
-            ),
-        )
+        evaluations = self.store.evaluations(self.record)
+        objective = objective_of(self.record.settings)
+        return make_history(number, records, evaluations, values, objective)
 
-    def _operator(self, text: str) -> Any:
+    def _operator(self, text: str) -> Operator:
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)

@@ -12,6 +12,7 @@ from syno._util.errors import UserError
 from syno.data import DataSet, load
 from syno.network.models import describe
 from syno.network.placeholder import slots
+from syno.operators.operator import Operator
 from syno.store import Outcome
 from syno.store.records import BASELINE
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -49,7 +50,7 @@ class LadderEvaluator:
         """See RungEvaluator."""
         return self._rungs[rung].baseline(self._path(BASELINE, rung))
 
-    def evaluate(self, operator: Any, rung: int) -> Outcome:
+    def evaluate(self, operator: Operator, rung: int) -> Outcome:
         """See RungEvaluator."""
         return self._rungs[rung].evaluate(operator, self._path(operator.key, rung))
 
