@@ -7,5 +7,5 @@ from typing import TypeAlias
 
 # A value that `json.dump` writes. The containers are read-only here, so that a dict of integers
 # is one, too; a document with known fields is a TypedDict or a dataclass.
-Json: TypeAlias = "str | int | float | bool | None | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]

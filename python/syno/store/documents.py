@@ -1,4 +1,4 @@
-"""The JSON documents in columns of the store, as Syno writes them. An older Syno wrote fewer fields."""
+"""The JSON documents in columns of the store. An older Syno wrote fewer fields."""
 
 from __future__ import annotations
 
