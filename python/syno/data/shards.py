@@ -197,7 +197,7 @@ def _key(path: str) -> str:
 
 def _label(source: Source, path: str) -> int | str:
     text = source.read(path).decode("utf-8", "replace").strip()
-    value: Any = text
+    value: object = text
     if path.endswith(".json"):
         try:
             value = parsed_json(text)
@@ -207,7 +207,7 @@ def _label(source: Source, path: str) -> int | str:
             value = next((value[key] for key in _KEYS if key in value), None)
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | str) or value in ("",):
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         raise UserError(
             f"label {source.locate(path)} cannot be read\n  expected: a whole number or the name "
             f"of a class{', under label, cls or class' if path.endswith('.json') else ''}      "
