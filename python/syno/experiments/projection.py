@@ -13,7 +13,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ class Comparison:
     settings: dict[str, Any]
     timing: Timing | None = None
     runs: list[Run] = field(default_factory=list)
-    environment: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, object] = field(default_factory=dict)
 
     def run(self, what: str, way: str, seed: int) -> Run | None:
         """The training, where it was done; the original's at equal time is that at equal steps."""
@@ -136,13 +136,13 @@ class Comparison:
             rows.append(Row(what, way, steps, Spread.of(list(values.values())), pair))
         return rows
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """What it comes to, as plain values."""
         timing = None if self.timing is None else dataclasses.asdict(self.timing)
         rows = [dataclasses.asdict(row) for row in self.rows()]
         return {"timing": timing, "rows": rows, "seeds": self.seeds()}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As the file holds it."""
         return {"format": FORMAT, **dataclasses.asdict(self)}
 
@@ -177,7 +177,7 @@ def compare_projection(
     *,
     seeds: Sequence[int],
     path: Path,
-    settings: dict[str, Any],
+    settings: Mapping[str, Any],
     threads: int = 1,
     rounds: int = ROUNDS,
     progress: Callable[[int, int, str], None] | None = None,
@@ -217,7 +217,9 @@ def compare_projection(
         if found.run(what, way, seed) is not None:
             continue
 
-        def moved(share: float, index: int = index, job: Sequence[Any] = (what, way, seed)) -> None:
+        def moved(
+            share: float, index: int = index, job: tuple[str, str, int] = (what, way, seed)
+        ) -> None:
             remark = f"{job[0]} at equal {job[1]}, seed {job[2]}: {share:.0%}"
             report(index, len(jobs), remark)
 
@@ -261,9 +263,9 @@ def read(path: Path) -> Comparison:
         ) from error
 
 
-def _opened(path: Path, settings: dict[str, Any]) -> Comparison:
+def _opened(path: Path, settings: Mapping[str, Any]) -> Comparison:
     if not path.exists():
-        return Comparison(settings)
+        return Comparison(dict(settings))
     found = read(path)
     for name, value in settings.items():
         before = found.settings.get(name)
@@ -277,7 +279,7 @@ def _opened(path: Path, settings: dict[str, Any]) -> Comparison:
 
 
 def _settings(
-    operator: Operator, data: TextData, fidelity: Fidelity, settings: dict[str, Any]
+    operator: Operator, data: TextData, fidelity: Fidelity, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     content = {
         **settings,

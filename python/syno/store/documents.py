@@ -77,3 +77,67 @@ class Details(TypedDict, total=False):
     output: str
     printed_bytes: int
     left: str
+
+
+class RungDocument(TypedDict):
+    """A rung of a ladder, as `Ladder.to_json`."""
+
+    fidelity: Mapping[str, Json]
+    width: float
+
+
+class LadderDocument(TypedDict, total=False):
+    """A ladder, as `Ladder.to_json`; fingerprints: of the data as each rung loads it."""
+
+    name: str
+    rungs: list[RungDocument]
+    eta: int
+    fingerprints: list[str]
+
+
+class SettingsDocument(TypedDict, total=False):
+    """The settings of a study, as `StudySettings.to_json`."""
+
+    model: str | None
+    model_options: Mapping[str, Json]
+    data: str | None
+    data_dir: str | None
+    tokenizer: str
+    fingerprint: str
+    fidelity: Mapping[str, Json]
+    ladder: LadderDocument | None
+    training: Mapping[str, Json]
+    space: Mapping[str, Json]
+    method: str
+    method_options: Mapping[str, Json]
+    latency: Mapping[str, Json]
+    evaluations: int
+    seconds: float | None
+    seed: int
+    baseline: bool
+
+
+class EventData(TypedDict, total=False):
+    """What an event of a study's log says beside its kind.
+
+    proposal, ask: of `asked`, `leased`, `told`, `dropped` and `promoted`, with `rung`.
+    operators, keys, digest, rules, rejections: of `space`.
+    reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
+    key: of `released`. evaluations, seconds, training: of `resumed`.
+    """
+
+    proposal: int
+    ask: int
+    rung: int
+    operators: int
+    keys: int
+    digest: str
+    rules: str
+    rejections: dict[str, int]
+    reason: str
+    text: str
+    failure: str
+    key: str
+    evaluations: int
+    seconds: float
+    training: Mapping[str, Json]

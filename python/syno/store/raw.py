@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
+# A row or a document as the database has it, which may be damaged: nothing is known of its values.
 Values = dict[str, Any]
 
 

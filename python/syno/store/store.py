@@ -13,13 +13,14 @@ import contextlib
 import itertools
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, false, select, update
+from sqlalchemy import Connection, Engine, Row, Select, false, select, update
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.store import answers, log, quarantine, schema
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
@@ -139,7 +140,7 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def _transaction(self, **options: Any) -> Iterator[Connection]:
+    def _transaction(self, **options: object) -> Iterator[Connection]:
         with (
             self._turn,
             translated(self.name, self._address.path, self._timeout),
@@ -166,7 +167,12 @@ class Store:
             return stored_version(connection, self.name)
 
     def create_study(
-        self, name: str, *, specification: tuple[str, Any], settings: dict[str, Any], seed: int
+        self,
+        name: str,
+        *,
+        specification: tuple[str, Json],
+        settings: Mapping[str, object],
+        seed: int,
     ) -> StudyRecord:
         """Makes a study; `specification` is (key, JSON content). UserError when the name is taken.
 
@@ -217,7 +223,7 @@ class Store:
         asked = "no study is named" if name is None else f"there is no study '{name}'"
         raise UserError(f"{asked} in the store '{self.name}'\n  expected: one of {names}")
 
-    def append_event(self, study: StudyRecord, kind: str, data: dict[str, Any]) -> int:
+    def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""
         with self._writing() as connection:
             log.lock_study(connection, study.id)
@@ -362,7 +368,7 @@ def _check_existing(
         raise damaged(address.name, map(str, found), savable(url))
 
 
-def _study_query() -> Any:
+def _study_query() -> Select[tuple[Any, ...]]:
     column = schema.study.c
     return (
         select(
@@ -378,5 +384,5 @@ def _study_query() -> Any:
     )
 
 
-def _study_record(row: Row[Any]) -> StudyRecord:
+def _study_record(row: Row[tuple[Any, ...]]) -> StudyRecord:
     return StudyRecord(**row._mapping)

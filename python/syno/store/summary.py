@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Row, select
 
 from syno.store import log, quarantine, schema
+from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
 from syno.store.objective import Objective, objective_of
 from syno.store.records import (
@@ -56,7 +57,7 @@ class StudySummary:
     quantized: tuple[Evaluation, ...] = ()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> SettingsDocument:
         """The settings of the study with the limits that later runs gave it."""
         return current_settings(self.study, self.events)
 
@@ -88,18 +89,18 @@ class StudySummary:
         every = (*self.baselines, *self.evaluations)
         return summarize_rungs(self.settings.get("ladder"), every, self.events)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The same as plain lists and dicts, ready for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
 
 
-def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> dict[str, Any]:
+def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> SettingsDocument:
     """The settings a study was made with, changed by what each `resumed` event gave."""
-    settings = dict(study.settings)
+    settings: dict[str, object] = {**study.settings}
     for event in events:
         if event.kind == "resumed":
             settings |= {name: value for name, value in event.data.items() if value is not None}
-    return settings
+    return cast(SettingsDocument, settings)
 
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
@@ -143,8 +144,8 @@ def _highest(evaluations: Iterable[Evaluation]) -> int:
     return max((e.rung_index for e in evaluations), default=0)
 
 
-def _last(events: list[EventRecord], kind: str) -> dict[str, Any]:
-    return next((e.data for e in reversed(events) if e.kind == kind), {})
+def _last(events: list[EventRecord], kind: str) -> EventData:
+    return next((e.data for e in reversed(events) if e.kind == kind), EventData())
 
 
 def _stop_reason(events: list[EventRecord]) -> str:
@@ -152,7 +153,7 @@ def _stop_reason(events: list[EventRecord]) -> str:
     return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
 
 
-def _evaluation_rows(connection: Connection, study: int) -> list[Row[Any]]:
+def _evaluation_rows(connection: Connection, study: int) -> list[Row[tuple[Any, ...]]]:
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
     environment = schema.environment.c
@@ -188,7 +189,7 @@ def _evaluation_rows(connection: Connection, study: int) -> list[Row[Any]]:
     return list(connection.execute(query))
 
 
-def _evaluation(row: Row[Any]) -> Evaluation:
+def _evaluation(row: Row[tuple[Any, ...]]) -> Evaluation:
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,

@@ -15,11 +15,12 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store import (
     AlreadyAnsweredError,
@@ -135,7 +136,7 @@ class Study:
         *,
         evaluations: int | None = None,
         seconds: float | None = None,
-        training: dict[str, Any] | None = None,
+        training: Mapping[str, Json] | None = None,
     ) -> Study:
         """Continues a study; `evaluations`, `seconds` and `training` replace its settings from now
         on."""
@@ -395,7 +396,7 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """The settings of a study with the limits that later runs gave it."""
-    return StudySettings.from_json(current_settings(record, events))
+    return StudySettings.from_json(dict(current_settings(record, events)))
 
 
 def running_seconds(events: list[EventRecord]) -> float:

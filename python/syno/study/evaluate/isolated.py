@@ -181,7 +181,7 @@ class Isolated:
         """What is completed where there was no answer."""
         assert self.ready is not None
         if self._rung is not None and self.ready.failures:
-            return self.ready.failures[self._rung]  # type: ignore[no-any-return]
+            return self.ready.failures[self._rung]
         return self.ready.failure or Outcome(ERROR)
 
     def _event(self, content: bytes) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,7 +76,7 @@ class Network:
     def named(
         cls,
         name: str,
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         dataset: DataSet | Records | TextData,
         seed: int,
         *,
@@ -98,7 +98,7 @@ class Network:
                 "models` lists them)"
             )
         if isinstance(dataset, TextData):
-            given = {"vocabulary": dataset.vocabulary} | options
+            given: dict[str, Any] = {"vocabulary": dataset.vocabulary, **options}
             given |= {} if context is None or "context" in options else {"context": context}
             _check_tokens(name, dataset, given["vocabulary"], given.get("context"), context)
             with seeded(seed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def datasets(
 
 
 def networks(
-    ladder: Ladder, net: str | nn.Module, options: dict[str, Any], data: DataSet, seed: int
+    ladder: Ladder, net: str | nn.Module, options: Mapping[str, Any], data: DataSet, seed: int
 ) -> list[Network]:
     """The network at each rung, of a model by its name or of a module; rungs of the same pixels and
     width share one.
@@ -106,7 +106,7 @@ def _network(
     ladder: Ladder,
     rung: Rung,
     net: str | nn.Module,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     data: DataSet,
     seed: int,
 ) -> Network:
@@ -128,7 +128,7 @@ def _network(
             return Network.given(net, data, seed, size=size)
         if width != 1:
             whole = int(options.get("width", describe(net).options["width"].default))
-            options = options | {"width": round(whole * width)}
+            options = {**options, "width": round(whole * width)}
         return Network.named(net, options, data, seed, size=size)
     except UserError as error:
         if rung is ladder.top:
