@@ -143,7 +143,7 @@ def field(what: str, content: Mapping[str, object], name: str) -> Any:
 
 
 def parsed_json(
-    document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    document: str | bytes, hook: Callable[[list[tuple[str, object]]], object] | None = None
 ) -> Any:
     """The content of a JSON document of a stranger. ValueError for anything else, also for one
     that is nested too deeply, where `json` raises RecursionError."""
@@ -154,7 +154,9 @@ def parsed_json(
 
 
 def json_content(
-    what: str, document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    what: str,
+    document: str | bytes,
+    hook: Callable[[list[tuple[str, object]]], object] | None = None,
 ) -> Any:
     """The content of a JSON document. UserError with `what` and the place for anything else."""
     try:

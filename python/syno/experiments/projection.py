@@ -56,7 +56,7 @@ class StepTime:
 
 
 @dataclass(frozen=True)
-class Timing:
+class StepTimes:
     """Steps of both networks, measured in turns; `ratio` is the median over rounds of the time of
     the operator's whole step to the original's, below 1 where it is faster."""
 
@@ -106,7 +106,7 @@ class Comparison:
     """All that was measured; `settings` say what depends on what."""
 
     settings: dict[str, Any]
-    timing: Timing | None = None
+    timing: StepTimes | None = None
     runs: list[Run] = field(default_factory=list)
     environment: dict[str, object] = field(default_factory=dict)
 
@@ -154,7 +154,7 @@ class Comparison:
             settings=content["settings"],
             timing=None
             if timing is None
-            else Timing(
+            else StepTimes(
                 StepTime(**timing["original"]),
                 StepTime(**timing["operator"]),
                 timing["ratio"],
@@ -177,7 +177,7 @@ def compare_projection(
     *,
     seeds: Sequence[int],
     path: Path,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     threads: int = 1,
     rounds: int = ROUNDS,
     progress: Callable[[int, int, str], None] | None = None,
@@ -263,7 +263,7 @@ def read(path: Path) -> Comparison:
         ) from error
 
 
-def _opened(path: Path, settings: Mapping[str, Any]) -> Comparison:
+def _opened(path: Path, settings: Mapping[str, object]) -> Comparison:
     if not path.exists():
         return Comparison(dict(settings))
     found = read(path)
@@ -279,8 +279,8 @@ def _opened(path: Path, settings: Mapping[str, Any]) -> Comparison:
 
 
 def _settings(
-    operator: Operator, data: TextData, fidelity: Fidelity, settings: Mapping[str, Any]
-) -> dict[str, Any]:
+    operator: Operator, data: TextData, fidelity: Fidelity, settings: Mapping[str, object]
+) -> dict[str, object]:
     content = {
         **settings,
         "operator": operator.text,
@@ -290,7 +290,7 @@ def _settings(
     return dict(json.loads(json.dumps(content)))
 
 
-def _environment(threads: int) -> dict[str, Any]:
+def _environment(threads: int) -> dict[str, object]:
     from syno.space.rules import rule_set
     from syno.store import capture_environment
 
@@ -310,7 +310,7 @@ def _timed(
     fidelity: Fidelity,
     threads: int,
     rounds: int,
-) -> Timing:
+) -> StepTimes:
     """Steps of both in turns, so that what disturbs the machine disturbs both."""
     nets = [network.original(), _with(network, operator)]
     steppers = [_Stepper(net, data, fidelity) for net in nets]
@@ -322,7 +322,7 @@ def _timed(
         StepTime(*(statistics.median(r[n][part] * 1e3 for r in taken) for part in range(3)))
         for n in range(2)
     ]
-    return Timing(medians[0], medians[1], statistics.median(ratios), rounds)
+    return StepTimes(medians[0], medians[1], statistics.median(ratios), rounds)
 
 
 class _Stepper:

@@ -110,7 +110,7 @@ class Table:
     """All that a file holds."""
 
     settings: Settings
-    environment: dict[str, Any]
+    environment: dict[str, object]
     entries: list[Entry] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
-from syno.report.asked import asked, read_specification
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
+from syno.report.settings import asked, read_specification
 from syno.report.tree import tree
 from syno.store.objective import ACCURACY, LOSS, Objective
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, false, select, update
+from sqlalchemy import Connection, Engine, Select, false, select, update
 
 from syno._util.errors import UserError
 from syno._util.json_types import Json
@@ -29,6 +29,7 @@ from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
+from syno.store.raw import NamedRow
 from syno.store.records import (
     Environment,
     EventRecord,
@@ -384,5 +385,5 @@ def _study_query() -> Select[tuple[Any, ...]]:
     )
 
 
-def _study_record(row: Row[tuple[Any, ...]]) -> StudyRecord:
+def _study_record(row: NamedRow) -> StudyRecord:
     return StudyRecord(**row._mapping)

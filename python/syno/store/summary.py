@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
 from syno.store.objective import Objective, objective_of
+from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,
     FLOAT32,
@@ -153,7 +154,7 @@ def _stop_reason(events: list[EventRecord]) -> str:
     return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
 
 
-def _evaluation_rows(connection: Connection, study: int) -> list[Row[tuple[Any, ...]]]:
+def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
     environment = schema.environment.c
@@ -189,7 +190,7 @@ def _evaluation_rows(connection: Connection, study: int) -> list[Row[tuple[Any, 
     return list(connection.execute(query))
 
 
-def _evaluation(row: Row[tuple[Any, ...]]) -> Evaluation:
+def _evaluation(row: NamedRow) -> Evaluation:
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,

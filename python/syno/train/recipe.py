@@ -200,17 +200,21 @@ def recipe_names() -> tuple[str, ...]:
     return _FILES.names()
 
 
+# A recipe, and the tables of its rungs.
+_Content = tuple[Recipe, tuple[dict[str, Any], ...]]
+
+
 @cache
-def _shipped(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def _shipped(name: str) -> _Content:
     return _read(name)
 
 
-def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def read_recipe(name: str) -> _Content:
     """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
     return _shipped(name) if name in recipe_names() else _read(name)
 
 
-def _read(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def _read(name: str) -> _Content:
     title, content = _FILES.read(name)
     rungs = content.pop("rung", [])
     if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
