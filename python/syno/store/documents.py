@@ -120,7 +120,8 @@ class SettingsDocument(TypedDict, total=False):
 class EventData(TypedDict, total=False):
     """What an event of a study's log says beside its kind.
 
-    proposal, ask: of `asked`, `leased`, `told`, `dropped` and `promoted`, with `rung`.
+    proposal, ask: of `asked`, `leased`, `dropped`, `promoted` (with `rung`), `told` and `evaluated`
+        (with `status`).
     operators, keys, digest, rules, rejections: of `space`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
     key: of `released`. evaluations, seconds, training: of `resumed`.
@@ -129,6 +130,7 @@ class EventData(TypedDict, total=False):
     proposal: int
     ask: int
     rung: int
+    status: str
     operators: int
     keys: int
     digest: str
