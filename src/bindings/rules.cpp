@@ -171,7 +171,7 @@ void bind_rules(nb::module_& m) {
         nb::sig("def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, "
                 "max_graphs: int = 2000, seed: int = 0, progress: "
                 "collections.abc.Callable[[int, int], bool] | None = None) -> "
-                "dict[str, typing.Any]"),
+                "RuleCheck"),
         "Compares what a rule refuses on random graphs with what it keeps. progress(compared, "
         "graphs) is called now and then; False ends the check.");
   nb::class_<RuleSet>(m, "RuleSet", "Which rules are on; all of them at first.")

@@ -103,13 +103,13 @@ Bound defaults(const Specification& spec) {
 
 void bind_spec(nb::module_& m) {
   m.def("option_descriptors", &option_descriptors,
-        nb::sig("def option_descriptors() -> list[dict[str, typing.Any]]"),
+        nb::sig("def option_descriptors() -> list[LimitDescriptor]"),
         "name, type, default, minimum and doc of every limit of a specification.");
   m.def("preset_names", &preset_names, "The names of the presets.");
   m.def("preset_doc", &preset_doc, "name"_a, "What a preset is, in a sentence.");
   m.def(
       "preset_source", [](std::string_view name) { return source_dict(preset(name)); }, "name"_a,
-      nb::sig("def preset_source(name: str) -> dict[str, typing.Any]"),
+      nb::sig("def preset_source(name: str) -> SpecificationFields"),
       "The fields of a preset. UserError that lists the presets.");
 
   nb::class_<Specification>(m, "Specification", "Shapes, variables, bindings and limits.")
@@ -136,7 +136,7 @@ void bind_spec(nb::module_& m) {
           "layer_macs"_a, "passed_through"_a, "limits"_a)
       .def_prop_ro(
           "source", [](const Specification& spec) { return source_dict(spec.source()); },
-          nb::sig("def source(self) -> dict[str, typing.Any]"), "The fields it was made from.")
+          nb::sig("def source(self) -> SpecificationFields"), "The fields it was made from.")
       .def_prop_ro("text", &Specification::text, "\"input -> output\".")
       .def_prop_ro(
           "key", [](const Specification& spec) { return spec.key().hex(); },

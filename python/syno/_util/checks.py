@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, SupportsFloat, SupportsIndex, TypeGuard
 
 from syno._util.errors import UserError
 from syno._util.printable import printable
@@ -24,7 +25,7 @@ _LONGEST = 200  # characters of a value that a message repeats
 _MOST_BITS = 10_000  # Python writes no integer of more than 4300 digits in decimals
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """`value` as a message repeats it: its repr, cut where it is long."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of about {math.ceil(value.bit_length() * math.log10(2))} digits"
@@ -41,7 +42,7 @@ def short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}... ({len(name)} characters)"
 
 
-def text(what: str, value: Any) -> str:
+def text(what: str, value: object) -> str:
     """`value`, a string that UTF-8 can hold. UserError with `what`, such as "a rule's id"."""
     if not isinstance(value, str):
         raise UserError(f"{what} is not a string\n  expected: a string      got: {shown(value)}")
@@ -57,7 +58,7 @@ def text(what: str, value: Any) -> str:
     return value
 
 
-def names(what: str, value: Any) -> tuple[str, ...]:
+def names(what: str, value: object) -> tuple[str, ...]:
     """`value`, some names, as a tuple. UserError with `what`, an argument's name."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise UserError(
@@ -66,7 +67,7 @@ def names(what: str, value: Any) -> tuple[str, ...]:
     return tuple(text(f"a name of '{what}'", name) for name in value)
 
 
-def is_whole(value: Any, least: int = LEAST, most: int = MOST) -> TypeGuard[int]:
+def is_whole(value: object, least: int = LEAST, most: int = MOST) -> TypeGuard[int]:
     """Whether `value` is an `int` from `least` to `most`; True and False are none.
 
     For values that are stored as they are; an argument of a function goes through `whole`.
@@ -74,18 +75,18 @@ def is_whole(value: Any, least: int = LEAST, most: int = MOST) -> TypeGuard[int]
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def as_whole(value: Any) -> int | None:
+def as_whole(value: object) -> int | None:
     """`value` as an `int`; None for what is no integer. Integers of numpy and torch count."""
     if isinstance(value, bool):
         return None
     try:
-        return int(value if isinstance(value, int) else value.__index__())
-    except (AttributeError, TypeError):
+        return int(operator.index(value)) if isinstance(value, SupportsIndex) else None
+    except TypeError:  # an array of several numbers
         return None
 
 
 def whole(
-    what: str, value: Any, least: int = LEAST, most: int = MOST, *, hint: str | None = None
+    what: str, value: object, least: int = LEAST, most: int = MOST, *, hint: str | None = None
 ) -> int:
     """`value`, an integer from `least` to `most`; numpy's integers count. UserError with `what`.
 
@@ -107,10 +108,15 @@ def _bound(value: int) -> str:
     return {LEAST: "-2^63", MOST: "2^63 - 1", MOST_INT: "2^31 - 1"}.get(value, str(value))
 
 
-def number(what: str, value: Any) -> float:
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether `value` is an `int` or a `float`; True and False are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def number(what: str, value: object) -> float:
     """`value` as a float. UserError with `what` for what is no number, or beyond a float."""
     try:
-        if isinstance(value, (bool, str, bytes)):
+        if isinstance(value, bool) or not isinstance(value, (SupportsFloat, SupportsIndex)):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -120,7 +126,7 @@ def number(what: str, value: Any) -> float:
         ) from None
 
 
-def fields(what: str, value: Any) -> dict[str, Any]:
+def fields(what: str, value: object) -> dict[str, Any]:
     """`value`, a JSON object or a table of TOML, as a dict of its own. UserError with `what`."""
     if not isinstance(value, Mapping):
         raise UserError(f"{what} is not an object\n  expected: an object      got: {shown(value)}")
@@ -129,7 +135,7 @@ def fields(what: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def field(what: str, content: Mapping[str, Any], name: str) -> Any:
+def field(what: str, content: Mapping[str, object], name: str) -> Any:
     """A field of an object. UserError when it is not there."""
     if name not in content:
         raise UserError(f"{what} has no field '{name}'\n  got: {shown(list(content))}")
@@ -137,7 +143,7 @@ def field(what: str, content: Mapping[str, Any], name: str) -> Any:
 
 
 def parsed_json(
-    document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    document: str | bytes, hook: Callable[[list[tuple[str, object]]], object] | None = None
 ) -> Any:
     """The content of a JSON document of a stranger. ValueError for anything else, also for one
     that is nested too deeply, where `json` raises RecursionError."""
@@ -148,7 +154,9 @@ def parsed_json(
 
 
 def json_content(
-    what: str, document: str | bytes, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    what: str,
+    document: str | bytes,
+    hook: Callable[[list[tuple[str, object]]], object] | None = None,
 ) -> Any:
     """The content of a JSON document. UserError with `what` and the place for anything else."""
     try:

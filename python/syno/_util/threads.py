@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from syno import _core
 from syno._util import checks
 
@@ -11,7 +9,7 @@ from syno._util import checks
 MOST_THREADS = _core.MOST_THREADS
 
 
-def check_threads(threads: Any, *, least: int = 1) -> None:
+def check_threads(threads: object, *, least: int = 1) -> None:
     """UserError unless `threads` is an integer from `least` (0: all cores) to MOST_THREADS."""
     hint = "more threads than the machine has cores make nothing faster"
     checks.whole("'threads'", threads, least, MOST_THREADS, hint=hint)

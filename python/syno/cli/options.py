@@ -15,6 +15,7 @@ from syno.cli.framework import SectionOption
 
 if TYPE_CHECKING:
     from syno import Specification
+    from syno._core import LimitDescriptor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -259,11 +260,11 @@ def limit_options(function: Function) -> Function:
     return cast(Function, _stacked(*map(_limit_option, descriptors))(gathered))
 
 
-def _limit_option(descriptor: dict[str, Any]) -> Callable[[Any], Any]:
-    kind, least = descriptor["type"], descriptor.get("minimum")
+def _limit_option(descriptor: LimitDescriptor) -> Callable[[Any], Any]:
+    kind, least = descriptor["type"], descriptor["minimum"]
     type_: click.ParamType = _TYPES[kind]
     if kind == "int" and least is not None:
-        type_ = click.IntRange(min=least)
+        type_ = click.IntRange(min=int(least))
     elif kind == "float" and least is not None:
         type_ = click.FloatRange(min=least)
     return click.option(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno.cli import output
 from syno.report import format as fmt
-from syno.space.rejections import rejection_tree
+from syno.space.rejections import RejectionNode, rejection_tree
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -23,7 +23,7 @@ def drawn(rejections: Mapping[str, int]) -> Tree:
     return made
 
 
-def _grow(made: Tree, node: dict[str, Any]) -> None:
+def _grow(made: Tree, node: RejectionNode) -> None:
     from rich.text import Text
 
     width = max((len(part["name"]) for part in node["parts"]), default=0)

@@ -219,7 +219,7 @@ class _OnlyArrays(pickle.Unpickler):
 
     _MODULES = ("numpy.core.multiarray", "numpy._core.multiarray", "numpy")
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         if module in self._MODULES and name in ("ndarray", "dtype"):
             return getattr(np, name)
         if module in self._MODULES and name == "_reconstruct":

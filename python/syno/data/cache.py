@@ -22,10 +22,10 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -86,6 +86,14 @@ def folder_of(name: str, form: str, key: str) -> Path:
     return cache_folder() / "data" / f"{kept[:40] or 'data'}-{form}-{key[:16]}"
 
 
+class ArrayEntry(TypedDict):
+    """An array in the description of a cache."""
+
+    crc32: int
+    type: str
+    shape: list[int]
+
+
 def cached(
     folder: Path, names: Sequence[str], build: Callable[[Path], None]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -131,7 +139,7 @@ def read(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, 
         raise Damaged(f"meta.json is damaged: {error}") from error
 
 
-def write_meta(folder: Path, meta: dict[str, Any], writers: dict[str, ArrayWriter]) -> None:
+def write_meta(folder: Path, meta: Mapping[str, object], writers: dict[str, ArrayWriter]) -> None:
     """Seals a finished cache; written last."""
     arrays = {
         name: {"crc32": writer.crc, "type": writer.type.str, "shape": [writer.count, *writer.row]}
@@ -195,7 +203,7 @@ def _report_damage(folder: Path, reason: Damaged) -> None:
         _log.warning("data cache '%s' is damaged (%s); building it again", folder, reason)
 
 
-def _map(path: Path, entry: dict[str, Any]) -> np.ndarray:
+def _map(path: Path, entry: ArrayEntry) -> np.ndarray:
     kind, shape = np.dtype(entry["type"]), tuple(entry["shape"])
     size = kind.itemsize * math.prod(shape)
     try:
@@ -225,6 +233,6 @@ def _header(kind: str, shape: tuple[int, ...]) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode("latin1")
 
 
-def _seal(meta: dict[str, Any]) -> str:
+def _seal(meta: Mapping[str, object]) -> str:
     text = json.dumps(meta, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

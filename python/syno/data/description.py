@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from syno._util.json_types import JsonObject
 from syno.data.dataset import DataSet
 from syno.data.text import TextData
 
 
-def describe_images(data: DataSet) -> dict[str, Any]:
+def describe_images(data: DataSet) -> JsonObject:
     """Counts, sizes and statistics of images."""
     counts = np.bincount(data.train.labels, minlength=len(data.classes))
     return {
@@ -29,7 +28,7 @@ def describe_images(data: DataSet) -> dict[str, Any]:
     }
 
 
-def describe_text(data: TextData) -> dict[str, Any]:
+def describe_text(data: TextData) -> JsonObject:
     """Counts and the beginning of a text."""
     tokens = {
         "train": len(data.train_tokens),

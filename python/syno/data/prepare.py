@@ -20,12 +20,12 @@ import os
 import time
 import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypedDict, cast
 
 import numpy as np
 from PIL import Image
@@ -107,7 +107,7 @@ class _Plan:
         first = shard * self.options.shard_images
         return range(first, min(first + self.options.shard_images, len(self.paths)))
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """What must be equal for shards to go together."""
         return {
             "format": FORMAT,
@@ -273,7 +273,19 @@ def _names(plan: _Plan, shard: int) -> tuple[Path, Path]:
     return plan.where / f"shard-{shard:05}.rec", plan.where / f"shard-{shard:05}.json"
 
 
-def _whole(plan: _Plan, shard: int) -> dict[str, Any] | None:
+class Shard(TypedDict):
+    """What is known of a shard; grey, colour: of its training pixels the number, sums, squares."""
+
+    format: int
+    bytes: int
+    crc32: int
+    rows: list[list[int]]
+    skipped: list[str]
+    grey: list[int]
+    colour: list[int]
+
+
+def _whole(plan: _Plan, shard: int) -> Shard | None:
     """What is known of a shard whose bytes are as they were written; else None."""
     data, rows = _names(plan, shard)
     known = read_sealed(rows)
@@ -292,10 +304,10 @@ def _whole(plan: _Plan, shard: int) -> dict[str, Any] | None:
     if (length, crc) != (known["bytes"], known["crc32"]):
         _log.warning("shard '%s' is damaged; writing it anew", data)
         return None
-    return known
+    return cast(Shard, known)  # its seal says that `_write_shard` wrote it
 
 
-def _write_shard(plan: _Plan, shard: int, workers: int, advance: Any) -> dict[str, Any]:
+def _write_shard(plan: _Plan, shard: int, workers: int, advance: Callable[[int], object]) -> Shard:
     data, rows = _names(plan, shard)
     rows.unlink(missing_ok=True)
     table: list[list[int]] = []
@@ -330,7 +342,7 @@ def _write_shard(plan: _Plan, shard: int, workers: int, advance: Any) -> dict[st
                 "  what to do: replace or remove them, or leave them out with skip_damaged "
                 "(--skip-damaged)"
             )
-    known = {
+    known: Shard = {
         "format": FORMAT,
         "bytes": offset,
         "crc32": crc,
@@ -366,7 +378,7 @@ def _encode_all(
             yield first, made.result()
 
 
-def _finish(plan: _Plan, shards: list[dict[str, Any]]) -> None:
+def _finish(plan: _Plan, shards: list[Shard]) -> None:
     """Writes the index, or leaves the one that is there and says the same."""
     rows = np.array([tuple(row) for shard in shards for row in shard["rows"]], dtype=ROW)
     for test in (0, 1):
@@ -396,7 +408,7 @@ def _finish(plan: _Plan, shards: list[dict[str, Any]]) -> None:
         _replace(plan.where / "index.json", _sealed(meta))
 
 
-def _statistics(shards: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+def _statistics(shards: list[Shard]) -> tuple[list[float], list[float]]:
     """Mean and deviation of the training pixels as stored, in units of 255, a channel; grey images
     count in each channel where others have colour. Sums are integers of any size."""
     grey = [sum(part) for part in zip(*(shard["grey"] for shard in shards), strict=True)]
@@ -413,7 +425,7 @@ def _statistics(shards: list[dict[str, Any]]) -> tuple[list[float], list[float]]
     return mean, std
 
 
-def _sealed(content: dict[str, Any]) -> bytes:
+def _sealed(content: Mapping[str, object]) -> bytes:
     return json.dumps({**content, "seal": seal(content)}).encode()
 
 

@@ -17,7 +17,7 @@ import json
 import os
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,7 +65,7 @@ class Records:
                 f"folder '{self.folder}' holds no finished records, or its index is damaged\n"
                 f"  {AGAIN}, and goes on where it stopped"
             )
-        self.options: dict[str, Any] = meta["options"]
+        self.options: dict[str, object] = meta["options"]
         self.classes: tuple[str, ...] = tuple(meta["classes"])
         self.mean: tuple[float, ...] = tuple(meta["mean"])
         self.std: tuple[float, ...] = tuple(meta["std"])
@@ -261,7 +261,7 @@ def read_sealed(path: Path) -> dict[str, Any] | None:
     return content if sealed and content["format"] == FORMAT else None
 
 
-def seal(content: dict[str, Any]) -> str:
+def seal(content: Mapping[str, object]) -> str:
     """32 hex, of everything but the seal."""
     text = json.dumps({k: v for k, v in content.items() if k != "seal"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 
@@ -156,10 +155,12 @@ def _part(
     return tuple(path for path, _ in samples), np.array(labels, dtype=np.int64)
 
 
-def _classes(source: Source, labels: set[int | str]) -> tuple[tuple[str, ...], dict[Any, int]]:
+def _classes(
+    source: Source, labels: set[int | str]
+) -> tuple[tuple[str, ...], dict[int | str, int]]:
     """The names of the classes, and the number of each label."""
     listed = [path for path in source.files if PurePosixPath(path).name == CLASSES]
-    names: list[Any] = []
+    names: list[str] = []
     if listed:
         lines = source.read(listed[0]).decode("utf-8", "replace").splitlines()
         names = [line.strip() for line in lines if line.strip()]
@@ -169,7 +170,9 @@ def _classes(source: Source, labels: set[int | str]) -> tuple[tuple[str, ...], d
         raise UserError(
             f"labels of {source.where} are both numbers and names, such as {whole[0]} and '{odd}'"
         )
-    known = (list(range(len(names))) if whole else names) if listed else sorted(labels, key=_order)
+    known: Sequence[int | str] = sorted(labels, key=_order)
+    if listed:
+        known = range(len(names)) if whole else names
     if strange := labels - set(known):
         raise UserError(
             f"label {min(strange, key=_order)!r} of {source.where} is none of the {len(names)} "
@@ -197,7 +200,7 @@ def _key(path: str) -> str:
 
 def _label(source: Source, path: str) -> int | str:
     text = source.read(path).decode("utf-8", "replace").strip()
-    value: Any = text
+    value: object = text
     if path.endswith(".json"):
         try:
             value = parsed_json(text)
@@ -207,7 +210,7 @@ def _label(source: Source, path: str) -> int | str:
             value = next((value[key] for key in _KEYS if key in value), None)
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | str) or value in ("",):
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         raise UserError(
             f"label {source.locate(path)} cannot be read\n  expected: a whole number or the name "
             f"of a class{', under label, cls or class' if path.endswith('.json') else ''}      "

@@ -276,7 +276,7 @@ def _made(name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any], key: s
     )
 
 
-def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[str, Any]:
+def _encode(request: _Request, sink: Callable[[str, np.ndarray], None]) -> dict[str, object]:
     """Feeds each part's tokens to sink(part, block), at least one block each, maybe empty.
 
     1. reads the training documents and chooses those to hold out

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 
 # A byte-pair tokenizer learns from so much of the training documents, in their order.
 TRAINING_BYTES = 128 << 20
@@ -31,7 +33,7 @@ class Tokenizer(Protocol):
         """The text of tokens; a new line stands for `end`, U+FFFD for what is cut within a
         character."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """What `from_json` makes the same tokenizer of."""
 
 
@@ -54,7 +56,7 @@ class ByteTokenizer:
         known = (ord("\n") if token == self.end else int(token) for token in tokens)
         return bytes(known).decode("utf-8", errors="replace")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The name is all there is."""
         return {"name": self.name}
 
@@ -101,7 +103,7 @@ class BytePairTokenizer:
         """The tokens of UTF-8 documents, each with `end` behind it: uint16 (uint32 for a vocabulary
         above 65,536) [T]."""
         texts = [document.decode("utf-8") for document in documents]
-        parts: list[Any] = []
+        parts: list[np.ndarray | list[int]] = []
         for encoding in self._model.encode_batch(texts):
             parts += (np.array(encoding.ids, dtype=self._type), [self.end])
         return np.concatenate(parts).astype(self._type) if parts else np.empty(0, self._type)
@@ -116,12 +118,12 @@ class BytePairTokenizer:
                 pieces[-1].append(int(token))
         return "\n".join(self._model.decode(piece) for piece in pieces)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The model as the package `tokenizers` writes it."""
         return {"name": self.name, "model": json.loads(self._model.to_str())}
 
 
-def from_json(content: dict[str, Any]) -> Tokenizer:
+def from_json(content: object) -> Tokenizer:
     """The tokenizer that `to_json` described. Raises UserError for anything else."""
     content = checks.fields("a tokenizer", content)
     name = checks.field("a tokenizer", content, "name")
@@ -148,7 +150,7 @@ def _sample(documents: Iterable[bytes]) -> Iterator[str]:
         yield document.decode("utf-8")
 
 
-def _package() -> Any:
+def _package() -> ModuleType:
     try:
         import tokenizers
     except ImportError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno import _core
 from syno._util import checks
@@ -55,7 +55,7 @@ class Guided:
             return None
         return count / (self.seconds * self.cores) if self.seconds else 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values."""
         return {
             "guide": self.guide,
@@ -87,7 +87,7 @@ class Ablation:
     rules: str
     shapes: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values, the paper's beside them."""
         return {
             "specification": self.shapes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno import _core
 from syno._util import checks
@@ -81,7 +81,7 @@ class CanonicalRate:
         """All canonical samples."""
         return sum(row.canonical for row in self.rows)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values, the paper's beside them."""
         return {
             "specification": self.shapes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from syno._util.errors import UserError
 from syno.report import Report, gather, write_page, write_pictures
@@ -21,9 +21,54 @@ _LEAST_WINDOWS = 0.5
 _LEAST_TWO_WEIGHTS = 0.25
 
 
+class Exported(TypedDict, total=False):
+    """The best operator as files, and whether they ran without Syno; without one, only why."""
+
+    key: str
+    path: str | None
+    files: list[str]
+    accuracy: float | None
+    ran_without_syno: bool
+    output: str
+
+
+class Diversity(TypedDict):
+    """How the operators that were trained differ."""
+
+    distinct_keys: int
+    multisets_of_primitives: int
+    macs_spread: float
+    with_a_window: int
+    with_two_weights: int
+
+
+class Figures(TypedDict):
+    """The figures of an operator."""
+
+    key: str
+    formula: str
+    accuracy: float | None
+    latency_ms: float | None
+    latency_ratio: float | None
+    macs: int | None
+    params: int | None
+
+
+class Demonstration(TypedDict):
+    """The content of `summary.json`."""
+
+    operators_trained: int
+    baseline: dict[str, object]
+    best: list[Figures]
+    exported: Exported
+    seconds: float
+    diversity: Diversity
+    missing: list[str]
+
+
 def demonstrate(
     summary: StudySummary, out: Path, wanted: int, began: float
-) -> tuple[Report, dict[str, Any]]:
+) -> tuple[Report, Demonstration]:
     """Writes the report of a search, its pictures, the best operator as files that run without
     Syno, and `summary.json`, the figures that are returned with the report.
 
@@ -57,7 +102,7 @@ def best_of(report: Report) -> Candidate | None:
     return fastest_within_a_point(report) or next(iter(report.trained), None)
 
 
-def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, Any]:
+def _export_best(report: Report, summary: StudySummary, out: Path) -> Exported:
     """Export the best operator with trained weights, a file a layer, and run all without Syno."""
     from syno.codegen.export import export_slots
     from syno.codegen.export.isolated import run_without_syno
@@ -81,12 +126,10 @@ def _export_best(report: Report, summary: StudySummary, out: Path) -> dict[str, 
     }
 
 
-def _result(
-    report: Report, exported: dict[str, Any], wanted: int, seconds: float
-) -> dict[str, Any]:
+def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> Demonstration:
     trained = report.trained
     diversity = _diversity(trained)
-    result = {
+    return {
         "operators_trained": len(trained),
         "baseline": {
             "accuracy": report.baseline.accuracy,
@@ -97,11 +140,11 @@ def _result(
         "exported": exported,
         "seconds": round(seconds, 1),
         "diversity": diversity,
+        "missing": _missing(report, exported, diversity, wanted),
     }
-    return result | {"missing": _missing(result, wanted)}
 
 
-def _candidate(c: Candidate) -> dict[str, Any]:
+def _candidate(c: Candidate) -> Figures:
     return {
         "key": c.key,
         "formula": c.formula,
@@ -113,7 +156,7 @@ def _candidate(c: Candidate) -> dict[str, Any]:
     }
 
 
-def _diversity(trained: tuple[Candidate, ...]) -> dict[str, Any]:
+def _diversity(trained: tuple[Candidate, ...]) -> Diversity:
     macs = [c.macs for c in trained if c.macs]
     return {
         "distinct_keys": len({c.key for c in trained}),
@@ -124,9 +167,9 @@ def _diversity(trained: tuple[Candidate, ...]) -> dict[str, Any]:
     }
 
 
-def _missing(result: dict[str, Any], wanted: int) -> list[str]:
+def _missing(report: Report, exported: Exported, found: Diversity, wanted: int) -> list[str]:
     """What the demonstration promises and did not show, in words."""
-    count, found = result["operators_trained"], result["diversity"]
+    count = len(report.trained)
     # A short demonstration cannot show as many kinds.
     least = min(_LEAST_MULTISETS, wanted)
     checks = (
@@ -136,7 +179,7 @@ def _missing(result: dict[str, Any], wanted: int) -> list[str]:
         (wanted < 8 or found["macs_spread"] >= _LEAST_SPREAD, "MACs spread less than 4 times"),
         (found["with_a_window"] >= _LEAST_WINDOWS * count, "fewer than half have a window"),
         (found["with_two_weights"] >= _LEAST_TWO_WEIGHTS * count, "too few have two weights"),
-        (result["baseline"]["accuracy"] is not None, "the original network was not trained"),
-        (result["exported"]["ran_without_syno"], "the exported operator did not run"),
+        (report.baseline.accuracy is not None, "the original network was not trained"),
+        (exported["ran_without_syno"], "the exported operator did not run"),
     )
     return [words for fine, words in checks if not fine]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from syno._util.errors import UserError
 from syno.codegen.native import find_compiler
@@ -52,7 +51,7 @@ def drawn_operators(count: int, seed: int) -> dict[str, Operator]:
     return {f"drawn-{op.key[:8]}": op for op in space.draw(count, seed)}
 
 
-def described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> dict[str, Any]:
+def described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> dict[str, object]:
     """Everything that was measured, as plain values, on which machine."""
     return {
         "batches": [
@@ -67,7 +66,7 @@ def described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> d
     }
 
 
-def speedups(run: KernelRun, batch: int) -> dict[str, Any]:
+def speedups(run: KernelRun, batch: int) -> dict[str, dict[str, float | None]]:
     """Geometric means over the layers, by kernel: over convolutions, of the roofline, ..."""
     names = list(dict.fromkeys(time.kernel for time in run.times))
     return {

@@ -13,7 +13,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,7 @@ class StepTime:
 
 
 @dataclass(frozen=True)
-class Timing:
+class StepTimes:
     """Steps of both networks, measured in turns; `ratio` is the median over rounds of the time of
     the operator's whole step to the original's, below 1 where it is faster."""
 
@@ -106,9 +106,9 @@ class Comparison:
     """All that was measured; `settings` say what depends on what."""
 
     settings: dict[str, Any]
-    timing: Timing | None = None
+    timing: StepTimes | None = None
     runs: list[Run] = field(default_factory=list)
-    environment: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, object] = field(default_factory=dict)
 
     def run(self, what: str, way: str, seed: int) -> Run | None:
         """The training, where it was done; the original's at equal time is that at equal steps."""
@@ -136,13 +136,13 @@ class Comparison:
             rows.append(Row(what, way, steps, Spread.of(list(values.values())), pair))
         return rows
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """What it comes to, as plain values."""
         timing = None if self.timing is None else dataclasses.asdict(self.timing)
         rows = [dataclasses.asdict(row) for row in self.rows()]
         return {"timing": timing, "rows": rows, "seeds": self.seeds()}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As the file holds it."""
         return {"format": FORMAT, **dataclasses.asdict(self)}
 
@@ -154,7 +154,7 @@ class Comparison:
             settings=content["settings"],
             timing=None
             if timing is None
-            else Timing(
+            else StepTimes(
                 StepTime(**timing["original"]),
                 StepTime(**timing["operator"]),
                 timing["ratio"],
@@ -177,7 +177,7 @@ def compare_projection(
     *,
     seeds: Sequence[int],
     path: Path,
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
     threads: int = 1,
     rounds: int = ROUNDS,
     progress: Callable[[int, int, str], None] | None = None,
@@ -217,7 +217,9 @@ def compare_projection(
         if found.run(what, way, seed) is not None:
             continue
 
-        def moved(share: float, index: int = index, job: Sequence[Any] = (what, way, seed)) -> None:
+        def moved(
+            share: float, index: int = index, job: tuple[str, str, int] = (what, way, seed)
+        ) -> None:
             remark = f"{job[0]} at equal {job[1]}, seed {job[2]}: {share:.0%}"
             report(index, len(jobs), remark)
 
@@ -261,9 +263,9 @@ def read(path: Path) -> Comparison:
         ) from error
 
 
-def _opened(path: Path, settings: dict[str, Any]) -> Comparison:
+def _opened(path: Path, settings: Mapping[str, object]) -> Comparison:
     if not path.exists():
-        return Comparison(settings)
+        return Comparison(dict(settings))
     found = read(path)
     for name, value in settings.items():
         before = found.settings.get(name)
@@ -277,8 +279,8 @@ def _opened(path: Path, settings: dict[str, Any]) -> Comparison:
 
 
 def _settings(
-    operator: Operator, data: TextData, fidelity: Fidelity, settings: dict[str, Any]
-) -> dict[str, Any]:
+    operator: Operator, data: TextData, fidelity: Fidelity, settings: Mapping[str, object]
+) -> dict[str, object]:
     content = {
         **settings,
         "operator": operator.text,
@@ -288,7 +290,7 @@ def _settings(
     return dict(json.loads(json.dumps(content)))
 
 
-def _environment(threads: int) -> dict[str, Any]:
+def _environment(threads: int) -> dict[str, object]:
     from syno.space.rules import rule_set
     from syno.store import capture_environment
 
@@ -308,7 +310,7 @@ def _timed(
     fidelity: Fidelity,
     threads: int,
     rounds: int,
-) -> Timing:
+) -> StepTimes:
     """Steps of both in turns, so that what disturbs the machine disturbs both."""
     nets = [network.original(), _with(network, operator)]
     steppers = [_Stepper(net, data, fidelity) for net in nets]
@@ -320,7 +322,7 @@ def _timed(
         StepTime(*(statistics.median(r[n][part] * 1e3 for r in taken) for part in range(3)))
         for n in range(2)
     ]
-    return Timing(medians[0], medians[1], statistics.median(ratios), rounds)
+    return StepTimes(medians[0], medians[1], statistics.median(ratios), rounds)
 
 
 class _Stepper:

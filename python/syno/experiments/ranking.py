@@ -13,7 +13,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -25,8 +25,12 @@ from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from syno.data import DataSet
     from syno.operators.operator import Operator
     from syno.study.evaluate.network import Network
+    from syno.train import Fidelity
 
 FORMAT = "syno ranking 1"
 LOW, HIGH = "low", "high"
@@ -50,7 +54,7 @@ class Settings:
     """
 
     model: str
-    model_options: dict[str, Any]
+    model_options: dict[str, int]
     data: str
     low: dict[str, Any]
     high: dict[str, Any]
@@ -106,7 +110,7 @@ class Table:
     """All that a file holds."""
 
     settings: Settings
-    environment: dict[str, Any]
+    environment: dict[str, object]
     entries: list[Entry] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 
@@ -136,7 +140,7 @@ class Table:
             "environment": self.environment,
             "specifications": specifications,
         }
-        lines: list[dict[str, Any]] = [head]
+        lines: list[Mapping[str, object]] = [head]
         for entry in self.entries:
             lines.append(
                 asdict(entry) | {"specification": specifications.index(entry.specification)}
@@ -188,7 +192,7 @@ class Table:
         return picked
 
 
-def _line(content: dict[str, Any]) -> str:
+def _line(content: Mapping[str, object]) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
@@ -314,8 +318,16 @@ def _shown(table: Table, found: Run) -> str:
     return f"{entry.name or entry.key[:8]} {found.rung} {found.scales} {found.seed}: {result}"
 
 
-# What a process of the pool holds.
-_held: dict[str, Any] = {}
+@dataclass(frozen=True)
+class _Held:
+    """What a process of the pool holds: data by the size of images."""
+
+    table: Table
+    fidelities: dict[str, Fidelity]
+    data: dict[int | None, DataSet]
+
+
+_held: _Held | None = None
 
 
 def _start(path: str, data_dir: str | None, parent: int) -> None:
@@ -337,7 +349,8 @@ def _start(path: str, data_dir: str | None, parent: int) -> None:
     data = {
         size: load(settings.data, data_dir=data_dir, size=size, progress=False) for size in sizes
     }
-    _held.update(table=table, fidelities=fidelities, data=data)
+    global _held
+    _held = _Held(table, fidelities, data)
 
 
 def _follow(parent: int) -> None:
@@ -350,12 +363,12 @@ def _train(job: Job) -> Run:
     from syno.train import train
 
     which, rung, scales, seed = job
-    table: Table = _held["table"]
-    fidelity = _held["fidelities"][rung]
+    assert _held is not None
+    table, fidelity = _held.table, _held.fidelities[rung]
     if scales != SCALED:
         fidelity = fidelity.changed(step_scales=False)
     net = _net(table, which, rung, scales, seed)
-    outcome = train(net, _held["data"][fidelity.loaded_at], fidelity, seed)
+    outcome = train(net, _held.data[fidelity.loaded_at], fidelity, seed)
     return Run(
         operator=which,
         rung=rung,
@@ -368,18 +381,19 @@ def _train(job: Job) -> Run:
     )
 
 
-def _net(table: Table, which: int, rung: str, scales: str, seed: int) -> Any:
+def _net(table: Table, which: int, rung: str, scales: str, seed: int) -> nn.Module:
     """The network of a seed with the operator in it."""
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
     from syno.study.evaluate.network import Network
 
     entry = table.entries[which]
-    fidelity = _held["fidelities"][rung]
+    assert _held is not None
+    fidelity = _held.fidelities[rung]
     network = Network.named(
         table.settings.model,
         table.settings.model_options,
-        _held["data"][fidelity.loaded_at],
+        _held.data[fidelity.loaded_at],
         seed,
         size=fidelity.resolution,
     )

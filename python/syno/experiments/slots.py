@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from syno.store.environment import capture_environment
 
 
 def network_with_slots(
-    model: str, options: dict[str, Any], size: int | None, batch: int
+    model: str, options: Mapping[str, Any], size: int | None, batch: int
 ) -> tuple[nn.Module, torch.Tensor]:
     """The model of that name with slots, and an input for it: zeros, `batch` samples."""
     net = models.build(model, size=size, **options)
@@ -25,7 +26,7 @@ def network_with_slots(
     return template, example
 
 
-def described(run: SlotsRun, model: str, batch: int) -> dict[str, Any]:
+def described(run: SlotsRun, model: str, batch: int) -> dict[str, object]:
     """Everything that was measured, as plain values, on which machine."""
     kernels = run.kernels
     return {

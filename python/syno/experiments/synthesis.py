@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +65,7 @@ class SynthesisRate:
     before_mb: float
     peak_mb: float
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, object]:
         """Every figure of FIGURES, under its name."""
         space, counts = self.space, self.space.counts()
         refused = _refused(space)
@@ -89,7 +90,7 @@ class SynthesisRate:
             "time_to_first_s": None if self.first is None else round(self.first, 6),
         }
 
-    def described(self, threads: int | None) -> dict[str, Any]:
+    def described(self, threads: int | None) -> dict[str, object]:
         """What was listed, on which machine, by which versions."""
         # Not before the enumeration: the database library would count as memory that it holds.
         from syno.store.environment import capture_environment
@@ -125,7 +126,7 @@ class _Watch:
 
 
 def synthesis_rate(
-    specification: Specification, seconds: float, settings: dict[str, Any]
+    specification: Specification, seconds: float, settings: Mapping[str, Any]
 ) -> SynthesisRate:
     """Lists operators for some seconds; settings: further arguments of `Space.listed`.
 
@@ -152,7 +153,7 @@ def _yield(space: Space) -> float | None:
     return _share(sum(not one.refusals() for one in again), len(again))
 
 
-def walk_figures(walked: Walked) -> dict[str, Any]:
+def walk_figures(walked: Walked) -> dict[str, object]:
     """Every figure of WALK_FIGURES, under its name."""
     found = walked.walks.statistics()
     return {

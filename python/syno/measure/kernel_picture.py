@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from syno._util.figures import load_matplotlib
 from syno.measure.kernels import CPP, KernelRun, KernelTime
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")
 
@@ -34,7 +37,7 @@ def draw(runs: Sequence[KernelRun], path: Path) -> None:
     plt.close(figure)
 
 
-def _decorate(axes: Any, names: Sequence[str], run: KernelRun) -> None:
+def _decorate(axes: Axes, names: Sequence[str], run: KernelRun) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(-0.7, len(names) - 0.3)
     axes.set_xlim(0, 100)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from syno._util.errors import UserError
 from syno.measure.plans import EMITTERS, choose_plan
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
+
+
+class PlanRow(TypedDict):
+    """The plan that was chosen under a binding, and how many times as fast as the first it is."""
+
+    binding: dict[str, int]
+    number: int
+    speedup: float
 
 
 class PlanChoices:
@@ -27,7 +35,7 @@ class PlanChoices:
             )
         self._emitter, self._limit = emitter, limit
         self._threads, self._fold_weights = threads, fold_weights
-        self.found: list[dict[str, Any]] = []
+        self.found: list[PlanRow] = []
 
     def of(self, operator: Operator, binding: dict[str, int]) -> int:
         """The number of the plan of an operator under a binding."""
@@ -41,7 +49,11 @@ class PlanChoices:
             threads=self._threads,
             fold_weights=self._fold_weights,
         )
-        row = {"binding": choice.binding, "number": choice.number, "speedup": choice.speedup}
+        row: PlanRow = {
+            "binding": choice.binding,
+            "number": choice.number,
+            "speedup": choice.speedup,
+        }
         if row not in self.found:
             self.found.append(row)
         return choice.number

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -218,7 +217,7 @@ class _Code:
     outputs: int
     bytes: int
     # What a compiled call reads and writes, by address.
-    arrays: tuple[Any, ...] = ()
+    arrays: tuple[object, ...] = ()
 
 
 def _built(
@@ -384,7 +383,7 @@ def _check_reachable(
 # --- the cache ------------------------------------------------------------------------------------
 
 
-def _file(asked: Mapping[str, Any]) -> Path:
+def _file(asked: Mapping[str, object]) -> Path:
     content = json.dumps(asked, sort_keys=True).encode()
     return cache_folder() / "plans" / f"{hashlib.sha256(content).hexdigest()[:40]}.json"
 
@@ -427,5 +426,5 @@ def _read(path: Path, plans: Mapping[int, _core.Plan]) -> PlanChoice | None:
     return choice if [time.number for time in times] == list(plans) else None
 
 
-def _sum(content: Mapping[str, Any]) -> str:
+def _sum(content: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

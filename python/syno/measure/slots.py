@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import nn
@@ -126,7 +125,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
     slots = checked_slots(net)
     shapes: dict[str, tuple[int, ...]] = {}
 
-    def hook(name: str) -> Any:
+    def hook(name: str) -> Callable[[nn.Module, tuple[torch.Tensor, ...]], None]:
         def note(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
             shapes.setdefault(name, tuple(inputs[0].shape))
 
@@ -140,7 +139,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
         for handle in handles:
             handle.remove()
     rows = {row.name: row for row in layer_report(net).rows}
-    found: dict[tuple[Any, ...], tuple[str, _Kind]] = {}
+    found: dict[tuple[object, ...], tuple[str, _Kind]] = {}
     for name, slot in slots.items():
         if slot.original is None:
             raise UserError(f"slot '{name}' of the network has no original layer to time")

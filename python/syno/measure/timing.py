@@ -7,9 +7,10 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from syno._util.errors import UserError
@@ -104,7 +105,7 @@ def check_native(
 ) -> int:
     """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
 
-    def packed(x: Any, weights: Any) -> Any:
+    def packed(x: ArrayLike, weights: Sequence[ArrayLike]) -> NDArray[np.float32]:
         function.pack(weights)
         return function(x, threads)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from syno import _core
 from syno._util import checks
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from syno.operators.kernel import KernelPack
 
 Progress = Callable[[int, int, int], bool]
+
+
+class Statistics(TypedDict):
+    """What an enumeration met."""
+
+    operators: int
+    structures: int
+    graphs: int
+    nodes: int
+    complete_depth: int
+    exhausted: bool
+    rules: str
+    rejections: dict[str, int]
 
 
 class Sampler:
@@ -195,7 +208,7 @@ class Sampler:
         """
         return self._rooted().children(node)
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> Statistics:
         """What the enumeration met: operators, nodes, depth, and rejections by reason."""
         counts = self.space.counts()
         return {
@@ -249,13 +262,13 @@ class Sampler:
         """What would make operators, found by trying."""
         wanted = self._specification
         fixed = wanted.defaults  # such as a batch that is passed through
-        larger = {
+        larger: dict[str, Any] = {
             "primary": [
                 v if v.partition(":")[0].strip() in fixed else _at_least(_BUDGET, v)
                 for v in wanted.primary
             ]
         }
-        deeper = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
+        deeper: dict[str, Any] = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
         in_words = {
             f"max_depth={deeper['max_depth']}": deeper,
             f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,

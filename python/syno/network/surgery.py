@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import nn
@@ -22,8 +22,16 @@ _TOTALS = "_syno_totals"
 Calls = list[Shapes]
 
 
+class SlotBindings(TypedDict):
+    """The layers of a specification that a network's slots give."""
+
+    bindings: list[dict[str, int]]
+    multiplicities: list[int]
+    layer_macs: list[float] | None
+
+
 def put_slots(
-    net: nn.Module, where: LayerFilter | Sequence[LayerFilter], example_input: Any | None
+    net: nn.Module, where: LayerFilter | Sequence[LayerFilter], example_input: object
 ) -> nn.Module:
     """`syno.substitute`."""
     if not isinstance(net, nn.Module):
@@ -90,7 +98,7 @@ def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerR
     return layer_report(net)
 
 
-def slot_bindings(net: nn.Module, specification: Specification) -> dict[str, Any]:
+def slot_bindings(net: nn.Module, specification: Specification) -> SlotBindings:
     """`bindings` of a network's slots in order of appearance, `multiplicities` and `layer_macs`.
 
     A slot that inherited its sizes and does not fit the specification's variables is left out.
@@ -321,12 +329,13 @@ def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
     return binding
 
 
-def _features(layer: Any) -> tuple[int, int]:
+def _features(layer: nn.Module) -> tuple[int, int]:
     """(H_in, H_out) of a linear layer."""
-    if _is_transposed(layer):
-        h_in, h_out = layer.weight.shape
-        return int(h_in), int(h_out)
-    return layer.in_features, layer.out_features
+    if isinstance(layer, nn.Linear):
+        return layer.in_features, layer.out_features
+    assert isinstance(layer.weight, torch.Tensor)
+    h_in, h_out = layer.weight.shape
+    return int(h_in), int(h_out)
 
 
 def _pool(layer: nn.Module, where: LayerFilter) -> int:
@@ -356,13 +365,14 @@ def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
                 setattr(parent, name, made[id(child)])
 
 
-def _macs(layer: Any, calls: Calls, batch: int) -> int:
+def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
     """Multiply-adds of a layer for one sample, over all its calls.
 
     An output element of a linear layer or a plain convolution, or an input element of a transposed
     one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.
     """
-    transposed = not is_linear(layer) and layer.transposed
+    transposed = isinstance(layer, nn.modules.conv._ConvNd) and layer.transposed
+    assert isinstance(layer.weight, torch.Tensor)
     filter_ = _features(layer)[0] if is_linear(layer) else layer.weight[0].numel()
     elements = sum((given if transposed else made).numel() for given, made in calls)
     return filter_ * elements // max(batch, 1)
@@ -374,10 +384,10 @@ def _params(layer: nn.Module) -> int:
     return weight.numel() if isinstance(weight, torch.Tensor) else 0
 
 
-def _describe(layer: Any) -> str:
+def _describe(layer: nn.Module) -> str:
     if is_linear(layer):
         return "linear, transposed" if _is_transposed(layer) else "linear"
-    if not _is_convolution(layer):
+    if not isinstance(layer, nn.modules.conv._ConvNd):
         return type(layer).__name__
     name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
     text = f"{name} {times(layer.kernel_size)}"

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -42,7 +41,7 @@ class Trace:
     unbatched: frozenset[int] = frozenset()
 
 
-def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: Any) -> Trace:
+def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) -> Trace:
     """Runs `net` once, in evaluation mode, and notes what `layers` see.
 
     example_input: a tensor, or a tuple of the network's arguments; their values do not matter to
@@ -129,7 +128,7 @@ def _run_on_shapes(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 def _watched(
-    net: nn.Module, layers: Sequence[nn.Module], batch: int, run: Callable[[], Any]
+    net: nn.Module, layers: Sequence[nn.Module], batch: int, run: Callable[[], object]
 ) -> Trace:
     calls: dict[int, list[Shapes]] = {}
 
@@ -143,7 +142,7 @@ def _watched(
         stack.enter_context(torch.no_grad())
         stack.enter_context(_plain_attention())
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        counter = stack.enter_context(_Counter(display=False))
+        counter = stack.enter_context(_Counter())
         run()
     macs = int(counter.get_total_flops()) // 2
     return Trace(calls, batch, macs // batch if batch and macs % batch == 0 else macs)
@@ -165,9 +164,9 @@ class _NoModules:
 class _Counter(FlopCounterMode):
     """Counts for the whole network alone."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.mod_tracker: Any = _NoModules()
+    def __init__(self) -> None:
+        super().__init__(display=False)
+        self.mod_tracker = _NoModules()  # type: ignore[assignment]  # all that is used of it
 
 
 @contextmanager

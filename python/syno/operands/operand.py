@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
@@ -42,7 +42,7 @@ def specification_of(
     named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
     if store is None or named:
         return None
-    from syno.report.asked import read_specification
+    from syno.report.settings import read_specification
     from syno.store import Store
 
     with Store.open(store, read_only=True) as opened:
@@ -244,10 +244,10 @@ def _stored(
     prefix: str, url: str, study: str | None, specification: Specification | None
 ) -> Operator:
     from syno.operators.operator import Operator
-    from syno.report.asked import read_specification
+    from syno.report.settings import read_specification
     from syno.store import Store
 
-    found: dict[str, tuple[str, Any]] = {}
+    found: dict[str, tuple[str, object]] = {}
     with Store.open(url, read_only=True) as store:
         studies = [store.study(study)] if study is not None else store.studies()
         for record in studies:

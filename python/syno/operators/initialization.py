@@ -25,10 +25,13 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
 
 # The farthest that a rate goes from the layer's.
 _MOST = 8.0
@@ -79,7 +82,7 @@ def _inside(size: int, window: int, dilation: int, padding: int) -> float:
 
 def scale_weights(
     kernel: nn.Module,
-    operator: Any,
+    operator: Operator,
     binding: Mapping[str, int],
     fan_in: Sequence[int],
     reference: Reference,
@@ -119,5 +122,5 @@ def _within(scale: float) -> float:
 
 
 @functools.lru_cache(maxsize=4096)
-def _mean_square(operator: Any, binding: tuple[tuple[str, int], ...]) -> float:
+def _mean_square(operator: Operator, binding: tuple[tuple[str, int], ...]) -> float:
     return float(operator.mean_square(dict(binding)))

@@ -21,12 +21,43 @@ with "causal": true for a window that ends at its position, and roles keep, drop
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypedDict, TypeGuard, TypeVar, cast
 
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
+
+_T = TypeVar("_T")
+
+
+class DimForm(TypedDict, total=False):
+    """A dimension; `causal` is there when it is true."""
+
+    size: str
+    unordered: bool
+    causal: bool
+
+
+StepForm = TypedDict(
+    "StepForm",
+    {
+        "op": str,
+        "in": str | list[str],
+        "out": str | list[str],
+        "block": str,
+        "S": str,
+        "size": str,
+        "d": int,
+        "causal": bool,
+        "dims": list[list[str]],
+    },
+    total=False,
+)
+OperatorForm = TypedDict(
+    "OperatorForm",
+    {"out": list[DimForm], "in": list[DimForm], "steps": list[StepForm], "match": list[str]},
+)
 
 _QUOTED = re.compile(r"'(\w+)'")
 _TOP = ("out", "in", "steps", "match")
@@ -48,7 +79,7 @@ _SIZE_FIELD = {"merge": "block", "stride": "S", "reduce": "size"}
 _MAX_SHIFT = 1_000_000
 
 
-def to_data(core: _core.Operator) -> dict[str, Any]:
+def to_data(core: _core.Operator) -> OperatorForm:
     """The JSON form of an operator as Python data, in canonical form."""
     return {
         "out": [_dim_data(dim) for dim in core.output],
@@ -58,20 +89,19 @@ def to_data(core: _core.Operator) -> dict[str, Any]:
     }
 
 
-def from_data(data: Mapping[str, Any] | str | bytes) -> _core.Operator:
+def from_data(data: Mapping[str, object] | str | bytes) -> _core.Operator:
     """Reads the JSON form, as text or as Python data. UserError says where it is malformed."""
-    if isinstance(data, (str, bytes)):
-        data = _parse(data)
-    return _Reader(data).read()
+    return _Reader(_parse(data) if isinstance(data, (str, bytes)) else data).read()
 
 
-def _dim_data(dim: tuple[str, bool, bool]) -> dict[str, Any]:
+def _dim_data(dim: tuple[str, bool, bool]) -> DimForm:
     size, unordered, causal = dim
-    return {"size": size, "unordered": unordered} | ({"causal": True} if causal else {})
+    found: DimForm = {"size": size, "unordered": unordered}
+    return found | DimForm(causal=True) if causal else found
 
 
-def _step_data(step: _core.Step) -> dict[str, Any]:
-    data: dict[str, Any] = {"op": step.op}
+def _step_data(step: _core.Step) -> StepForm:
+    data: dict[str, object] = {"op": step.op}
     for field, kind in _STEPS[step.op].items():
         if kind == "size":
             data[field] = step.size
@@ -85,11 +115,11 @@ def _step_data(step: _core.Step) -> dict[str, Any]:
         else:
             names = step.inputs if field == "in" else step.out
             data[field] = list(names) if "pair" in kind else names[0]
-    return data
+    return cast(StepForm, data)  # what the fields hold is what _STEPS says
 
 
-def _parse(text: str | bytes) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse(text: str | bytes) -> object:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
@@ -100,7 +130,7 @@ def _parse(text: str | bytes) -> Any:
     return checks.json_content("the operator", text, unique)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """What a value is in JSON's words, with the value where it is short."""
     if value is None:
         return "null"
@@ -117,27 +147,27 @@ def _kind(value: Any) -> str:
     return f"a Python {type(value).__name__}"
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 class _Reader:
     """Reads one operator. Every method raises UserError with the place that `where` names."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: object) -> None:
         self._where = "the operator's JSON"
         self._data = data
         self._names: dict[str, int] = {}
         self._graph: _core.Graph | None = None
 
     def read(self) -> _core.Operator:
-        self._object(self._data, _TOP, _TOP)
+        fields = self._object(self._data, _TOP, _TOP)
         for field in _TOP:
-            if not _is_list(self._data[field]):
-                self._fail(f"the field '{field}' is not a list", "a list", self._data[field])
-        output = self._dims("out")
-        input_ = self._dims("in")
-        steps = self._data["steps"]
+            if not _is_list(fields[field]):
+                self._fail(f"the field '{field}' is not a list", "a list", fields[field])
+        output = self._dims("out", fields["out"])
+        input_ = self._dims("in", fields["in"])
+        steps = fields["steps"]
         sizes = [size for size, _, _ in [*output, *input_]]
         for number, step in enumerate(steps):
             sizes += self._check_step(number, step)
@@ -149,16 +179,17 @@ class _Reader:
             self._place(number, step["op"])
             self._apply(step)
         self._where = "'match' of the operator's JSON"
-        match = [self._coordinate(name) for name in self._data["match"]]
-        return self._guarded(lambda: _core.Operator(self._graph, input_, match))
+        match = [self._coordinate(name) for name in fields["match"]]
+        graph = self._graph
+        return self._guarded(lambda: _core.Operator(graph, input_, match))
 
     # Checks of form, before anything is built.
 
-    def _dims(self, field: str) -> list[tuple[str, bool, bool]]:
+    def _dims(self, field: str, listed: Sequence[object]) -> list[tuple[str, bool, bool]]:
         dims = []
-        for number, dim in enumerate(self._data[field]):
+        for number, entry in enumerate(listed):
             self._where = f"dimension {number} of '{field}' of the operator's JSON"
-            self._object(dim, ("size",), _DIM)
+            dim = self._object(entry, ("size",), _DIM)
             size = self._size("size", dim["size"])
             flags = [self._flag(dim, name) for name in ("unordered", "causal")]
             if all(flags):
@@ -168,10 +199,10 @@ class _Reader:
             dims.append((size, flags[0], flags[1]))
         return dims
 
-    def _check_step(self, number: int, step: Any) -> list[str]:
+    def _check_step(self, number: int, entry: object) -> list[str]:
         """Checks that a step has the fields of its op; returns the sizes in it."""
         self._where = f"step {number + 1} of the operator's JSON"
-        self._object(step, ("op",), None)
+        step = self._object(entry, ("op",), None)
         op = step["op"]
         if not isinstance(op, str) or op not in _STEPS:
             self._fail("the step's 'op' is not known", f"one of {', '.join(_STEPS)}", op)
@@ -185,7 +216,7 @@ class _Reader:
             if self._check_field(field, kind, step.get(field)) and kind == "size"
         ]
 
-    def _check_field(self, field: str, kind: str, value: Any) -> bool:
+    def _check_field(self, field: str, kind: str, value: object) -> bool:
         wanted = {
             "one": "the name of a coordinate",
             "new": "a name for the new coordinate",
@@ -213,25 +244,26 @@ class _Reader:
             self._fail(f"the field '{field}' is malformed{why}", wanted, found)
         return True
 
-    def _object(self, value: Any, required: Sequence[str], known: Sequence[str] | None) -> None:
+    def _object(
+        self, value: object, required: Sequence[str], known: Sequence[str] | None
+    ) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
             self._fail("this is not an object", "an object", value)
         for field in required:
             if field not in value:
                 has = ", ".join(map(str, value)) or "nothing"
                 self._fail(f"the field '{field}' is missing", f"'{field}'", f"only {has}")
-        if known is None:
-            return
         for field in value:
-            if field not in known:
+            if known is not None and field not in known:
                 self._fail(f"the field '{field}' is not known", ", ".join(known), f"'{field}'")
+        return value
 
-    def _size(self, field: str, value: Any) -> str:
+    def _size(self, field: str, value: object) -> str:
         self._check_field(field, "size", value)
         self._guarded(lambda: _core.size_names(checks.text("a size", value)))
         return str(value)
 
-    def _flag(self, dim: Mapping[str, Any], field: str) -> bool:
+    def _flag(self, dim: Mapping[str, object], field: str) -> bool:
         value = dim.get(field, False)
         if not isinstance(value, bool):
             self._fail(f"the field '{field}' is malformed", "true or false", value)
@@ -263,7 +295,7 @@ class _Reader:
                 self._fail(f"the coordinate '{name}' is made twice", "a new name", name)
             self._names[name] = coordinate
 
-    def _coordinate(self, name: Any) -> int:
+    def _coordinate(self, name: object) -> int:
         if not isinstance(name, str):
             self._fail("this is not the name of a coordinate", "a string", name)
         if name not in self._names:
@@ -271,7 +303,7 @@ class _Reader:
             self._fail(f"unknown coordinate '{name}'", f"one of {known}", name)
         return self._names[name]
 
-    def _guarded(self, build: Any) -> Any:
+    def _guarded(self, build: Callable[[], _T]) -> _T:
         try:
             return build()
         except UserError as error:
@@ -287,7 +319,7 @@ class _Reader:
     def _place(self, number: int, op: str) -> None:
         self._where = f"step {number + 1} ({op}) of the operator's JSON"
 
-    def _fail(self, message: str, expected: str | None = None, got: Any = None) -> NoReturn:
+    def _fail(self, message: str, expected: str | None = None, got: object = None) -> NoReturn:
         text = f"{message}\n  in {self._where}"
         if expected is not None:
             found = got if isinstance(got, str) and got.startswith("only ") else _kind(got)
@@ -295,11 +327,11 @@ class _Reader:
         raise UserError(text)
 
 
-def _names(value: Any, count: int) -> bool:
+def _names(value: object, count: int) -> TypeGuard[Sequence[str]]:
     return _is_list(value) and len(value) == count and all(isinstance(v, str) for v in value)
 
 
-def _wrong_entry(kind: str, value: Any) -> tuple[str, Any]:
+def _wrong_entry(kind: str, value: object) -> tuple[str, object]:
     """Which entry of a list is wrong, and why, with the entry; else no words and `value`."""
     if not _is_list(value):
         return "", value

@@ -10,14 +10,17 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypedDict
 
 import torch
 from torch import nn
 
 from syno._util.errors import InternalError
 from syno.operators.initialization import Reference, scale_weights
+
+if TYPE_CHECKING:
+    from syno.operators.operator import Operator
 
 _CLASS = "SynoOperator"
 _UNIT = Reference()
@@ -58,9 +61,9 @@ def load_kernel(source: str, *, keep: bool = True) -> type[nn.Module]:
 
 
 def _defined(name: str, source: str) -> type[nn.Module]:
-    namespace = {"__name__": name}
+    namespace: dict[str, object] = {"__name__": name}
     exec(compile(source, _filename(name), "exec"), namespace)
-    kernel: Any = namespace.get(_CLASS)
+    kernel = namespace.get(_CLASS)
     if not (isinstance(kernel, type) and issubclass(kernel, nn.Module)):
         raise InternalError(f"the emitted source defines no nn.Module named {_CLASS}:\n{source}")
     return kernel
@@ -76,8 +79,8 @@ class _KernelModule(types.ModuleType):
         super().__init__(name)
         self.__dict__["_kernel"] = weakref.ref(kernel)
 
-    def __getattr__(self, name: str) -> Any:
-        kernel: Any = self.__dict__["_kernel"]()
+    def __getattr__(self, name: str) -> object:
+        kernel = self.__dict__["_kernel"]()
         names = {} if kernel is None else {_CLASS: kernel} | kernel.forward.__globals__
         if name not in names:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -86,6 +89,13 @@ class _KernelModule(types.ModuleType):
 
 def _filename(name: str) -> str:
     return f"<{name}>"
+
+
+class _State(TypedDict):
+    """What travels beside the operator."""
+
+    weights: dict[str, torch.Tensor]
+    training: bool
 
 
 def _show(name: str, source: str, kernel: type[nn.Module]) -> None:
@@ -122,7 +132,7 @@ class KernelPack(nn.Module):
 
     def __init__(
         self,
-        operator: Any,
+        operator: Operator,
         binding: Mapping[str, int],
         plan: int = 1,
         fold_weights: bool = False,
@@ -145,7 +155,9 @@ class KernelPack(nn.Module):
         """Applies the operator to x, a tensor of the input shape with any batch size."""
         return self.kernel(x)
 
-    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+    def _apply(
+        self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+    ) -> KernelPack:
         """As torch's, for weights of five dimensions, too.
 
         `net.to(memory_format=torch.channels_last)` raises on those, whatever network they are in;
@@ -166,17 +178,17 @@ class KernelPack(nn.Module):
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in sorted(self.binding.items()))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> KernelPack:
+    def __deepcopy__(self, memo: dict[int, object]) -> KernelPack:
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         state = {"weights": self.state_dict(), "training": self.training}
         settings = (self.plan, self.fold_weights, self.reference)
         return KernelPack, (self.operator, self.binding, *settings), state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: _State) -> None:
         self.load_state_dict(state["weights"])
         self.train(state["training"])

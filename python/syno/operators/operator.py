@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.operators.json_form import from_data, to_data
+from syno.operators.json_form import OperatorForm, from_data, to_data
 from syno.operators.specification import Binding, Specification, checked_binding
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Operator:
 
     @classmethod
     def from_json(
-        cls, data: Mapping[str, Any] | str | bytes, specification: Specification | None = None
+        cls, data: Mapping[str, object] | str | bytes, specification: Specification | None = None
     ) -> Operator:
         """Reads the JSON form, as text or as data (see syno.operators.json_form).
 
@@ -127,7 +127,7 @@ class Operator:
         )
         return cls(core, specification), [(name, tuple(order)) for name, order in weights]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> OperatorForm:
         """The JSON form as data, in canonical form."""
         return to_data(self._core)
 
@@ -469,10 +469,10 @@ class Operator:
     def __copy__(self) -> Operator:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Operator:
+    def __deepcopy__(self, memo: dict[int, object]) -> Operator:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Operator.from_text, (self.text, self._specification)
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from syno import _core
 from syno._util import checks
 from syno._util.checks import shown
 from syno._util.errors import UserError
+
+if TYPE_CHECKING:
+    from syno._core import LimitDescriptor, SpecificationFields
 
 _FIELDS = (
     "input",
@@ -78,7 +81,7 @@ class Specification:
         )
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> Specification:
+    def preset(cls, name: str, **changes: object) -> Specification:
         """A named setting, such as "paper/resnet18".
 
         changes: arguments of the constructor or limits that replace the preset's; new bindings
@@ -100,16 +103,17 @@ class Specification:
         """The names of the limits."""
         return [descriptor["name"] for descriptor in _core.option_descriptors()]
 
-    def with_changes(self, **changes: Any) -> Specification:
+    def with_changes(self, **changes: object) -> Specification:
         """A copy with changes; new bindings drop multiplicities and layer_macs."""
         return self._from_fields(self._core.source, changes)
 
     @classmethod
-    def _from_fields(cls, fields: Mapping[str, Any], changes: Mapping[str, Any]) -> Specification:
-        merged = {name: fields[name] for name in _FIELDS if name != "limits"}
+    def _from_fields(cls, fields: SpecificationFields, changes: Mapping[str, Any]) -> Specification:
+        merged: dict[str, Any] = {**fields, **fields["limits"]}
+        del merged["limits"]
         if "bindings" in changes:
             merged |= {"multiplicities": None, "layer_macs": None}
-        return cls(**merged | dict(fields["limits"]) | dict(changes))
+        return cls(**merged | dict(changes))
 
     @property
     def input(self) -> str:
@@ -157,7 +161,7 @@ class Specification:
         return list(self._core.source["passed_through"])
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def limits(self) -> dict[str, float]:
         """Every limit by name."""
         return dict(self._core.source["limits"])
 
@@ -210,7 +214,7 @@ class Specification:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Specification.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
@@ -248,11 +252,11 @@ def checked_binding(binding: Binding | str) -> dict[str, int]:
     return values
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     return checks.text(f"'{name}'", value)
 
 
-def _texts(name: str, value: Any) -> list[str]:
+def _texts(name: str, value: object) -> list[str]:
     if isinstance(value, str):
         raise UserError(
             f"'{name}' is one string\n"
@@ -261,7 +265,7 @@ def _texts(name: str, value: Any) -> list[str]:
     return _entries(name, value, partial(_text, name))
 
 
-def _entries(name: str, value: Any, read: Callable[[Any], _T]) -> list[_T]:
+def _entries(name: str, value: object, read: Callable[[Any], _T]) -> list[_T]:
     """What `read` makes of each entry of a list. UserError with the number of the entry."""
     found = []
     for number, item in enumerate(_iterable(name, value), 1):
@@ -272,7 +276,7 @@ def _entries(name: str, value: Any, read: Callable[[Any], _T]) -> list[_T]:
     return found
 
 
-def _iterable(name: str, value: Any) -> list[Any]:
+def _iterable(name: str, value: object) -> list[object]:
     if value is None:
         return []
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
@@ -280,7 +284,7 @@ def _iterable(name: str, value: Any) -> list[Any]:
     return list(value)
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     if checks.as_whole(value) is None:
         raise UserError(
             f"'{name}' has {shown(value)}\n  expected: integers      got: {shown(value)}"
@@ -288,7 +292,7 @@ def _whole(name: str, value: Any) -> int:
     return checks.whole(f"an integer of '{name}'", value)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise UserError(
             f"'{name}' has {shown(value)}\n  expected: numbers      got: {shown(value)}"
@@ -296,7 +300,7 @@ def _number(name: str, value: Any) -> float:
     return checks.number(f"a number of '{name}'", value)
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _pair(value: object) -> tuple[int, int]:
     items = _iterable("passed_through", value)
     if len(items) != 2:
         raise UserError(
@@ -309,7 +313,7 @@ def _pair(value: Any) -> tuple[int, int]:
     return output, input_
 
 
-def _limit(name: str, value: Any) -> float:
+def _limit(name: str, value: object) -> float:
     descriptor = _descriptor(name)
     kind = descriptor["type"]
     if isinstance(value, bool) != (kind == "bool") or not isinstance(
@@ -323,7 +327,7 @@ def _limit(name: str, value: Any) -> float:
     return float(value) if kind == "bool" else checks.number(f"limit '{name}'", value)
 
 
-def _descriptor(name: str) -> dict[str, Any]:
+def _descriptor(name: str) -> LimitDescriptor:
     """A limit's descriptor. UserError for a name that is no limit."""
     descriptors = {d["name"]: d for d in _core.option_descriptors()}
     if name not in descriptors:

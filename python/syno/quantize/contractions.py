@@ -7,16 +7,17 @@ are computed once, and each contraction becomes a convolution with the result as
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.export import ExportedProgram
 
 from syno.operators.kernel import KernelPack
 
 _ATEN = torch.ops.aten
-_CONVOLUTIONS: dict[Any, type[nn.Conv1d] | type[nn.Conv2d] | type[nn.Conv3d]] = {
+_CONVOLUTIONS: dict[object, type[nn.Conv1d] | type[nn.Conv2d] | type[nn.Conv3d]] = {
     _ATEN.conv1d.default: nn.Conv1d,
     _ATEN.conv2d.default: nn.Conv2d,
     _ATEN.conv3d.default: nn.Conv3d,
@@ -65,6 +66,10 @@ def _input_sizes(pack: KernelPack) -> list[int]:
     return [_core.evaluate_size(size, pack.binding) for size in pack.operator.input[1:]]
 
 
+# A node of the new graph, or a constant.
+Made = fx.Node | torch.Tensor
+
+
 class _Layers:
     """Copies an exported graph, node by node.
 
@@ -72,14 +77,14 @@ class _Layers:
     becomes a layer.
     """
 
-    def __init__(self, exported: Any, weights: dict[str, torch.Tensor]) -> None:
+    def __init__(self, exported: ExportedProgram, weights: dict[str, torch.Tensor]) -> None:
         signature = exported.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         self._source = exported.graph
         self._inputs = {node: weights[name].detach() for node, name in names.items()}
         self._graph = fx.Graph()
         self._root = nn.Module()
-        self._made: dict[fx.Node, Any] = {}  # a node of the new graph, or a constant
+        self._made: dict[fx.Node, Made] = {}
 
     def built(self) -> fx.GraphModule:
         """The module."""
@@ -96,11 +101,11 @@ class _Layers:
         module.recompile()
         return module.eval()
 
-    def _called(self, node: fx.Node) -> Any:
+    def _called(self, node: fx.Node) -> Made:
         arguments: Any = fx.node.map_arg(node.args, self._made.__getitem__)
         keywords: Any = fx.node.map_arg(node.kwargs, self._made.__getitem__)
         target: Callable[..., Any] = node.target  # type: ignore[assignment]
-        sources: list[Any] = []
+        sources: list[object] = []
         fx.node.map_arg(node.args, lambda n: sources.append(self._made[n]))
         if sources and not any(isinstance(source, fx.Node) for source in sources):
             return target(*arguments, **keywords)
@@ -125,18 +130,18 @@ class _Layers:
         self._root.register_buffer(name, value)
         return self._graph.get_attr(name)
 
-    def _call(self, target: Any, *arguments: Any, **keywords: Any) -> fx.Node:
+    def _call(self, target: Callable[..., object], *arguments: Any, **keywords: Any) -> fx.Node:
         return self._graph.call_function(target, arguments, keywords)
 
     def _convolution(
         self,
-        target: Any,
+        target: object,
         data: fx.Node,
         weight: torch.Tensor,
         bias: None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
     ) -> fx.Node:
         assert bias is None
@@ -157,16 +162,15 @@ class _Layers:
         self._root.add_module(name, layer)
         return self._graph.call_module(name, (data,))
 
-    def _einsum(self, node: fx.Node, text: str, tensors: list[Any], *_: Any) -> fx.Node | None:
+    def _einsum(
+        self, node: fx.Node, text: str, tensors: list[fx.Node | torch.Tensor], *_: object
+    ) -> fx.Node | None:
         """Data times weight, summed: a convolution of window 1 whose groups are the dimensions that
         both have and the result keeps. None where it is of another form."""
         inside, outside = text.replace(" ", "").split("->")
         data, weight = inside.split(",")
-        if isinstance(tensors[0], torch.Tensor):
-            return None
-        x: fx.Node = tensors[0]
-        constant = tensors[1]
-        if not isinstance(constant, torch.Tensor):
+        x, constant = tensors
+        if isinstance(x, torch.Tensor) or not isinstance(constant, torch.Tensor):
             return None
         groups = [d for d in data if d in weight and d in outside]
         summed = [d for d in data if d in weight and d not in outside]
@@ -199,7 +203,7 @@ class _Layers:
         y = self._apart(y, [sizes[d] for d in (*groups, *made)], 1)
         return self._permuted(y, [*free[:1], *groups, *made, *rest], list(outside))
 
-    def _permuted(self, x: fx.Node, dims: Any, order: list[str]) -> fx.Node:
+    def _permuted(self, x: fx.Node, dims: Iterable[str], order: list[str]) -> fx.Node:
         places = [list(dims).index(d) for d in order]
         if places == sorted(places):
             return x
@@ -237,16 +241,17 @@ class _Layers:
         return x
 
 
-def _shape(node: Any) -> Any:
+def _shape(node: object) -> torch.Size:
+    assert isinstance(node, fx.Node)
     return node.meta["val"].shape
 
 
-def _tuple(value: Any, count: int) -> tuple[int, ...]:
+def _tuple(value: int | Sequence[int], count: int) -> tuple[int, ...]:
     found = [value] if isinstance(value, int) else list(value)
     return tuple(found * count if len(found) == 1 else found)
 
 
-def _product(sizes: Any) -> int:
+def _product(sizes: Iterable[int]) -> int:
     found = 1
     for size in sizes:
         found *= int(size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 import torch
 
@@ -12,7 +12,7 @@ from syno._util.errors import UserError
 _MODULES = ("torch.ao.quantization", "torch.ao.quantization.quantize_fx")
 
 
-def fx_mode() -> tuple[Any, Any]:
+def fx_mode() -> tuple[ModuleType, ModuleType]:
     """The modules `torch.ao.quantization` and `quantize_fx` in it.
 
     UserError where this torch no longer has them.

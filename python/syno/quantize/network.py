@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import fx, nn
@@ -259,7 +258,7 @@ def _float_parts(made: fx.GraphModule, x: torch.Tensor) -> dict[str, int]:
     found: Counter[str] = Counter()
 
     class Watching(fx.Interpreter):
-        def run_node(self, node: fx.Node) -> Any:
+        def run_node(self, node: fx.Node) -> object:
             result = super().run_node(node)
             if not isinstance(result, torch.Tensor) or result.is_quantized:
                 return result
@@ -281,7 +280,7 @@ def _only_moves(node: fx.Node) -> bool:
     return node.target in MOVES or node.target in moves or node.target is torch.flatten
 
 
-def _name_of(target: Any) -> str:
+def _name_of(target: object) -> str:
     name = getattr(target, "_overloadpacket", None) or getattr(target, "__name__", target)
     return str(name).rpartition(".")[2]
 

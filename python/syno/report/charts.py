@@ -7,7 +7,7 @@ one figure serves the light and the dark page.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -17,6 +17,7 @@ from syno.report.model import Candidate, Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 from syno.store.objective import ACCURACY, Objective
 
+# A figure, or a part of one, in the JSON that Plotly reads.
 Figure = dict[str, Any]
 
 
@@ -175,8 +176,8 @@ def _baseline_mark(report: Report, cost: float) -> Figure:
 def _trace(
     name: str,
     role: str,
-    x: list[Any],
-    y: list[Any],
+    x: Sequence[object],
+    y: Sequence[object],
     candidates: list[Candidate],
     report: Report,
 ) -> Figure:
@@ -197,8 +198,8 @@ def _trace(
 def _line(
     name: str,
     role: str,
-    x: list[Any],
-    y: list[Any],
+    x: Sequence[object],
+    y: Sequence[object],
     *,
     dash: bool = False,
     legend: bool = True,

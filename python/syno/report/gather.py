@@ -6,11 +6,11 @@ import datetime
 import json
 import statistics
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
-from syno.report.asked import asked, read_specification
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
+from syno.report.settings import asked, read_specification
 from syno.report.tree import tree
 from syno.store.objective import ACCURACY, LOSS, Objective
 
@@ -177,7 +177,18 @@ def _deviation(objective: Objective, evaluations: Iterable[Evaluation]) -> float
     return statistics.stdev(values) if len(values) > 1 else None
 
 
-def _describe(evaluation: Evaluation, specification: Specification) -> dict[str, Any]:
+class Description(TypedDict):
+    """What is shown of an operator beside its results."""
+
+    formula: str
+    dot: str
+    tree: str
+    layers: tuple[Layer, ...]
+    sources: tuple[Source, ...]
+    note: str
+
+
+def _describe(evaluation: Evaluation, specification: Specification) -> Description:
     """Formula, drawing, layers and code of an operator; a note in place of what cannot be made."""
     from syno.operators.operator import Operator
 

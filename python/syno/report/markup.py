@@ -10,7 +10,6 @@ import functools
 import json
 import math
 from importlib import resources
-from typing import Any
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,7 +18,7 @@ from markupsafe import Markup
 from syno._util.printable import printable
 
 
-def render(template: str, **values: Any) -> Markup:
+def render(template: str, **values: object) -> Markup:
     """The HTML of `templates/<template>` with `values`, each of them escaped unless it is HTML."""
     return Markup(_environment().get_template(template).render(values))
 
@@ -41,7 +40,7 @@ def drawing(root: ElementTree.Element) -> Markup:
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=True))
 
 
-def embedded_json(value: Any) -> Markup:
+def embedded_json(value: object) -> Markup:
     """`value` as JSON inside a script element, which no text in it can end."""
     text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
     for character in "<>&":
@@ -49,7 +48,7 @@ def embedded_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """`value` without infinities and NaN, which JSON has no form for."""
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}
@@ -70,6 +69,6 @@ def _environment() -> Environment:
     )
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     """What a template puts out for `value`: a text without control characters."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

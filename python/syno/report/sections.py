@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -343,7 +342,7 @@ def _spread(spread: float | None) -> str:
     return "" if spread is None else fmt.milliseconds(spread)
 
 
-def _layer(layer: Layer) -> dict[str, Any]:
+def _layer(layer: Layer) -> dict[str, object]:
     share = ""
     if layer.macs is not None and layer.original_macs:
         share = fmt.ratio(layer.macs / layer.original_macs)
@@ -356,7 +355,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
     }
 
 
-def _layers_total(layers: tuple[Layer, ...]) -> dict[str, Any]:
+def _layers_total(layers: tuple[Layer, ...]) -> dict[str, object]:
     counted = [layer for layer in layers if layer.macs is not None]
     ours = sum((layer.macs or 0) * layer.multiplicity for layer in counted)
     known = bool(counted) and all(layer.original_macs for layer in counted)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from syno.operators.json_form import OperatorForm, StepForm
 
 # A step that makes coordinates, by the name of each coordinate it makes.
-_Makers = dict[str, tuple[dict[str, Any], str]]
+_Makers = dict[str, tuple[StepForm, str]]
 
 
-def tree(form: dict[str, Any]) -> str:
+def tree(form: OperatorForm) -> str:
     """Draw an operator's JSON form: each input dimension and each weight over what it is made of.
 
     Leaves are output dimensions and reductions. A coordinate that is used twice is drawn the first
@@ -40,17 +40,22 @@ def tree(form: dict[str, Any]) -> str:
     for index, step in enumerate(contractions):
         dims = [lines(name, f" ({role})") for name, role in step["dims"]]
         blocks += [f"weight w{index}", *_branches(dims)]
-    expanded = [lines(step["in"], "") for step in form["steps"] if step["op"] == "expand"]
+    expanded = [
+        lines(name, "")
+        for step in form["steps"]
+        if step["op"] == "expand"
+        for name in _inputs(step)
+    ]
     if expanded:
         blocks += ["expanded (the result repeats along these)", *_branches(expanded)]
     return "\n".join(blocks)
 
 
-def _makers(form: dict[str, Any]) -> _Makers:
+def _makers(form: OperatorForm) -> _Makers:
     makers: _Makers = {}
     for step in form["steps"]:
         out = step.get("out")
-        if step["op"] == "merge":
+        if isinstance(out, list):  # of a merge
             makers[out[0]] = (step, "div")
             makers[out[1]] = (step, "mod")
         elif out is not None:
@@ -58,12 +63,12 @@ def _makers(form: dict[str, Any]) -> _Makers:
     return makers
 
 
-def _inputs(step: dict[str, Any]) -> list[str]:
+def _inputs(step: StepForm) -> list[str]:
     source = step.get("in", [])
     return [source] if isinstance(source, str) else list(source)
 
 
-def _describe(step: dict[str, Any], part: str) -> str:
+def _describe(step: StepForm, part: str) -> str:
     match step["op"]:
         case "merge":
             return f"merge, {part} {step['block']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +35,10 @@ class Walked:
         """Whether they met an operator."""
         return len(self.walks) > 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Figures, and the operators beyond the listing with their weights."""
-        return self.walks.statistics() | {
+        return {
+            **self.walks.statistics(),
             "new": len(self.new),
             "depth": self.depth,
             "seconds": round(self.seconds, 3),
@@ -61,7 +63,7 @@ def walk_beyond(
     space: Space,
     count: int | None,
     seconds: float | None,
-    settings: dict[str, Any],
+    settings: Mapping[str, Any],
     progress: WalkProgress | None = None,
 ) -> Walked:
     """Walks in the specification of a space.

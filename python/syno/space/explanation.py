@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from syno import _core
+from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.rules import Rule, list_rules, rule_set
+
+if TYPE_CHECKING:
+    from syno._core import Explanation, Relaxation
+
+
+class KeptOperator(TypedDict):
+    """The equal operator that a search keeps; near: it is nearly equal, by an approximate rule."""
+
+    operator: Operator
+    key: str
+    rules: list[str]
+    near: bool
+
+
+class WhyNot(TypedDict):
+    """What `why_not` gives."""
+
+    admitted: bool
+    explanation: Explanation
+    kept: KeptOperator | None
+    relaxations: list[Relaxation]
+    no_relaxation: str
 
 
 def explain(
@@ -18,7 +42,7 @@ def explain(
     *,
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
-) -> dict[str, Any]:
+) -> Explanation:
     """How a search of the specification builds the operator, as plain values.
 
     listed: whether it does. steps: the path from the output to the input, each with the number of
@@ -38,7 +62,7 @@ def why_not(
     rules: Iterable[Rule] = (),
     max_nodes: int = 20_000,
     max_seconds: float = 10.0,
-) -> dict[str, Any]:
+) -> WhyNot:
     """What keeps the operator out of the space of the specification, as plain values.
 
     admitted: whether nothing does, or an equal operator is in it. explanation: as in `explain`.
@@ -49,16 +73,17 @@ def why_not(
     says what no budget, limit or rule can change.
     """
     for name, value in (("max_nodes", max_nodes), ("max_seconds", max_seconds)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**63:
+        if not checks.is_number(value) or not 0 <= value < 2**63:
             raise UserError(f"'{name}' is a number of at least 0, got {value!r}")
     wanted = _specification(operator, specification)
     found = _core.why_not(
         operator._core, wanted._core, rule_set(rules_off, rules), int(max_nodes), float(max_seconds)
     )
+    kept: KeptOperator | None = None
     if found["kept"] is not None:
-        kept = Operator(found["kept"]["operator"], wanted, key=found["kept"]["key"])
-        found["kept"]["operator"] = kept
-    return found
+        operator = Operator(found["kept"]["operator"], wanted, key=found["kept"]["key"])
+        kept = {**found["kept"], "operator": operator}
+    return {**found, "kept": kept}
 
 
 def _specification(operator: Operator, specification: Specification | None) -> Specification:
@@ -77,7 +102,7 @@ def _specification(operator: Operator, specification: Specification | None) -> S
     return wanted
 
 
-def rules_along(found: dict[str, Any]) -> list[dict[str, Any]]:
+def rules_along(found: Explanation) -> list[JsonObject]:
     """The rules that refused something along the path of an explanation, with their kinds and how
     often: `steps_refused`, and of the operator's own steps `own_steps_refused`; the most frequent
     first."""

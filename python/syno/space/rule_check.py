@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno.operators.specification import Specification
 from syno.space.rules import Rule, describe_rule, rule_set
 
@@ -51,7 +52,7 @@ class RuleCheck:
         """
         return self.kind != "exact" or self.different == 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """As plain values."""
         return asdict(self) | {"sound": self.sound}
 
@@ -87,20 +88,34 @@ def check_rule(
     found = _core.check_rule(
         specification._core, known, info.id, trials, max_graphs, seed, progress
     )
-    example = found.pop("example") or {"refused": "", "kept": ""}
+    example = found["example"]
     return RuleCheck(
         rule=f"{info.id} {info.name}",
         kind=info.kind,
-        refused_graph=example["refused"],
-        kept_graph=example["kept"],
-        **found,
+        refused_graph="" if example is None else example["refused"],
+        kept_graph="" if example is None else example["kept"],
+        graphs=found["graphs"],
+        asked=found["asked"],
+        refused=found["refused"],
+        compared=found["compared"],
+        equal_keys=found["equal_keys"],
+        equal_values=found["equal_values"],
+        different=found["different"],
+        undecided=found["undecided"],
+        mean_share=found["mean_share"],
+        most_share=found["most_share"],
     )
 
 
-def small_specification(limits: dict[str, Any]) -> Specification:
+def small_specification(limits: Mapping[str, Any]) -> Specification:
     """A specification with two dimensions in which most rules meet their patterns, with `limits`
     in place of its own."""
-    wide = {"max_merges": 2, "max_strides": 2, "max_repeat": 4, "element_wise_weights": True}
+    wide: dict[str, float] = {
+        "max_merges": 2,
+        "max_strides": 2,
+        "max_repeat": 4,
+        "element_wise_weights": True,
+    }
     try:
         return Specification(
             "[C, H]",
@@ -108,7 +123,7 @@ def small_specification(limits: dict[str, Any]) -> Specification:
             ["C: 2", "H: 2"],
             ["k=3: 2", "s=2: 2"],
             bindings=["C=4, H=12"],
-            **(wide | limits),
+            **{**wide, **limits},
         )
     except UserError as error:
         raise UserError(f"{error}\n  in the small specification of `syno rules check`") from error

@@ -6,12 +6,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING
 
+from syno._util.json_types import JsonObject
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.rules import RuleInfo, describe_rule, list_rules, of_kind
 from syno.space.space import MOST_NODES, Space
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    _Array = NDArray[np.int64]
 
 # (what is listed now, how many listings are complete).
 Progress = Callable[[str, int], None]
@@ -42,7 +49,7 @@ class Effect:
     repeats: int
     exhausted: bool
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """As plain values."""
         return asdict(self)
 
@@ -122,7 +129,7 @@ def _repeats(new: list[Operator], before: Space) -> int:
 
     random = np.random.default_rng(0)
     sizes = sorted(before.specification.full_bindings, key=lambda one: sum(one.values()))
-    layers: list[tuple[dict[str, int], Any, list[int]]] = []
+    layers: list[tuple[dict[str, int], _Array, list[int]]] = []
     for binding in sizes[:_BINDINGS]:
         both = new[0].shapes(binding)
         shape, output = both.input, both.output
@@ -131,9 +138,9 @@ def _repeats(new: list[Operator], before: Space) -> int:
             layers.append((binding, x, random.integers(0, math.prod(output), _ELEMENTS).tolist()))
     if not layers:
         return 0
-    known: dict[tuple[int, ...], Any] = {}
+    known: dict[tuple[int, ...], _Array] = {}
 
-    def weight(shape: tuple[int, ...], place: int) -> Any:
+    def weight(shape: tuple[int, ...], place: int) -> _Array:
         if (place, *shape) not in known:
             known[(place, *shape)] = random.integers(1, 1000, size=shape)
         return known[(place, *shape)]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from syno import _core
 from syno._util import checks
@@ -27,6 +27,7 @@ KINDS: tuple[Kind, ...] = ("exact", "approximate", "restriction")
 PRIMITIVES = ("split", "merge", "shift", "expand", "unfold", "stride", "reduce", "contract")
 
 Step = _core.Step
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -390,7 +391,7 @@ def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleS
     return rules
 
 
-def _listed(name: str, value: Iterable[Any]) -> Iterable[Any]:
+def _listed(name: str, value: Iterable[_T]) -> Iterable[_T]:
     if not isinstance(value, Iterable):
         found = checks.shown(value)
         raise UserError(f"'{name}' is no list\n  expected: a list of rules      got: {found}")

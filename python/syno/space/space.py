@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from syno import _core
 from syno._util import checks
@@ -300,7 +299,7 @@ class Space:
         )
 
 
-def check_layers(specification: Any) -> None:
+def check_layers(specification: object) -> None:
     """UserError unless it is a specification with a layer."""
     if not isinstance(specification, Specification):
         raise UserError(f"expected a Specification, got {type(specification).__name__}")

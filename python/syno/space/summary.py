@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from syno._util.json_types import JsonObject
 from syno.space.space import Space
 
 
-def enumeration_json(space: Space, before: Space | None, seconds: float) -> dict[str, Any]:
+def enumeration_json(space: Space, before: Space | None, seconds: float) -> JsonObject:
     """What was listed of which specification under which rules, and how fast.
 
     before: the space that was continued, None for none; seconds: the wall-clock time that it took.

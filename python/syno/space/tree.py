@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from syno import _core
 from syno._util import checks
@@ -160,7 +159,7 @@ class Tree:
             for found in self._core.operators(node._core)
         ]
 
-    def _check(self, node: Any) -> None:
+    def _check(self, node: object) -> None:
         if not isinstance(node, TreeNode) or node._tree is not self:
             raise UserError(
                 "a node of this tree is needed: its root, or a child of one\n"

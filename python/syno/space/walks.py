@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TypedDict
 
 from syno import _core
 from syno._util import checks
@@ -16,6 +16,21 @@ from syno.space.space import check_layers
 
 # Walkers, operators, coverage.
 WalkProgress = Callable[[int, int, float], bool]
+
+
+class WalkStatistics(TypedDict):
+    """All figures of walks."""
+
+    walks: int
+    flocks: int
+    operators: int
+    accepted: int
+    met_once: int
+    met_twice: int
+    coverage: float
+    at_least: int
+    structures: float
+    structures_error: float
 
 
 class Walks:
@@ -88,7 +103,7 @@ class Walks:
         """An estimate of the number of structures up to the depth asked for, its standard error."""
         return self._core.structures, self._core.structures_error
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> WalkStatistics:
         """All figures, as plain data."""
         structures, error = self.structures
         return {

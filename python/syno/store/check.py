@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -21,7 +20,7 @@ from syno.store import definitions, schema
 from syno.store.operators import KEY_VERSION, Keys
 from syno.store.raw import Values, lenient, raw_rows, row_name
 from syno.store.records import BASELINE, digest
-from syno.store.replay import Replay
+from syno.store.replay import Expected, Failures, Replay
 from syno.store.seals import event_digest, seal_of_stored
 
 # More findings than this say nothing new.
@@ -103,7 +102,7 @@ def _operators(rows: Rows) -> Iterator[Finding]:
 
 def _studies(rows: Rows) -> Iterator[Finding]:
     keys = {row["id"]: row["key"] for row in rows["operator"]}
-    own: dict[Any, list[Values]] = defaultdict(list)
+    own: dict[int, list[Values]] = defaultdict(list)
     for event in rows["event"]:
         own[event["study_id"]].append(event)
     replays: dict[int, Replay] = {}
@@ -161,7 +160,7 @@ def _state(study: Values, rows: Rows, replay: Replay) -> Iterator[Finding]:
             yield Finding(where, "it is not what the log of its study says")
 
 
-def same_proposal(row: Values, expected: Any) -> bool:
+def same_proposal(row: Values, expected: Expected) -> bool:
     """Whether a proposal is as the log says."""
     return bool(
         (row["ask"], row["operator_id"], row["state"], row["rung_index"])
@@ -170,7 +169,7 @@ def same_proposal(row: Values, expected: Any) -> bool:
     )
 
 
-def _same_failures(row: Values, failures: Any) -> bool:
+def _same_failures(row: Values, failures: Failures) -> bool:
     return bool(
         (row["failures"], row["kind"], row["reason"])
         == (failures.count, failures.kind, failures.reason)

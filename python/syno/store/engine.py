@@ -7,10 +7,11 @@ write begin with BEGIN IMMEDIATE: a second writer waits at the door, instead of 
 
 from __future__ import annotations
 
+import functools
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -98,20 +99,21 @@ def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: 
 
     def connect() -> sqlite3.Connection:
         # Without an isolation level Python begins no transactions behind our back; see `_begin`.
-        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+        connected = functools.partial(
+            sqlite3.connect, timeout=timeout, isolation_level=None, check_same_thread=False
+        )
         if path is None:
-            return sqlite3.connect(":memory:", timeout=timeout, **options)
+            return connected(":memory:")
         uri = path.absolute().as_uri()
         if read_only:
-            return _connect_read_only(path, uri, timeout, options)
-        mode = "rwc" if create else "rw"
-        return sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=timeout, **options)
+            return _connect_read_only(path, uri, connected)
+        return connected(f"{uri}?mode={'rwc' if create else 'rw'}", uri=True)
 
     pool = StaticPool if path is None else QueuePool
     engine = create_engine("sqlite://", creator=connect, poolclass=pool)
 
     @event.listens_for(engine, "connect")
-    def _set_up(connection: sqlite3.Connection, _record: Any) -> None:
+    def _set_up(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         if path is not None and not read_only:
@@ -126,14 +128,14 @@ def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: 
 
 
 def _connect_read_only(
-    path: Path, uri: str, timeout: float, options: dict[str, Any]
+    path: Path, uri: str, connected: Callable[..., sqlite3.Connection]
 ) -> sqlite3.Connection:
     """Opens a store for reading, also in a folder where nothing can be written.
 
     Write-ahead logging wants an index file beside the store, even for reading. Where that cannot be
     made and no log is left to read, nobody can be writing, and the file alone is the store.
     """
-    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=timeout, **options)
+    connection = connected(f"{uri}?mode=ro", uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError:
@@ -141,7 +143,7 @@ def _connect_read_only(
         if log.exists() and log.stat().st_size > 0:
             raise
         connection.close()
-        return sqlite3.connect(f"{uri}?immutable=1", uri=True, timeout=timeout, **options)
+        return connected(f"{uri}?immutable=1", uri=True)
     return connection
 
 

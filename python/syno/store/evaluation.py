@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from syno.store.documents import Details, Recipe
 from syno.store.records import FLOAT32, REJECTED, Environment
 
 
@@ -26,7 +26,7 @@ class Evaluation:
     accuracy: float | None
     split: str
     rung: str
-    recipe: dict[str, Any]
+    recipe: Recipe
     seed: int
     macs: int | None
     params: int | None
@@ -39,7 +39,7 @@ class Evaluation:
     seconds: float
     finished: str
     environment: Environment
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
     rung_index: int = 0
 
     @property

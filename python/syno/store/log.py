@@ -7,7 +7,7 @@ twice. A transaction holds a few statements and no work of the search.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
@@ -47,7 +47,11 @@ def lock_study(connection: Connection, study: int) -> None:
 
 
 def append(
-    connection: Connection, study: int, kind: str, data: dict[str, Any], rows: Rows | None = None
+    connection: Connection,
+    study: int,
+    kind: str,
+    data: Mapping[str, object],
+    rows: Rows | None = None,
 ) -> int:
     """Adds a line to the log and gives its sequence number. The study must be locked.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from syno._util.checks import shown, text
 from syno._util.errors import UserError
 from syno._util.printable import is_printable, printable
@@ -17,7 +15,7 @@ def automatic_name(*parts: str) -> str:
     return "-".join([*(printable(part, line=True)[:_LONGEST_PART] for part in parts), ""])
 
 
-def check_name(name: Any) -> None:
+def check_name(name: str) -> None:
     """UserError unless a new study may have this name; studies that there are keep theirs."""
     text("the name of a study", name)
     expected = f"  expected: 1 to {_LONGEST} printable characters      got: {shown(name)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from syno._util import numbers
 
@@ -42,12 +41,12 @@ class Objective:
         """The value so that greater is better: what a search raises."""
         return value if self.greater_is_better else -value
 
-    def of(self, accuracy: float | None, details: Mapping[str, Any]) -> float | None:
+    def of(self, accuracy: float | None, details: Mapping[str, object]) -> float | None:
         """Its value in an answer; None where that has none."""
         if self.name == "accuracy":
             return accuracy
         found = details.get(self.name)
-        return None if found is None else float(found)
+        return float(found) if isinstance(found, (int, float)) else None
 
     def least(self, reference: float, points: float) -> float:
         """The worst value that is within `points` percent of a reference: so many points of
@@ -96,7 +95,7 @@ def named(name: str) -> Objective:
     return {each.name: each for each in (ACCURACY, LOSS)}[name]
 
 
-def objective_of(settings: Mapping[str, Any]) -> Objective:
+def objective_of(settings: Mapping[str, object]) -> Objective:
     """What a study with these settings is judged by: its recipe says what is trained on."""
     fidelity = settings.get("fidelity") if isinstance(settings, Mapping) else None
     recipe = fidelity.get("recipe") if isinstance(fidelity, Mapping) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
 
 from syno.store.evaluation import Evaluation
 from syno.store.records import QuarantineRecord
@@ -32,11 +32,11 @@ def failed(summary: StudySummary) -> int:
     return sum(e.rung_index == 0 for e in summary.evaluations) - trained(summary)
 
 
-def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
+def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
     """A study as plain values, the same for every command."""
     best = best_of(summary)
     objective = summary.objective.name
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "name": summary.study.name,
         "created": summary.study.created,
         "asked_for": summary.settings.get("evaluations"),
@@ -58,14 +58,15 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, Any]:
     return entry
 
 
-def _evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+def _evaluation_json(evaluation: Evaluation) -> dict[str, object]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
     more = ("macs", "params", "seconds", "rung", "rung_index")
     found = {name: getattr(evaluation, name) for name in (*names, *more)}
     text = ("loss", "perplexity", "bits_a_byte")
-    return found | {name: evaluation.details[name] for name in text if name in evaluation.details}
+    details: Mapping[str, object] = evaluation.details
+    return found | {name: details[name] for name in text if name in details}
 
 
-def _quarantined_json(record: QuarantineRecord) -> dict[str, Any]:
+def _quarantined_json(record: QuarantineRecord) -> dict[str, object]:
     names = ("ask", "key", "failures", "kind", "reason", "updated")
     return {name: getattr(record, name) for name in names}

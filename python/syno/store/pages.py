@@ -14,12 +14,11 @@ import struct
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 from syno.store.files import PAGE_SIZE, page_size_of, read_store_log
 from syno.store.raw import decoded
 
-Record = tuple[int, list[Any]]
+Record = tuple[int, list[object]]
 
 _TABLE_LEAF = 0x0D
 _OTHER_KINDS = (0x02, 0x05, 0x0A)
@@ -155,7 +154,7 @@ def _record_head(payload: bytes) -> tuple[list[int], int] | None:
     return (kinds, end) if good else None
 
 
-def _record(payload: bytes) -> list[Any] | None:
+def _record(payload: bytes) -> list[object] | None:
     """The values of a record, None for what is none."""
     head = _record_head(payload)
     if head is None:
@@ -178,7 +177,7 @@ def _size_of(kind: int) -> int:
     return 8 if kind == 7 else _INTEGERS.get(kind, 0)
 
 
-def _value(kind: int, content: bytes) -> Any:
+def _value(kind: int, content: bytes) -> object:
     if kind == 0:
         return None
     if kind in (8, 9):

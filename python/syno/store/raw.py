@@ -10,8 +10,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Row, Table
 
+# A row of a query, by the names of its columns.
+NamedRow = Row[tuple[Any, ...]]
+# A row or a document as the database has it, which may be damaged: nothing is known of its values.
 Values = dict[str, Any]
 
 

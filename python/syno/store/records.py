@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from syno.store.documents import Details, EventData, Recipe, SettingsDocument
+
 OK = "ok"
 PAUSED = "paused"  # of a training that goes on later: no answer, it is not stored
 ERROR = "error"
@@ -47,7 +49,7 @@ def utc_now() -> str:
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """`value` with dataclasses as dicts, tuples as lists and non-finite numbers as None.
 
     JSON has no NaN, and PostgreSQL refuses the one Python writes.
@@ -63,7 +65,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def canonical_json(value: Any) -> str:
+def canonical_json(value: object) -> str:
     """One text for one content: sorted keys, no spaces."""
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -150,7 +152,7 @@ class Outcome:
     accuracy: float | None = None
     split: str = HOLDOUT
     rung: str = ""
-    recipe: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
     seconds: float = 0.0
     macs: int | None = None
@@ -159,7 +161,7 @@ class Outcome:
     verification: VerificationResult | None = None
     measurement: MeasurementResult | None = None
     latency: BaselineLatency | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
     beside: tuple[Outcome, ...] = ()
 
 
@@ -169,8 +171,8 @@ class StudyRecord:
 
     id: int
     name: str
-    specification: Any
-    settings: dict[str, Any]
+    specification: object
+    settings: SettingsDocument
     seed: int
     created: str
 
@@ -248,5 +250,5 @@ class EventRecord:
 
     sequence: int
     kind: str
-    data: dict[str, Any]
+    data: EventData
     created: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DBAPIError
@@ -20,6 +20,7 @@ from syno.store.migrations import migrate
 from syno.store.pages import Pages
 from syno.store.raw import Values
 from syno.store.records import BASELINE, OPERATOR
+from syno.store.replay import Expected
 from syno.store.salvage import Readable, SavedStudy, is_sealed, named, saved_studies
 from syno.store.seals import seal_of_stored
 
@@ -82,6 +83,14 @@ def recover(url: str, new: str) -> Recovery:
     return Recovery(target.name, tuple(studies), rest_path if rest is not None else None, trials)
 
 
+class Rest(TypedDict):
+    """Intact rows that are not in the new store."""
+
+    format: str
+    rows: dict[str, list[Values]]
+    events: list[Values]
+
+
 def _read(url: str, address: Address) -> Readable:
     if address.path is not None:
         if not address.path.is_file():
@@ -95,9 +104,13 @@ def _read(url: str, address: Address) -> Readable:
         engine.dispose()
 
 
-def _write(target: Address, studies: list[SavedStudy], readable: Readable) -> set[tuple[str, Any]]:
+# A table and a primary key in it: one number, or several.
+RowName = tuple[str, object]
+
+
+def _write(target: Address, studies: list[SavedStudy], readable: Readable) -> set[RowName]:
     """The rows that the new store holds, by table and primary key."""
-    rows: dict[tuple[str, Any], Values] = {}
+    rows: dict[RowName, Values] = {}
     for saved in studies:
         rows |= _rows_of(saved, readable)
     assert target.path is not None
@@ -125,10 +138,10 @@ def _insert(connection: Connection, name: str, rows: list[Values]) -> None:
         connection.execute(insert(bare), rows)
 
 
-def _rows_of(saved: SavedStudy, readable: Readable) -> dict[tuple[str, Any], Values]:
+def _rows_of(saved: SavedStudy, readable: Readable) -> dict[RowName, Values]:
     study, identity = saved.study, saved.study["id"]
     last = saved.events[-1]["digest"] if saved.events else study["seal"]
-    rows: dict[tuple[str, Any], Values] = {
+    rows: dict[RowName, Values] = {
         ("specification", saved.specification["id"]): saved.specification,
         ("study", identity): {**study, "events": len(saved.events), "head": last},
     }
@@ -154,7 +167,7 @@ def _rows_of(saved: SavedStudy, readable: Readable) -> dict[tuple[str, Any], Val
     return rows
 
 
-def _proposal(study: int, identity: int, expected: Any, readable: Readable) -> Values:
+def _proposal(study: int, identity: int, expected: Expected, readable: Readable) -> Values:
     """A proposal as the log says; how often it was handed out is not in the log, but in its row."""
     versions = readable.rows["proposal"].get(identity, [])
     same = [v for v in versions if v["study_id"] == study and same_proposal(v, expected)]
@@ -175,9 +188,7 @@ def _proposal(study: int, identity: int, expected: Any, readable: Readable) -> V
     return {**values, "seal": seal_of_stored(schema.proposal, values)}
 
 
-def _rest(
-    readable: Readable, studies: list[SavedStudy], kept: set[tuple[str, Any]]
-) -> dict[str, Any] | None:
+def _rest(readable: Readable, studies: list[SavedStudy], kept: set[RowName]) -> Rest | None:
     """Intact rows that are not in the new store; None when there are none."""
     taken_back = {("evaluation", row) for saved in studies for row in saved.replay.removed}
     rows: dict[str, list[Values]] = {}
@@ -203,7 +214,7 @@ def _parsed(name: str, values: Values) -> Values:
     """A row with its JSON as values, for a reader."""
     found = dict(values)
     for each in schema.metadata.tables[name].columns:
-        if isinstance(each.type, schema.Json):
+        if isinstance(each.type, schema.JsonText):
             try:
                 found[each.name] = parsed_json(values[each.name])
             except ValueError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from syno._util.checks import parsed_json
 from syno.store.raw import Values
@@ -54,7 +53,7 @@ class Replay:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"its content is not that of the kind '{event['kind']}'") from error
 
-    def _take(self, kind: str, data: Any, stored: Any, created: str) -> None:
+    def _take(self, kind: str, data: Values, stored: Values, created: str) -> None:
         taken_back = stored.pop("removed", []), stored.pop("reopened", [])
         for table, rows in stored.items():
             self.stored |= {(table, int(row)): seal for row, seal in rows.items()}
@@ -71,7 +70,7 @@ class Replay:
         elif kind == "released":
             self._release(data["key"], *taken_back)
 
-    def _fail(self, data: Any, created: str) -> None:
+    def _fail(self, data: Values, created: str) -> None:
         operator = self.proposals[data["proposal"]].operator
         if operator is None:
             raise KeyError("a baseline has no failures")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, insert, select, update
 
 from syno._util.errors import InternalError
 from syno.store.seals import seal
@@ -27,13 +27,13 @@ class Rows:
         """Says that the event stores this row, or refers to it."""
         self._stored.setdefault(table.name, {})[str(identity)] = row_seal
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As the event keeps it: what is empty is left out."""
         taken = {"removed": self.removed, "reopened": self.reopened}
         return {**self._stored, **{name: ids for name, ids in taken.items() if ids}}
 
 
-def put(connection: Connection, table: Table, **values: Any) -> tuple[Any, str]:
+def put(connection: Connection, table: Table, **values: object) -> tuple[Row[Any], str]:
     """Inserts one row and gives its primary key and its seal."""
     made = seal(table, values)
     key = connection.execute(insert(table).values(**values, seal=made)).inserted_primary_key
@@ -42,7 +42,7 @@ def put(connection: Connection, table: Table, **values: Any) -> tuple[Any, str]:
     return key, made
 
 
-def add(connection: Connection, table: Table, rows: Rows | None = None, /, **values: Any) -> int:
+def add(connection: Connection, table: Table, rows: Rows | None = None, /, **values: object) -> int:
     """Inserts one row, noted in `rows`, and gives its id."""
     key, made = put(connection, table, **values)
     if rows is not None:
@@ -53,10 +53,10 @@ def add(connection: Connection, table: Table, rows: Rows | None = None, /, **val
 def find_or_add(
     connection: Connection,
     table: Table,
-    same: dict[str, Any],
+    same: Mapping[str, object],
     rows: Rows | None = None,
     /,
-    **rest: Any,
+    **rest: object,
 ) -> int:
     """The id of the row with the values `same`, inserted with `rest` when there is none; noted in
     `rows`."""
@@ -70,7 +70,9 @@ def find_or_add(
     return int(found.id)
 
 
-def change(connection: Connection, table: Table, *where: ColumnElement[bool], **values: Any) -> int:
+def change(
+    connection: Connection, table: Table, *where: ColumnElement[bool], **values: object
+) -> int:
     """Changes the rows that meet `where`, seals them anew, and gives how many there were.
 
     A value may be a function of the row as it was: `attempts=lambda row: row["attempts"] + 1`.
@@ -84,7 +86,7 @@ def change(connection: Connection, table: Table, *where: ColumnElement[bool], **
     return len(found)
 
 
-def _value(value: Any, row: Any) -> Any:
+def _value(value: object, row: RowMapping) -> object:
     if isinstance(value, ColumnElement):
         raise InternalError("a sealed row is changed by values, or by functions of the row")
-    return value(row) if isinstance(value, Callable) else value  # type: ignore[arg-type]
+    return value(row) if callable(value) else value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from syno.store.documents import LadderDocument
 from syno.store.evaluation import Evaluation
 from syno.store.records import OK, OPERATOR, EventRecord
 
@@ -35,7 +35,7 @@ class RungSummary:
 
 
 def summarize_rungs(
-    ladder: Mapping[str, Any] | None,
+    ladder: LadderDocument | None,
     evaluations: Iterable[Evaluation],
     events: Iterable[EventRecord],
 ) -> tuple[RungSummary, ...]:

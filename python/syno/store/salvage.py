@@ -65,7 +65,7 @@ class Readable:
             key = tuple(values[column.name] for column in table.primary_key.columns)
             _add(self.rows[table.name][key if len(key) > 1 else key[0]], values)
 
-    def row(self, table: str, key: Any, seal: str) -> Values | None:
+    def row(self, table: str, key: object, seal: str) -> Values | None:
         """The row with this key and seal."""
         versions = self.rows[table].get(key, ())
         return next((values for values in versions if values["seal"] == seal), None)

@@ -38,6 +38,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    TextClause,
     TypeDecorator,
     UniqueConstraint,
     text,
@@ -54,13 +55,13 @@ READABLE_SINCE = 5
 metadata = MetaData()
 
 
-class Json(TypeDecorator[Any]):
+class JsonText(TypeDecorator[Any]):
     """A JSON value as canonical text: the same bytes on every database."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
         """To the database."""
         return None if value is None else canonical_json(value)
 
@@ -73,8 +74,10 @@ def _reference(name: str, target: str, *, null: bool = False) -> Column[int]:
     return Column(name, ForeignKey(target), nullable=null)
 
 
-def _text(name: str, **options: Any) -> Column[str]:
-    return Column(name, Text, nullable=False, **options)
+def _text(
+    name: str, *, unique: bool | None = None, server_default: TextClause | None = None
+) -> Column[str]:
+    return Column(name, Text, nullable=False, unique=unique, server_default=server_default)
 
 
 def _seal(name: str = "seal") -> Column[str]:
@@ -89,7 +92,7 @@ schema_version = Table(
     _text("written_by"),
     _text("applied"),
     # The digest of each definition in a SQLite file: see `definitions.py`.
-    Column("definitions", Json, nullable=False, server_default=text("'{}'")),
+    Column("definitions", JsonText, nullable=False, server_default=text("'{}'")),
     _seal(),
 )
 
@@ -98,7 +101,7 @@ specification = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     _text("key", unique=True),
-    Column("content", Json, nullable=False),
+    Column("content", JsonText, nullable=False),
     _seal(),
 )
 
@@ -124,7 +127,7 @@ environment = Table(
     _text("digest", unique=True),
     _text("device"),
     _text("platform"),
-    Column("libraries", Json, nullable=False),
+    Column("libraries", JsonText, nullable=False),
     _text("commit_hash"),
     Column("threads", Integer, nullable=False),
     _text("rules"),
@@ -137,7 +140,7 @@ study = Table(
     Column("id", Integer, primary_key=True),
     _text("name", unique=True),
     _reference("specification_id", "specification.id"),
-    Column("settings", Json, nullable=False),
+    Column("settings", JsonText, nullable=False),
     Column("seed", BigInteger, nullable=False),
     _text("created"),
     _seal(),
@@ -152,10 +155,10 @@ event = Table(
     Column("study_id", ForeignKey("study.id"), primary_key=True),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     _text("kind"),
-    Column("data", Json, nullable=False),
+    Column("data", JsonText, nullable=False),
     _text("created"),
     # The rows that it stored, and what it took back: see `rows.Rows`.
-    Column("stored", Json, nullable=False, server_default=text("'{}'")),
+    Column("stored", JsonText, nullable=False, server_default=text("'{}'")),
     _seal("digest"),
 )
 
@@ -199,7 +202,7 @@ evaluation = Table(
     Column("id", Integer, primary_key=True),
     _reference("proposal_id", "proposal.id"),
     _text("recipe_digest"),
-    Column("recipe", Json, nullable=False),
+    Column("recipe", JsonText, nullable=False),
     _text("split"),
     _text("rung"),
     Column("seed", BigInteger, nullable=False),
@@ -208,9 +211,9 @@ evaluation = Table(
     Column("accuracy", Float),
     Column("macs", BigInteger),
     Column("params", BigInteger),
-    Column("primitives", Json, nullable=False),
+    Column("primitives", JsonText, nullable=False),
     Column("seconds", Float, nullable=False),
-    Column("details", Json, nullable=False),
+    Column("details", JsonText, nullable=False),
     _reference("environment_id", "environment.id"),
     _text("finished"),
     Column("rung_index", Integer, nullable=False, server_default=text("0")),
@@ -225,7 +228,7 @@ verification = Table(
     Column("id", Integer, primary_key=True),
     _reference("operator_id", "operator.id"),
     _text("source_hash"),
-    Column("bindings", Json, nullable=False),
+    Column("bindings", JsonText, nullable=False),
     _text("emitter"),
     Column("seed", BigInteger, nullable=False),
     Column("passed", Boolean, nullable=False),

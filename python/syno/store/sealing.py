@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, update
+from sqlalchemy import Connection, Table, Text, bindparam, update
+from sqlalchemy.types import TypeEngine
 
 from syno._util.checks import parsed_json
 from syno.store import schema
@@ -69,9 +70,9 @@ def _update(connection: Connection, table: Table, names: list[str], rows: list[V
     )
 
 
-def _plain_type(table: Table, name: str) -> Any:
+def _plain_type(table: Table, name: str) -> TypeEngine[Any]:
     kind = table.c[name].type
-    return kind.impl if isinstance(kind, schema.Json) else kind
+    return Text() if isinstance(kind, schema.JsonText) else kind
 
 
 def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
@@ -81,7 +82,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
     stored = _Stored(rows)
     keys = {row["id"]: row["key"] for row in rows["operator"]}
     last_told, releases = {}, defaultdict(list)
-    contents: list[dict[str, Any]] = [{} for _ in events]
+    contents: list[Values] = [{} for _ in events]
     replay = Replay(keys)
     for number, event in enumerate(events):
         if event["sequence"] != number + 1:
@@ -148,11 +149,11 @@ class _Stored:
         self._baselines = _grouped(rows["baseline"], "evaluation_id")
         self._measurements = _grouped(rows["measurement"], "evaluation_id")
 
-    def operator(self, identity: int | None) -> dict[str, Any]:
+    def operator(self, identity: int | None) -> Values:
         """What the event of asking for it names; nothing of a baseline."""
         return {} if identity is None else self._named([("operator", identity)])
 
-    def answers(self, proposal: int) -> dict[str, Any]:
+    def answers(self, proposal: int) -> Values:
         """All rows of the evaluations of a proposal."""
         found: list[tuple[str, int]] = []
         for evaluation in self._evaluations[proposal]:
@@ -163,7 +164,7 @@ class _Stored:
                 found += [("measurement", row["id"]), ("verification", row["verification_id"])]
         return self._named(found)
 
-    def _named(self, found: list[tuple[str, int]]) -> dict[str, Any]:
+    def _named(self, found: list[tuple[str, int]]) -> Values:
         named: dict[str, dict[str, str]] = defaultdict(dict)
         for table, row in found:
             named[table][str(row)] = self._seals[table][row]

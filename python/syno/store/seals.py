@@ -24,7 +24,7 @@ _LEFT_OUT = {"id", "seal"}
 _LEFT_OUT_OF = {"study": {"events", "head"}}
 
 
-def digest_of(content: Any) -> str:
+def digest_of(content: object) -> str:
     """32 hexadecimal digits that name a value of lists, texts and numbers."""
     text = _encode(content)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -36,33 +36,33 @@ def sealed_columns(table: Table) -> list[Column[Any]]:
     return [column for column in table.columns if column.name not in left_out]
 
 
-def seal(table: Table, values: Mapping[str, Any]) -> str:
+def seal(table: Table, values: Mapping[str, object]) -> str:
     """The seal of a row that is to be written with these values, as Python has them."""
     columns = sealed_columns(table)
     return _seal(table, [_stored(column, values.get(column.name)) for column in columns])
 
 
-def seal_of_stored(table: Table, values: Mapping[str, Any]) -> str:
+def seal_of_stored(table: Table, values: Mapping[str, object]) -> str:
     """The seal of a row with these values, as the database gave them."""
     return _seal(table, [as_stored(values.get(column.name)) for column in sealed_columns(table)])
 
 
-def event_digest(before: str, values: Mapping[str, Any]) -> str:
+def event_digest(before: str, values: Mapping[str, object]) -> str:
     """The digest of an event that follows the one with the digest `before`; its values as the
     database has them."""
     names = ("sequence", "kind", "data", "created", "stored")
     return digest_of([before, *(as_stored(values[name]) for name in names)])
 
 
-def _seal(table: Table, values: Sequence[Any]) -> str:
+def _seal(table: Table, values: Sequence[object]) -> str:
     return digest_of([table.name, *values])
 
 
-def _stored(column: Column[Any], value: Any) -> Any:
+def _stored(column: Column[Any], value: Any) -> object:
     """What the database will give for a value that is written into this column."""
     if value is None:
         return None
-    if isinstance(column.type, schema.Json):
+    if isinstance(column.type, schema.JsonText):
         return canonical_json(value)
     if isinstance(column.type, Float):
         return as_stored(float(value))
@@ -71,7 +71,7 @@ def _stored(column: Column[Any], value: Any) -> Any:
     return as_stored(value)
 
 
-def as_stored(value: Any) -> Any:
+def as_stored(value: object) -> object:
     """A value of the database as a seal has it: alike for every database."""
     if isinstance(value, bool):
         return int(value)

@@ -13,20 +13,23 @@ import contextlib
 import itertools
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, false, select, update
+from sqlalchemy import Connection, Engine, Select, false, select, update
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.store import answers, log, quarantine, schema
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
+from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
+from syno.store.raw import NamedRow
 from syno.store.records import (
     Environment,
     EventRecord,
@@ -40,7 +43,7 @@ from syno.store.records import (
 from syno.store.recover import savable
 from syno.store.rows import add, find_or_add
 from syno.store.seals import seal
-from syno.store.summary import StudySummary, summarize
+from syno.store.summary import StudySummary, evaluations, summarize
 
 TIMEOUT_S = 10.0
 
@@ -138,7 +141,7 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def _transaction(self, **options: Any) -> Iterator[Connection]:
+    def _transaction(self, **options: object) -> Iterator[Connection]:
         with (
             self._turn,
             translated(self.name, self._address.path, self._timeout),
@@ -165,7 +168,12 @@ class Store:
             return stored_version(connection, self.name)
 
     def create_study(
-        self, name: str, *, specification: tuple[str, Any], settings: dict[str, Any], seed: int
+        self,
+        name: str,
+        *,
+        specification: tuple[str, Json],
+        settings: Mapping[str, object],
+        seed: int,
     ) -> StudyRecord:
         """Makes a study; `specification` is (key, JSON content). UserError when the name is taken.
 
@@ -216,7 +224,7 @@ class Store:
         asked = "no study is named" if name is None else f"there is no study '{name}'"
         raise UserError(f"{asked} in the store '{self.name}'\n  expected: one of {names}")
 
-    def append_event(self, study: StudyRecord, kind: str, data: dict[str, Any]) -> int:
+    def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""
         with self._writing() as connection:
             log.lock_study(connection, study.id)
@@ -277,6 +285,12 @@ class Store:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
         with self._reading() as connection:
             return log.rung_results(connection, study.id)
+
+    def evaluations(self, study: StudyRecord) -> list[Evaluation]:
+        """The study's evaluations on the validation split in float32, in the order of asking, and
+        for each operator in the order in which they were told."""
+        with self._reading() as connection:
+            return evaluations(connection, study.id)
 
     def unheld(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""
@@ -355,7 +369,7 @@ def _check_existing(
         raise damaged(address.name, map(str, found), savable(url))
 
 
-def _study_query() -> Any:
+def _study_query() -> Select[tuple[Any, ...]]:
     column = schema.study.c
     return (
         select(
@@ -371,5 +385,5 @@ def _study_query() -> Any:
     )
 
 
-def _study_record(row: Row[Any]) -> StudyRecord:
+def _study_record(row: NamedRow) -> StudyRecord:
     return StudyRecord(**row._mapping)

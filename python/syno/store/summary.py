@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from syno.store import log, quarantine, schema
+from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
 from syno.store.objective import Objective, objective_of
+from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,
     FLOAT32,
@@ -56,7 +58,7 @@ class StudySummary:
     quantized: tuple[Evaluation, ...] = ()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> SettingsDocument:
         """The settings of the study with the limits that later runs gave it."""
         return current_settings(self.study, self.events)
 
@@ -88,34 +90,33 @@ class StudySummary:
         every = (*self.baselines, *self.evaluations)
         return summarize_rungs(self.settings.get("ladder"), every, self.events)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The same as plain lists and dicts, ready for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
 
 
-def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> dict[str, Any]:
+def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> SettingsDocument:
     """The settings a study was made with, changed by what each `resumed` event gave."""
-    settings = dict(study.settings)
+    settings: dict[str, object] = {**study.settings}
     for event in events:
         if event.kind == "resumed":
             settings |= {name: value for name, value in event.data.items() if value is not None}
-    return settings
+    return cast(SettingsDocument, settings)
 
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Reads the whole study in the caller's transaction."""
-    rows = _evaluation_rows(connection, study.id)
-    every = [_evaluation(row) for row in rows]
-    found = [e for e in every if e.split != TEST and e.precision == FLOAT32]
+    every = _evaluations(connection, study.id)
+    found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
-    evaluations = tuple(e for e in found if e.kind != BASELINE)
+    of_operators = tuple(e for e in found if e.kind != BASELINE)
     baselines = tuple(e for e in found if e.kind == BASELINE)
-    highest = _highest(e for e in evaluations if e.status == OK and e.accuracy is not None)
+    highest = _highest(e for e in of_operators if e.status == OK and e.accuracy is not None)
     return StudySummary(
         study=study,
         baseline=next((e for e in baselines if e.rung_index == highest), None),
-        evaluations=evaluations,
+        evaluations=of_operators,
         rejections=_last(events, "space").get("rejections", {}),
         events=tuple(events),
         open_asks=tuple(p.ask for p in proposals if p.is_open),
@@ -127,12 +128,25 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     )
 
 
+def evaluations(connection: Connection, study: int) -> list[Evaluation]:
+    """Those of the validation split in float32: what a search goes by."""
+    return [e for e in _evaluations(connection, study) if _is_compared(e)]
+
+
+def _is_compared(evaluation: Evaluation) -> bool:
+    return evaluation.split != TEST and evaluation.precision == FLOAT32
+
+
+def _evaluations(connection: Connection, study: int) -> list[Evaluation]:
+    return [_evaluation(row) for row in _evaluation_rows(connection, study)]
+
+
 def _highest(evaluations: Iterable[Evaluation]) -> int:
     return max((e.rung_index for e in evaluations), default=0)
 
 
-def _last(events: list[EventRecord], kind: str) -> dict[str, Any]:
-    return next((e.data for e in reversed(events) if e.kind == kind), {})
+def _last(events: list[EventRecord], kind: str) -> EventData:
+    return next((e.data for e in reversed(events) if e.kind == kind), EventData())
 
 
 def _stop_reason(events: list[EventRecord]) -> str:
@@ -140,7 +154,7 @@ def _stop_reason(events: list[EventRecord]) -> str:
     return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
 
 
-def _evaluation_rows(connection: Connection, study: int) -> list[Row[Any]]:
+def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
     environment = schema.environment.c
@@ -176,7 +190,7 @@ def _evaluation_rows(connection: Connection, study: int) -> list[Row[Any]]:
     return list(connection.execute(query))
 
 
-def _evaluation(row: Row[Any]) -> Evaluation:
+def _evaluation(row: NamedRow) -> Evaluation:
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,

@@ -3,7 +3,7 @@
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
-from syno.study.methods import DiverseDraws, Entry, History, Method, UniformDraws
+from syno.study.methods import DiverseDraws, Entry, History, Method, Trial, UniformDraws
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
 from syno.study.stoppers import (
@@ -39,6 +39,7 @@ __all__ = [
     "Study",
     "StudySettings",
     "Tally",
+    "Trial",
     "UniformDraws",
     "default_stopper",
     "ladder",

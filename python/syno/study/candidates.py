@@ -7,26 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.network.sampler import Sampler
-from syno.operators.operator import Operator as ValueOperator
+from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.store.records import digest
-
-
-class Operator(Protocol):
-    """What the loop uses of an operator; `syno.Operator` has it, and so has a fake in a test."""
-
-    text: str
-    key: str
-
-    def macs(self) -> int:
-        """Multiply-accumulates of all layers it replaces, for one sample."""
-
-    def primitives(self) -> dict[str, int]:
-        """Count of each primitive."""
 
 
 class Space(Protocol):
@@ -35,14 +23,14 @@ class Space(Protocol):
     specification: (key, JSON content); rules: version of the rule set.
     """
 
-    operators: Sequence[Any]
-    specification: tuple[str, Any]
+    operators: Sequence[Operator]
+    specification: tuple[str, Json]
     rules: str
 
     def rejections(self) -> dict[str, int]:
         """How many graphs the enumeration refused, by reason."""
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> Operator:
         """The operator with this text."""
 
 
@@ -50,7 +38,7 @@ class Space(Protocol):
 class Candidate:
     """An operator with what a method looks at, computed on first use: a plan costs time."""
 
-    operator: Any
+    operator: Operator
     key: str
 
     @cached_property
@@ -83,7 +71,7 @@ class Candidates:
     """The operators of a space with distinct semantic keys, the first of each key."""
 
     def __init__(self, space: Space) -> None:
-        first: dict[str, Any] = {}
+        first: dict[str, Operator] = {}
         for operator in space.operators:
             first.setdefault(operator.key, operator)
         self._items = [Candidate(operator, key) for key, operator in first.items()]
@@ -110,7 +98,7 @@ class SamplerSpace:
     def __init__(self, sampler: Sampler, lower: Mapping[str, Specification] | None = None) -> None:
         self._sampler = sampler
         self._statistics = sampler.statistics()
-        self.operators: Sequence[Any] = sampler.operators
+        self.operators: Sequence[Operator] = sampler.operators
         if not self.operators:
             sampler.sample()  # a UserError: no operator connects the shapes, and why
         self._refused: dict[str, int] = {}
@@ -146,9 +134,9 @@ class SamplerSpace:
         """Operators before those with a repeated semantic key were left out."""
         return int(self._statistics["structures"])
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> Operator:
         """The operator with this text, under the specification of the space."""
-        return ValueOperator.from_text(text, self._sampler.specification)
+        return Operator.from_text(text, self._sampler.specification)
 
 
 def _sizes(binding: Mapping[str, int]) -> str:

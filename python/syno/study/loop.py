@@ -139,8 +139,10 @@ def _evaluate_operator(
     study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
     """Evaluates once more what failed as if something outside the operator had been the reason."""
+    operator = proposal.operator
+    assert operator is not None
     while True:
-        outcome = evaluator.evaluate(proposal.operator, *_rung(proposal))
+        outcome = evaluator.evaluate(operator, *_rung(proposal))
         kind = failure_kind(outcome)
         if kind is None:
             return outcome

@@ -9,7 +9,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from syno._util.errors import UserError
 from syno.store import Evaluation, Store, StudySummary
@@ -268,7 +267,7 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
     return folder
 
 
-def described(choice: Choice) -> dict[str, Any]:
+def described(choice: Choice) -> dict[str, object]:
     """The choice as plain values, without its text."""
     names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
     found = {name: getattr(choice, name) for name in names}

@@ -15,11 +15,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
+from syno.operators.operator import Operator
 from syno.store import (
     AlreadyAnsweredError,
     AskTakenError,
@@ -37,11 +39,13 @@ from syno.store import (
     current_settings,
 )
 from syno.store.log import EVALUATED
+from syno.store.objective import objective_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.climb import Climb
 from syno.study.fidelity.ladder import Ladder
-from syno.study.methods import Entry, History, Method, make_method
+from syno.study.methods import History, Method, make_method
+from syno.study.methods.history import make_history
 from syno.study.settings import StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -59,7 +63,7 @@ class Proposal:
     id: int
     ask: int
     kind: str
-    operator: Any | None
+    operator: Operator | None
     attempts: int = 1
     rung: int | None = None
 
@@ -99,7 +103,7 @@ class Study:
         self._space = space
         self._candidates = candidates
         self._method = method
-        self._by_text: dict[str, Any] | None = None
+        self._by_text: dict[str, Operator] | None = None
         self._worker = Worker()
         self._environment = capture_environment(
             threads=int(settings.latency.get("threads", 1)), rules=space.rules
@@ -132,7 +136,7 @@ class Study:
         *,
         evaluations: int | None = None,
         seconds: float | None = None,
-        training: dict[str, Any] | None = None,
+        training: Mapping[str, Json] | None = None,
     ) -> Study:
         """Continues a study; `evaluations`, `seconds` and `training` replace its settings from now
         on."""
@@ -369,16 +373,11 @@ class Study:
             values = Climb(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        return History(
-            number,
-            tuple(
-                Entry(r.ask, r.key, r.status, values.get(r.ask))
-                for r in records
-                if r.key is not None
-            ),
-        )
+        evaluations = self.store.evaluations(self.record)
+        objective = objective_of(self.record.settings)
+        return make_history(number, records, evaluations, values, objective)
 
-    def _operator(self, text: str) -> Any:
+    def _operator(self, text: str) -> Operator:
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)
@@ -397,7 +396,7 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """The settings of a study with the limits that later runs gave it."""
-    return StudySettings.from_json(current_settings(record, events))
+    return StudySettings.from_json(dict(current_settings(record, events)))
 
 
 def running_seconds(events: list[EventRecord]) -> float:

@@ -12,13 +12,15 @@ import io
 import os
 import pickle
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json, JsonObject
 
 _MAGIC = b"SYNOCKP1"
 _DIGEST = 32
@@ -32,7 +34,40 @@ class ForeignCheckpointError(UserError):
     """A checkpoint of another training."""
 
 
-def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
+class Signature(TypedDict):
+    """What a training is of."""
+
+    network: str
+    fidelity: Mapping[str, Json]
+    groups: list[list[float]]
+    seed: int
+    data: str
+    processes: int
+
+
+class TrainingState(TypedDict):
+    """What a checkpoint holds.
+
+    place: the epoch and the step that come next; average: of weights, how many steps and the
+    weights; counts: right, seen and drawn samples, and the greatest memory; seconds: since the
+    start, and of them in training.
+    """
+
+    signature: Signature
+    place: list[int]
+    net: dict[str, torch.Tensor]
+    optimizer: dict[str, Any]
+    scaler: dict[str, Any]
+    average: list[Any] | None
+    random: dict[str, torch.Tensor]
+    losses: list[float]
+    curve: list[dict[str, Any]]
+    counts: list[int]
+    times: list[float]
+    seconds: list[float]
+
+
+def write_checkpoint(path: Path, content: TrainingState) -> None:
     """Writes `content` beside `path` and moves it there. UserError where that cannot be written."""
     buffer = io.BytesIO()
     torch.save(content, buffer)
@@ -55,7 +90,7 @@ def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
         raise UserError(f"cannot write the checkpoint '{path}': {error.strerror}") from error
 
 
-def read_checkpoint(path: Path) -> dict[str, Any] | None:
+def read_checkpoint(path: Path) -> TrainingState | None:
     """What was written; None where there is no file.
 
     DamagedCheckpointError for a file that is damaged, cut off or no checkpoint.
@@ -77,17 +112,17 @@ def read_checkpoint(path: Path) -> dict[str, Any] | None:
     except (RuntimeError, pickle.UnpicklingError, EOFError) as error:
         raise DamagedCheckpointError(f"cannot read the checkpoint '{path}': {error}") from error
     assert isinstance(loaded, dict)
-    return loaded
+    return cast(TrainingState, loaded)  # its digest says that `write_checkpoint` wrote it
 
 
 def signature(
     net: nn.Module,
-    fidelity: dict[str, Any],
+    fidelity: Mapping[str, Json],
     groups: list[list[float]],
     seed: int,
     fingerprint: str,
     world: int,
-) -> dict[str, Any]:
+) -> Signature:
     """What a training is of: one checkpoint goes on only with the same. The network is known by
     its structure, the code of its operators and its initial weights.
 
@@ -111,9 +146,11 @@ def signature(
     }
 
 
-def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def check_signature(path: Path, found: Signature, wanted: Signature) -> None:
     """ForeignCheckpointError that names what differs."""
-    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    held: dict[str, object] = {**found}
+    asked: dict[str, object] = {**wanted}
+    differing = [key for key in asked if held.get(key) != asked[key]]
     if not differing:
         return
     said = {
@@ -123,10 +160,10 @@ def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -
     parts = []
     for key in differing:
         text = said.get(key, f"another {key}")
-        if key == "fidelity" and isinstance(found.get(key), dict):
-            text += _changes(found[key], wanted[key])
+        if key == "fidelity" and isinstance(held.get(key), dict):
+            text += _changes(found["fidelity"], wanted["fidelity"])
         elif key not in said:
-            text += f" ({found.get(key)}, now {wanted[key]})"
+            text += f" ({held.get(key)}, now {asked[key]})"
         parts.append(text)
     raise ForeignCheckpointError(
         f"the checkpoint '{path}' is of another training\n"
@@ -135,7 +172,7 @@ def check_signature(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -
     )
 
 
-def _changes(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+def _changes(found: Mapping[str, Json], wanted: Mapping[str, Json]) -> str:
     """` (epochs 3, now 4; recipe.batch 8, now 16)`."""
     flat = [_flat(content) for content in (found, wanted)]
     parts = [
@@ -146,15 +183,15 @@ def _changes(found: dict[str, Any], wanted: dict[str, Any]) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _flat(content: dict[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(content: Mapping[str, Json], before: str = "") -> JsonObject:
+    flat: JsonObject = {}
     for key, value in content.items():
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             flat |= _flat(value, f"{before}{key}.")
         else:
             flat[before + key] = value
     return flat
 
 
-def _digest(data: Any) -> bytes:
+def _digest(data: memoryview) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST).digest()

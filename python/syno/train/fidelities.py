@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
+from syno._util.json_types import JsonObject
 from syno.train.recipe import Recipe, read_recipe, recipe, recipe_names
 
 # Fields that a fidelity had itself before there were recipes.
@@ -121,12 +121,12 @@ class Fidelity:
             amount["recipe"] = dataclasses.replace(amount.get("recipe", self.recipe), **how)
         return dataclasses.replace(self, **amount)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """All fields, for storage and comparison."""
         return asdict(self)
 
     @staticmethod
-    def from_json(fields: Mapping[str, Any]) -> Fidelity:
+    def from_json(fields: object) -> Fidelity:
         """The inverse of `to_json`; also reads what was stored before there were recipes.
 
         Raises UserError for an unknown or missing field.

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import nn
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.train.recipe import Recipe
 
@@ -31,7 +32,7 @@ _NORMALISATIONS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
 
 def make_optimizer(net: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """The optimiser of the recipe. Raises UserError for a network without parameters to train."""
-    groups = parameter_groups(net, recipe)
+    groups = [dict(group) for group in parameter_groups(net, recipe)]
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas)
     return torch.optim.SGD(
@@ -48,7 +49,15 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["lr_scale"]
 
 
-def parameter_groups(net: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+class ParameterGroup(TypedDict):
+    """Parameters that are updated alike; lr_scale: of the learning rate."""
+
+    params: list[nn.Parameter]
+    weight_decay: float
+    lr_scale: float
+
+
+def parameter_groups(net: nn.Module, recipe: Recipe) -> list[ParameterGroup]:
     """Parameters by weight decay and `lr_scale`, in the order in which they are met."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     seen: set[nn.Parameter] = set()
@@ -93,7 +102,6 @@ def _scaled(
 
 
 def _checked(scale: object, where: str) -> float:
-    number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
-    if not number or not 0.0 <= float(scale) < math.inf:  # type: ignore[arg-type]
+    if not checks.is_number(scale) or not 0.0 <= scale < math.inf:
         raise UserError(f"lr_scale of '{where}' is {scale!r}\n  expected: a factor of at least 0")
-    return float(scale)  # type: ignore[arg-type]
+    return float(scale)

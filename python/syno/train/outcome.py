@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from syno._util.json_types import JsonObject
 
 Status = Literal["ok", "error", "timeout", "rejected", "paused"]
 
@@ -79,12 +82,12 @@ class Outcome:
         """The reason with its detail, in words; empty for ok."""
         return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """All fields, for storage."""
         return asdict(self)
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> Outcome:
+    def from_json(fields: Mapping[str, Any]) -> Outcome:
         """The inverse of `to_json`; also reads what was stored with fewer fields."""
         curve = tuple(EpochPoint(**point) for point in fields["curve"])
         return Outcome(**{**fields, "curve": curve})

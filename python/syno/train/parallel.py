@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import distributed, nn
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Group:
         distributed.all_reduce(together)
         return [float(value) for value in together]
 
-    def told(self, value: Any) -> Any:
+    def told(self, value: _T) -> _T:
         """What the first process says."""
         if self.world == 1:
             return value
-        box = [value]
+        box: list[_T] = [value]
         distributed.broadcast_object_list(box, src=0)
         return box[0]
 

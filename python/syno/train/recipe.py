@@ -7,13 +7,13 @@ rungs that the recipe was made for, too: the first of them is the one that is me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
+from syno._util.json_types import JsonObject
 from syno._util.named_files import NamedFiles
 
 TASKS = ("images", "text")
@@ -114,7 +114,7 @@ class Recipe:
         self._number("learning_rate", self.learning_rate, 0.0, math.inf, open_=True)
         if self.clip_norm is not None:
             self._number("clip_norm", self.clip_norm, 0.0, math.inf, open_=True)
-        if not self._is_number(self.final_rate) or not 0.0 <= self.final_rate <= 1.0:
+        if not checks.is_number(self.final_rate) or not 0.0 <= self.final_rate <= 1.0:
             self._refuse("final_rate", self.final_rate, "a share of the peak from 0 to 1")
         if self.ema is not None:
             self._number("ema", self.ema, 0.0, 1.0)
@@ -146,12 +146,12 @@ class Recipe:
             expected = "epochs from 1 on, ascending, each with an accuracy from 0 to 1"
             self._refuse("least_accuracy", self.least_accuracy, expected)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """All fields, for storage and comparison."""
         return asdict(self)
 
     @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Recipe:
+    def from_json(content: object) -> Recipe:
         """The inverse of `to_json`. Raises UserError for an unknown field or a bad value."""
         known = [field.name for field in fields(Recipe)]
         content = checks.fields("a recipe", content)
@@ -178,14 +178,10 @@ class Recipe:
     def _number(
         self, name: str, value: object, low: float, high: float, *, open_: bool = False
     ) -> None:
-        inside = self._is_number(value) and low <= value < high  # type: ignore[operator]
+        inside = checks.is_number(value) and low <= value < high
         if not inside or (open_ and value == low):
             least = "above" if open_ else "at least"
             self._refuse(name, value, f"{least} {low:g} and below {high:g}")
-
-    @staticmethod
-    def _is_number(value: object) -> bool:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
 
     def _refuse(self, name: str, value: object, expected: str) -> None:
         raise UserError(
@@ -204,17 +200,21 @@ def recipe_names() -> tuple[str, ...]:
     return _FILES.names()
 
 
+# A recipe, and the tables of its rungs.
+_Content = tuple[Recipe, tuple[dict[str, Any], ...]]
+
+
 @cache
-def _shipped(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def _shipped(name: str) -> _Content:
     return _read(name)
 
 
-def read_recipe(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def read_recipe(name: str) -> _Content:
     """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
     return _shipped(name) if name in recipe_names() else _read(name)
 
 
-def _read(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
+def _read(name: str) -> _Content:
     title, content = _FILES.read(name)
     rungs = content.pop("rung", [])
     if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
@@ -230,6 +230,6 @@ def _read(name: str) -> tuple[Recipe, tuple[dict[str, Any], ...]]:
     return Recipe.from_json({"name": title, **content}), tuple(rungs)
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     """Lists as tuples, so that a recipe has a hash and equals what it was stored as."""
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
@@ -74,7 +73,7 @@ class _Sizes:
             )
         source = pack.operator.source(binding, plan=pack.plan, fold_weights=pack.fold_weights)
         with torch.random.fork_rng(devices=[]):  # its own weights are drawn for nothing
-            kernel: Any = load_kernel(source)()
+            kernel = load_kernel(source)()
         own = dict(self._own.named_parameters())
         found = {name: tuple(weight.shape) for name, weight in kernel.named_parameters()}
         if found != {name: tuple(weight.shape) for name, weight in own.items()}:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -26,6 +25,7 @@ from syno.data import DataSet, Records, TextData
 from syno.data.progress import bar
 from syno.train.checkpoint import (
     DamagedCheckpointError,
+    TrainingState,
     check_signature,
     read_checkpoint,
     signature,
@@ -381,7 +381,7 @@ class _Run:
         if not self.group.is_first:
             return
         assert self.path is not None
-        content: dict[str, Any] = {
+        content: TrainingState = {
             "signature": self._signature,
             "place": [epoch, step],
             "net": self._net.state_dict(),
@@ -407,11 +407,12 @@ class _Run:
             return
         if content is None:
             return
-        check_signature(path, content["signature"], _plain(self._signature))
+        check_signature(path, content["signature"], self._signature)
         self._net.load_state_dict(content["net"])
         self._optimizer.load_state_dict(content["optimizer"])
         self.numerics.scaler.load_state_dict(content["scaler"])
         if self._average is not None:
+            assert content["average"] is not None  # the signature says that there is one
             self._average.steps, kept = content["average"]
             for key, value in kept.items():
                 self._average.kept[key].copy_(value)
@@ -487,13 +488,6 @@ def _memory(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.memory_allocated(device))
     return int(psutil.Process().memory_info().rss)
-
-
-def _plain(content: Any) -> Any:
-    """As `torch.load` gives it back."""
-    if isinstance(content, dict):
-        return {key: _plain(value) for key, value in content.items()}
-    return content
 
 
 def _kind(error: BaseException) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
+    from syno.experiments.demonstration import Demonstration
     from syno.report import Report
     from syno.store import StudySummary
 
@@ -84,7 +85,7 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
     )
 
 
-def _print(result: dict[str, Any], report: Report, out: Path) -> None:
+def _print(result: Demonstration, report: Report, out: Path) -> None:
     from syno.report import format as fmt
 
     base = report.baseline

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syno import Operator, Rule
+    from syno._core import ExplainedStep, Explanation, LimitUse, Usage
 
 
 @framework.command(
@@ -69,7 +70,7 @@ def command(
     return framework.OK if found["listed"] else framework.NEGATIVE
 
 
-def _print(operator: Operator, found: dict[str, Any]) -> None:
+def _print(operator: Operator, found: Explanation) -> None:
     from syno.report.tree import tree
     from syno.space.explanation import rules_along
 
@@ -89,7 +90,7 @@ def _print(operator: Operator, found: dict[str, Any]) -> None:
     screen.print(output.indented(tree(operator.to_json()), 2), soft_wrap=True)
 
 
-def against(screen: Console, found: dict[str, Any]) -> None:
+def against(screen: Console, found: Explanation) -> None:
     """Print everything that speaks against an operator."""
     rows = [[refusal["reason"], refusal["text"]] for refusal in found["refusals"]]
     if found["refused_match"]:
@@ -106,14 +107,14 @@ def against(screen: Console, found: dict[str, Any]) -> None:
     screen.print()
 
 
-def _words(found: dict[str, Any]) -> str:
+def _words(found: Explanation) -> str:
     from syno import _core
 
     doc = _core.reason_info(found["obstacle_reason"])["doc"]
     return f"{found['obstacle']}: {doc}" if doc else found["obstacle"]
 
 
-def _path(screen: Console, steps: Sequence[dict[str, Any]]) -> None:
+def _path(screen: Console, steps: Sequence[ExplainedStep]) -> None:
     rows = []
     for number, step in enumerate(steps, start=1):
         beside = f"one of {step['children']:,}" if step["children"] > 1 else "the only one"
@@ -142,7 +143,7 @@ def _shaped(screen: Console, rules: Sequence[Mapping[str, Any]]) -> None:
     screen.print(output.table([*kinds, ("of its own", "right")], rows))
 
 
-def use(screen: Console, usage: dict[str, Any]) -> None:
+def use(screen: Console, usage: Usage) -> None:
     """Print what an operator uses of budgets and limits, and what it costs."""
     screen.print()
     screen.print(output.heading("Budgets"))
@@ -167,7 +168,7 @@ def use(screen: Console, usage: dict[str, Any]) -> None:
     screen.print(output.facts(rows))
 
 
-def _says_something(use: dict[str, Any]) -> bool:
+def _says_something(use: LimitUse) -> bool:
     """Flags that are not used, and windows of costs that are open, say nothing."""
     if use["limit"] in _FLAGS:
         return bool(use["used"])
@@ -177,7 +178,7 @@ def _says_something(use: dict[str, Any]) -> bool:
 _FLAGS = ("negative_shifts", "even_windows", "element_wise_weights")
 
 
-def amount(use: dict[str, Any]) -> str:
+def amount(use: LimitUse) -> str:
     """What is used of a limit, in words."""
     if use["limit"] in _FLAGS:
         allowed = "allowed" if use["allowed"] else "not allowed"

@@ -32,11 +32,11 @@ def subject(
     """
     from syno.cli.commands.search import numbers
     from syno.codegen.export.write import network_subject
-    from syno.study.training import filled
+    from syno.study.training import networks
 
     if place is None:
         options = numbers(model_options)
-        net, x = filled.fresh(operator, name, seed, options, image, classes, output.say)
+        net, x = networks.fresh(operator, name, seed, options, image, classes, output.say)
     else:
-        net, x = filled.trained(operator, *place, output.say)
+        net, x = networks.trained(operator, *place, output.say)
     return network_subject(net, x, seed, plan_of=plan_of, fold_weights=fold_weights)

@@ -12,6 +12,7 @@ from syno.space.rejections import rejection_tree
 
 if TYPE_CHECKING:
     from syno import Operator, Rule, Sampler, Specification
+    from syno.network.sampler import Statistics
 
 
 @framework.command(
@@ -108,7 +109,7 @@ def _draw(
     return sampler, [sampler.sample() for _ in range(min(count, found))]
 
 
-def _print(drawn: list[Operator], statistics: dict[str, Any], *, stats: bool) -> None:
+def _print(drawn: list[Operator], statistics: Statistics, *, stats: bool) -> None:
     screen = output.console()
     listed.show(screen, drawn)
     screen.print(

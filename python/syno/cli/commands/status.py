@@ -127,7 +127,9 @@ def print_rungs(summary: StudySummary) -> None:
     columns = [("rung", "left"), ("trained", "right"), ("failed", "right"), ("promoted", "right")]
     columns += [("stopped", "right"), ("best", "right"), ("baseline", "right"), ("time", "right")]
     screen = output.console()
-    eta = summary.settings["ladder"]["eta"]
+    ladder = summary.settings.get("ladder")
+    assert ladder is not None
+    eta = ladder["eta"]
     screen.print(
         output.heading("rungs", f" of {summary.study.name}: the best 1/{eta} go on"),
         soft_wrap=True,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from syno import Operator, Rule
+    from syno._core import Relaxation, Usage
+    from syno.space.explanation import KeptOperator, WhyNot
 
 
 @framework.command(
@@ -98,21 +100,21 @@ def command(
     return framework.OK if found["admitted"] else framework.NEGATIVE
 
 
-def _as_json(operator: Operator, found: dict[str, Any]) -> dict[str, Any]:
+def _as_json(operator: Operator, found: WhyNot) -> dict[str, Any]:
     from syno.cli.commands.show import described
 
-    value = described(operator) | found
+    value = {**described(operator), **found}
     if found["kept"] is not None:
         kept = found["kept"]
         value["kept"] = described(kept["operator"]) | {
             "rules": kept["rules"],
             "near": kept["near"],
         }
-    value["relaxations"] = [r | {"option": _option(r)} for r in found["relaxations"]]
+    value["relaxations"] = [{**r, "option": _option(r)} for r in found["relaxations"]]
     return value
 
 
-def _print(operator: Operator, found: dict[str, Any]) -> None:
+def _print(operator: Operator, found: WhyNot) -> None:
     explanation = found["explanation"]
     screen = output.console()
     screen.print(output.heading(f"operator {operator.key}"))
@@ -129,7 +131,7 @@ def _print(operator: Operator, found: dict[str, Any]) -> None:
         _changes(screen, found)
 
 
-def _exceeded(screen: Console, usage: dict[str, Any]) -> None:
+def _exceeded(screen: Console, usage: Usage) -> None:
     budgets = [b for b in usage["budgets"] if not b["within"]]
     limits = [u for u in usage["limits"] if not u["within"]]
     if not budgets and not limits:
@@ -141,7 +143,7 @@ def _exceeded(screen: Console, usage: dict[str, Any]) -> None:
     screen.print()
 
 
-def _kept(screen: Console, kept: dict[str, Any]) -> None:
+def _kept(screen: Console, kept: KeptOperator) -> None:
     by = ", then ".join(kept["rules"]) if kept["rules"] else "found in a listing"
     # A near-equal operator differs on some outputs: `syno rules show` says on which.
     what = "a near-equal operator" if kept["near"] else "the same operator"
@@ -151,7 +153,7 @@ def _kept(screen: Console, kept: dict[str, Any]) -> None:
     screen.print()
 
 
-def _changes(screen: Console, found: dict[str, Any]) -> None:
+def _changes(screen: Console, found: WhyNot) -> None:
     if not found["relaxations"]:
         screen.print(
             output.heading("No change", " of budgets, limits or rules was found that admits it")
@@ -167,11 +169,11 @@ def _changes(screen: Console, found: dict[str, Any]) -> None:
     screen.print(output.facts(rows))
 
 
-def _what(change: dict[str, str]) -> str:
+def _what(change: Relaxation) -> str:
     return {"budget": "budget of ", "limit": "", "rule": "rule "}[change["kind"]] + change["name"]
 
 
-def _option(change: dict[str, str]) -> str:
+def _option(change: Relaxation) -> str:
     """The option of the command line that makes the change."""
     if change["kind"] == "rule":
         return f"--rule {change['name']}=off"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from syno.operators.operator import Operator
 
-Array = NDArray[Any]
+Array = NDArray[np.number]
 
 
 class Case(NamedTuple):
@@ -35,6 +36,16 @@ class Function(Protocol):
 
         x has the input's shape and weights those of `Operator.weight_shapes`, in that order.
         """
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """The code of one case of an emitter that has gradients."""
+
+    def gradients(
+        self, x: Array, weights: Sequence[Array], dy: Array
+    ) -> tuple[Array, Sequence[Array]]:
+        """The gradients of sum(dy * y) for x and for each weight."""
 
 
 class Emitter(Protocol):

@@ -72,7 +72,7 @@ class _Worker:
         self._lock = threading.Lock()
         self._forgotten: collections.deque[int] = collections.deque()
 
-    def ask(self, command: str, argument: Any) -> Any:
+    def ask(self, command: str, argument: object) -> Any:
         """What the worker answers. WrongCodeError with its words when it fails."""
         with self._lock:
             process = self._started()

@@ -12,7 +12,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.number]
 
 
 class Functions:
@@ -25,7 +32,7 @@ class Functions:
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         if self._device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        self._functions: dict[int, Callable[..., Any]] = {}
+        self._functions: dict[int, Callable[..., torch.Tensor]] = {}
         self._count = 0
 
     def load(self, sources: Sequence[str]) -> list[int]:
@@ -44,7 +51,7 @@ class Functions:
             numbers.append(number)
         return numbers
 
-    def run(self, question: tuple[int, Any, list[Any]]) -> Any:
+    def run(self, question: tuple[int, Array, list[Array]]) -> Array:
         """y of a function, as arrays."""
         import torch
 

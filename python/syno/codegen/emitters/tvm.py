@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, SupportsInt
 
 import numpy as np
 
@@ -47,14 +47,29 @@ class Tvm:
         return built
 
 
+class PrimFunc(Protocol):
+    """What is used of TVM's functions."""
+
+    params: Sequence[Buffer]
+
+    def with_attr(self, name: str, value: object) -> PrimFunc:
+        """A copy with an attribute."""
+
+
+class Buffer(Protocol):
+    """A parameter of one."""
+
+    shape: Sequence[SupportsInt]
+
+
 def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     """One module with the functions of all cases; of one with a batch, also that for any batch."""
     import tvm
     from tvm import te
 
-    functions: dict[str, Any] = {}
+    functions: dict[str, PrimFunc] = {}
     for number, (case, source) in enumerate(zip(cases, sources, strict=True)):
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Callable[..., PrimFunc]] = {}
         exec(compile(source, "<emitted for tvm>", "exec"), namespace)
         prim_func = namespace["prim_func"]
         functions[f"f{number}"] = _checked(case, prim_func())
@@ -65,7 +80,7 @@ def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     return [_Compiled(case, executable, number) for number, case in enumerate(cases)]
 
 
-def _checked(case: Case, function: Any) -> Any:
+def _checked(case: Case, function: PrimFunc) -> PrimFunc:
     shapes = case.operator.shapes(case.binding)
     expected = [tuple(shape) for shape in (shapes.input, *shapes.weights, shapes.output)]
     found = [tuple(int(extent) for extent in buffer.shape) for buffer in function.params]
@@ -77,7 +92,9 @@ def _checked(case: Case, function: Any) -> Any:
 class _Compiled:
     """Compiled functions of x, the weights and y: for the case's batch, and for others."""
 
-    def __init__(self, case: Case, executable: Any, number: int) -> None:
+    def __init__(
+        self, case: Case, executable: Mapping[str, Callable[..., object]], number: int
+    ) -> None:
         self._output = case.operator.shapes(case.binding).output
         self._own = executable[f"f{number}"]
         batched = case.operator.batch is not None

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from syno._util.errors import UserError
 
@@ -27,7 +26,7 @@ def with_suffix(path: str | os.PathLike[str], suffix: str) -> Path:
     return code
 
 
-def write(path: Path, write: Callable[[Path], Any]) -> None:
+def write(path: Path, write: Callable[[Path], object]) -> None:
     """Writes a file in one step: whoever reads sees the old one or the new one, never a part."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
     os.close(handle)

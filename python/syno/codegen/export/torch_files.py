@@ -75,8 +75,10 @@ def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
     terms = max(1, operator.term_count(binding) // max(1, outputs))
     count = min(outputs, max(1, min(_EXAMPLE_OUTPUTS, _EXAMPLE_TERMS // terms)))
     positions = np.sort(random.choice(outputs, count, replace=False))
-    y = operator.interpret_at(binding, x, arrays, positions)
-    scale = operator.interpret_at(binding, np.abs(x), [np.abs(a) for a in arrays], positions)
+    y = operator.interpret_at(binding, x, arrays, positions.tolist())
+    scale = operator.interpret_at(
+        binding, np.abs(x), [np.abs(a) for a in arrays], positions.tolist()
+    )
     return weights | {
         "example.x": torch.from_numpy(x),
         "example.positions": torch.from_numpy(positions.astype(np.int64)),

@@ -9,7 +9,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,27 @@ _MOST_IDLE = 16
 _Workspace = tuple[int, ctypes.c_void_p, NDArray[np.float32]]
 
 
+class Dimension(TypedDict):
+    """A dimension of a manifest; free: it takes any size."""
+
+    extent: int
+    free: bool
+
+
+class Weight(TypedDict):
+    """A weight of a manifest."""
+
+    shape: list[int]
+
+
+class Manifest(TypedDict):
+    """What is used of the manifest that comes with emitted code."""
+
+    input: list[Dimension]
+    output: list[Dimension]
+    weights: list[Weight]
+
+
 class NativeFunction:
     """An operator under one binding as compiled code, float32.
 
@@ -44,9 +65,7 @@ class NativeFunction:
     source: what was compiled; input_shape, output_shape: dimension 0 takes any size when `batched`.
     """
 
-    def __init__(
-        self, library: ctypes.CDLL, name: str, source: str, manifest: dict[str, Any]
-    ) -> None:
+    def __init__(self, library: ctypes.CDLL, name: str, source: str, manifest: Manifest) -> None:
         self.source = source
         self.input_shape = tuple(dim["extent"] for dim in manifest["input"])
         self.output_shape = tuple(dim["extent"] for dim in manifest["output"])
@@ -201,7 +220,7 @@ def compile_operator(
 
 
 def compile_functions(
-    sources: Sequence[tuple[str, str, dict[str, Any]]],
+    sources: Sequence[tuple[str, str, Manifest]],
     *,
     compiler: Compiler | None = None,
     flags: Sequence[str] = FLAGS,
@@ -220,7 +239,7 @@ def _floats(name: str, value: ArrayLike) -> NDArray[np.float32]:
     return np.asarray(number_array(name, value), _FLOAT32, order="C")
 
 
-def _check_array(name: str, array: Any) -> None:
+def _check_array(name: str, array: object) -> None:
     """UserError for memory that compiled code would read, or write, as something else."""
     if not isinstance(array, np.ndarray):
         raise UserError(

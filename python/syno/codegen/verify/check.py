@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
 from syno.codegen import emitters
 from syno.codegen.emitters import Case, Emitter, Function, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Differentiable
 from syno.codegen.verify.points import batch_variables, output_positions
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
@@ -224,23 +224,20 @@ class Comparison:
     def _all_shapes(self) -> list[list[int]]:
         return [self._shapes.input, self._shapes.output, *self._shapes.weights]
 
-    def _run(
-        self, function: Function, x: NDArray[Any], weights: list[NDArray[Any]]
-    ) -> NDArray[Any]:
+    def _run(self, function: Function, x: Array, weights: Sequence[Array]) -> Array:
         y = _guarded("running the code", lambda: function(x, weights))
         self._same_shape("y", y, self._shapes.output)
         return y
 
     def _run_gradients(
-        self, function: Any, x: NDArray[Any], weights: list[NDArray[Any]], dy: NDArray[Any]
-    ) -> dict[str, NDArray[Any]]:
+        self, function: Function, x: Array, weights: Sequence[Array], dy: Array
+    ) -> dict[str, Array]:
+        assert isinstance(function, Differentiable)
         dx, dweights = _guarded("running the gradients", lambda: function.gradients(x, weights, dy))
         named = {f"the gradient of w{t}": dw for t, dw in enumerate(dweights)}
         return {"the gradient of x": dx} | named
 
-    def _near(
-        self, name: str, got: NDArray[Any], expected: NDArray[Any], scale: NDArray[Any]
-    ) -> None:
+    def _near(self, name: str, got: Array, expected: Array, scale: Array) -> None:
         error = np.abs(got.astype(np.float64) - expected)
         # Finite, as JSON and databases want it; a result that is not counts as the worst error.
         relative = np.minimum(error, 1e300) / np.maximum(scale, 1e-8)
@@ -254,7 +251,7 @@ class Comparison:
                 f"  expected: {expected[worst]}      got: {got[worst]}"
             )
 
-    def _equal(self, name: str, got: NDArray[Any], expected: NDArray[Any]) -> None:
+    def _equal(self, name: str, got: Array, expected: Array) -> None:
         wrong = np.flatnonzero(got != expected)
         if wrong.size:
             first = int(wrong[0])
@@ -263,7 +260,7 @@ class Comparison:
                 f"elements do\n  expected: {expected[first]}      got: {got[first]:g}"
             )
 
-    def _same_shape(self, name: str, got: NDArray[Any], wanted: Sequence[int]) -> None:
+    def _same_shape(self, name: str, got: Array, wanted: Sequence[int]) -> None:
         if list(got.shape) != list(wanted):
             raise MismatchError(f"{name} has shape {list(got.shape)} instead of {list(wanted)}")
 

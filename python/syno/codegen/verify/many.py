@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from syno._util import checks
 from syno._util.errors import InternalError
 from syno._util.helper_process import safe_spawning
+from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.codegen.emitters import Case, Emitter, Function
 from syno.codegen.verify.check import (
@@ -84,7 +84,7 @@ class RandomCheck:
             seconds = part.emitter_seconds.get(name, 0.0)
             self.emitter_seconds[name] = self.emitter_seconds.get(name, 0.0) + seconds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """As `syno verify --random --json` prints it; `mismatches` is their number."""
         count = max(1, self.operators)
         return {

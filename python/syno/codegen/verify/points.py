@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from syno import _core
+from syno.operators.json_form import StepForm
 from syno.operators.operator import Operator
 
 # At least and at most so many outputs of a large operator are compared.
@@ -33,14 +33,14 @@ def batch_variables(operator: Operator) -> list[str]:
     return found
 
 
-def step_inputs(step: dict[str, Any]) -> list[str]:
+def step_inputs(step: StepForm) -> list[str]:
     """The coordinates a step of the JSON form uses."""
     source = step.get("in", [])
     dims = [name for name, _ in step.get("dims", [])]
     return [source, *dims] if isinstance(source, str) else [*source, *dims]
 
 
-def _step_size(step: dict[str, Any]) -> str:
+def _step_size(step: StepForm) -> str:
     return str(step.get("size") or step.get("block") or step.get("S") or "")
 
 

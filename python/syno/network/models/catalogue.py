@@ -7,7 +7,7 @@ standard 1x1 and 3x3 convolutions of ResNets, the 3x3 ones of the others, QKV pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno.network.layers import conv2d, linear
 from syno.network.models.info import Images, ModelInfo, Option
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def _small(module: str, kind: str, **fixed: Any) -> Callable[..., nn.Module]:
+def _small(module: str, kind: str, **fixed: object) -> Callable[..., nn.Module]:
     def make(classes: int, channels: int, size: int, **options: int) -> nn.Module:
         import importlib
 
@@ -26,7 +26,7 @@ def _small(module: str, kind: str, **fixed: Any) -> Callable[..., nn.Module]:
     return make
 
 
-def _torchvision(function: str, **fixed: Any) -> Callable[..., nn.Module]:
+def _torchvision(function: str, **fixed: object) -> Callable[..., nn.Module]:
     def make(classes: int, channels: int, size: int, **options: int) -> nn.Module:
         from syno.network.models import torchvision_models
 
@@ -63,7 +63,7 @@ def _small_resnet(name: str, blocks: tuple[int, ...], like: str) -> ModelInfo:
     )
 
 
-def _resnet(name: str, blocks: tuple[int, ...], preset: str | None, **more: Any) -> ModelInfo:
+def _resnet(name: str, blocks: tuple[int, ...], preset: str | None, **more: object) -> ModelInfo:
     return ModelInfo(
         name=name,
         summary=f"torchvision's ResNet-{name.removeprefix('resnet')}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno.network.layers import LayerFilter
 
@@ -69,7 +69,7 @@ class Built:
     """
 
     name: str
-    options: Mapping[str, Any]
+    options: Mapping[str, int]
     input_shape: tuple[int, ...]
 
     def example(self) -> torch.Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import nn
 
@@ -34,8 +32,8 @@ def gpt2(*, vocabulary: int, context: int, layers: int, heads: int, width: int) 
     return net
 
 
-def _check_length(net: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    context = net.config.n_positions
+def _check_length(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    context: int = net.config.n_positions  # type: ignore[union-attr,assignment]  # of transformers
     if inputs and (inputs[0].dim() != 2 or inputs[0].shape[1] > context):
         raise UserError(
             "GPT-2 cannot read token ids of this shape\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
@@ -12,6 +12,7 @@ from syno.network.models.catalogue import MODELS, TIMM, timm_info
 from syno.network.models.info import Built, Images, ModelInfo, Option
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 BUILT = "syno_model"
@@ -91,7 +92,7 @@ def built(net: nn.Module) -> Built:
     return found
 
 
-def _checked(model: ModelInfo, options: Mapping[str, Any]) -> dict[str, int]:
+def _checked(model: ModelInfo, options: Mapping[str, int]) -> dict[str, int]:
     """All options with their values. UserError for an unknown one or a value out of range."""
     for option, value in options.items():
         if option not in model.options:
@@ -183,7 +184,7 @@ def _load_weights(net: nn.Module, name: str, path: str) -> None:
     net.load_state_dict(state)
 
 
-def _read_state(path: Path) -> dict[str, Any]:
+def _read_state(path: Path) -> dict[str, torch.Tensor]:
     import torch
     from safetensors.torch import load_file
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from syno._util.json_types import JsonObject
 from syno.network.models.registry import build, built, describe
 from syno.network.models.substitution import slots
 
@@ -38,7 +40,7 @@ class Summary:
         """How many layers an operator may replace."""
         return len(self.report.slots)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The numbers, as data."""
         info = describe(self.name)
         return {
@@ -76,7 +78,7 @@ def summarise(name: str, **given: Any) -> Summary:
     )
 
 
-def _without_weights(name: str, given: dict[str, Any]) -> nn.Module:
+def _without_weights(name: str, given: Mapping[str, Any]) -> nn.Module:
     """The model on torch's meta device, which draws and keeps no weights."""
     import torch
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 from torch import nn
 
@@ -22,7 +22,7 @@ def images(name: str) -> Images:
 def build(name: str, classes: int, channels: int, size: int) -> nn.Module:
     """The model of that name; one for a fixed size of images is made for `size`."""
     config = _config(name)
-    options: dict[str, Any] = {"num_classes": classes, "in_chans": channels}
+    options: dict[str, int] = {"num_classes": classes, "in_chans": channels}
     if getattr(config, "fixed_input_size", False):
         options["img_size"] = size
     try:
@@ -34,7 +34,7 @@ def build(name: str, classes: int, channels: int, size: int) -> nn.Module:
         ) from error
 
 
-def _config(name: str) -> Any:
+def _config(name: str) -> object:
     timm = _timm(name)
     if name not in timm.list_models():
         raise UserError(
@@ -44,5 +44,5 @@ def _config(name: str) -> Any:
     return timm.models.get_pretrained_cfg(name)
 
 
-def _timm(name: str) -> Any:
+def _timm(name: str) -> ModuleType:
     return load_extra("timm", f"model 'timm/{name}'")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -33,12 +34,14 @@ def resnet(
     models = _models("resnet")
     kind = models.resnet.Bottleneck if bottleneck else models.resnet.BasicBlock
 
-    plain: Any = models.ResNet
+    plain: Any = models.ResNet  # a class of an optional package
 
     class Scaled(plain):
         """Every number of channels times width / 64."""
 
-        def _make_layer(self, block: Any, planes: int, *args: Any, **more: Any) -> nn.Module:
+        def _make_layer(
+            self, block: object, planes: int, *args: object, **more: object
+        ) -> nn.Module:
             if planes == 64:  # the first stage comes after a stem of `width` channels
                 self.inplanes = width
             return super()._make_layer(block, planes * width // 64, *args, **more)
@@ -123,16 +126,17 @@ def convnext_tiny(classes: int, channels: int, size: int, *, width: int) -> nn.M
     return net
 
 
-def _models(name: str) -> Any:
+def _models(name: str) -> ModuleType:
     return load_extra("torchvision", f"model '{name}'").models
 
 
 def _restem(stem: nn.Sequential, channels: int, cifar_stem: int) -> None:
     """Another first convolution where the images, or the stride for them, are other ones."""
-    first: Any = stem[0]
+    first = stem[0]
+    assert isinstance(first, nn.Conv2d)
     if channels == 3 and not cifar_stem:
         return
-    outputs, stride = first.out_channels, 1 if cifar_stem else first.stride
+    outputs, stride = first.out_channels, 1 if cifar_stem else first.stride[0]
     stem[0] = _initial(nn.Conv2d(channels, outputs, 3, stride, padding=1, bias=False))
 
 

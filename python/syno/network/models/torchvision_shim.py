@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
 
 # As in torchvision/csrc/ops/nms.cpp and its quantized form.
 _SCHEMAS = {
@@ -24,7 +23,7 @@ _SCHEMAS = {
 }
 
 # The declarations live as long as this object.
-_library: Any = None
+_library: object = None
 
 
 def import_torchvision() -> ModuleType:

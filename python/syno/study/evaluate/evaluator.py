@@ -20,9 +20,11 @@ from syno.data import TextData
 from syno.measure import Measurement, latency, step_slowdown
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
+from syno.operators.operator import Operator
 from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
+from syno.store.documents import Details
 from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
@@ -102,9 +104,8 @@ class NetworkEvaluator:
         net = self.network.original()
         training = self._train(net, None, state)
         timed = self._time(net, None, []) if training.ok else None
-        found = self._outcome(
-            training,
-            began,
+        found = replace(
+            self._outcome(training, began),
             macs=(self.priced or self.network).macs,
             params=(self.priced or self.network).params,
             latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
@@ -112,7 +113,7 @@ class NetworkEvaluator:
         )
         return self._with_int8(found, net)
 
-    def evaluate(self, operator: Any, state: Path | None = None) -> Outcome:
+    def evaluate(self, operator: Operator, state: Path | None = None) -> Outcome:
         """Verifies, trains and times the network with `operator` in it, going on from the
         checkpoint `state` where that is."""
         began = time.perf_counter()
@@ -134,7 +135,7 @@ class NetworkEvaluator:
             ERROR, rung=self.fidelity.name, recipe=self.run_key().to_json(), seed=self.seed
         )
 
-    def _evaluate(self, operator: Any, began: float, state: Path | None) -> Outcome:
+    def _evaluate(self, operator: Operator, began: float, state: Path | None) -> Outcome:
         try:
             net, report = self.network.with_operator(operator)
         except UserError as error:
@@ -161,25 +162,24 @@ class NetworkEvaluator:
 
         training = self._train(net, operator, state)
         timed = self._time(net, self.network.original(), checks) if training.ok else None
-        found = self._outcome(
-            training,
-            began,
+        found = replace(
+            self._outcome(training, began),
             macs=macs,
             params=params,
             primitives=operator.primitives(),
             verification=_together(checks),
             measurement=_measurement(timed) if timed else None,
-            details=self._details(training, timed) | {"kept": kept},
+            details=self._details(training, timed) | Details(kept=kept),
         )
         return self._with_int8(found, net)
 
-    def _cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
+    def _cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
         """(macs, params) in the network that was asked for, which may be another one."""
         if self.priced is None or self.priced is self.network:
             return self.network.cost(operator, report)
         return self.priced.cost(operator, self.priced.with_operator(operator)[1])
 
-    def _verify(self, operator: Any, net: nn.Module) -> list[Verification]:
+    def _verify(self, operator: Operator, net: nn.Module) -> list[Verification]:
         """One comparison for each binding under which the operator stands in the network."""
         self.observer.on_step("verify")
         packs = [module for module in net.modules() if isinstance(module, KernelPack)]
@@ -194,7 +194,7 @@ class NetworkEvaluator:
         with torch_threads(self.timing.threads):
             return step_slowdown(self.network.original(), net, inputs)
 
-    def _train(self, net: nn.Module, operator: Any, state: Path | None) -> Training:
+    def _train(self, net: nn.Module, operator: Operator | None, state: Path | None) -> Training:
         """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
         self.observer.on_step("train")
         self._resumed = -1
@@ -267,7 +267,7 @@ class NetworkEvaluator:
         try:
             beside = self._int8(beside, net, how)
         except Exception as error:  # the trained network counts, whatever becomes of it in INT8
-            trace = {"traceback": traceback.format_exc(limit=-8)}
+            trace = Details(traceback=traceback.format_exc(limit=-8))
             reason = _in_words(error)
             beside = replace(beside, status=ERROR, reason=reason, accuracy=None, details=trace)
         beside = replace(beside, seconds=time.perf_counter() - began)
@@ -281,7 +281,7 @@ class NetworkEvaluator:
             made = quantize(net, images, engine=how.engine)
             accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
         timed = self._time(made.net, self.network.original(), [])
-        details: dict[str, Any] = {
+        details: Details = {
             "calibration_images": made.images,
             "network_macs": made.macs,
             "int8_macs": made.int8_macs,
@@ -290,7 +290,8 @@ class NetworkEvaluator:
         found = replace(beside, accuracy=accuracy)
         if timed is None:
             return replace(found, details=details)
-        details |= _quiet(timed) | {"latency_ratio": timed.ratio}
+        assert timed.ratio is not None
+        details |= _quiet(timed) | Details(latency_ratio=timed.ratio)
         if found.verification is None:  # the original network
             own = BaselineLatency(timed.median_ms, timed.spread_ms)
             return replace(found, latency=own, details=details)
@@ -307,7 +308,8 @@ class NetworkEvaluator:
             of_epochs=None if part is None else part.whole.epochs,
         )
 
-    def _outcome(self, training: Training, began: float, **found: Any) -> Outcome:
+    def _outcome(self, training: Training, began: float) -> Outcome:
+        """What the training alone says."""
         return Outcome(
             training.status,
             reason=training.why,
@@ -316,11 +318,10 @@ class NetworkEvaluator:
             recipe=self.run_key().to_json(),
             seed=self.seed,
             seconds=time.perf_counter() - began,
-            **found,
         )
 
-    def _details(self, training: Training, timed: Measurement | None) -> dict[str, Any]:
-        details: dict[str, Any] = {
+    def _details(self, training: Training, timed: Measurement | None) -> Details:
+        details: Details = {
             "losses": [point.loss for point in training.curve],
             "loss_sum": training.loss_sum,
             "tail_loss": training.tail_loss,
@@ -333,11 +334,22 @@ class NetworkEvaluator:
         if self.part is not None:  # the epoch of a checkpoint that it went on from
             details["resumed_at"] = max(self._resumed, 0)
         if training.tokens_seen:
-            for name in ("loss", "perplexity", "bits_a_byte", "tokens_seen", "tokens_per_s"):
-                details[name] = getattr(training, name)
+            details |= {
+                "loss": training.loss,
+                "perplexity": training.perplexity,
+                "bits_a_byte": training.bits_a_byte,
+                "tokens_seen": training.tokens_seen,
+                "tokens_per_s": training.tokens_per_s,
+            }
         return details if timed is None else details | _quiet(timed)
 
-    def _rejected(self, operator: Any, reason: str, began: float, **found: Any) -> Outcome:
+    def _rejected(
+        self,
+        operator: Operator,
+        reason: str,
+        began: float,
+        verification: VerificationResult | None = None,
+    ) -> Outcome:
         return Outcome(
             REJECTED,
             reason=reason,
@@ -345,11 +357,11 @@ class NetworkEvaluator:
             seed=self.seed,
             seconds=time.perf_counter() - began,
             primitives=operator.primitives(),
-            **found,
+            verification=verification,
         )
 
 
-def checkpoint(folder: Path | None, operator: Any, seed: int) -> Path | None:
+def checkpoint(folder: Path | None, operator: Operator | None, seed: int) -> Path | None:
     """The file in `folder` with the state of the training of an operator, None for the original."""
     if folder is None:
         return None
@@ -411,6 +423,6 @@ def _in_words(error: Exception) -> str:
     return first if isinstance(error, UserError) else f"{type(error).__name__}: {first}"
 
 
-def _quiet(timed: Measurement) -> dict[str, Any]:
+def _quiet(timed: Measurement) -> Details:
     """How quiet the machine was."""
     return {"control": plain(timed.control), "noisy": timed.noisy}

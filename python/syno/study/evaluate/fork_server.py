@@ -33,11 +33,15 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.network.models.extras import load_extra
 from syno.study.evaluate import processes
+
+if TYPE_CHECKING:
+    from syno.store import Outcome
+    from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 
 EVENT = b"e"  # (name of the observer's method, arguments)
 ANSWER = b"a"  # (OUTCOME | MISTAKE | FAULT, content)
@@ -102,10 +106,10 @@ class Ready:
     with a ladder `failures` is one for each rung; `threads` should be 1; `held` are bytes that each
     child begins with."""
 
-    failure: Any
+    failure: Outcome | None
     threads: int
     held: int
-    failures: tuple[Any, ...] = ()
+    failures: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,14 +209,16 @@ class _Relay:
         if not name.startswith("on_"):
             raise AttributeError(name)
 
-        def send(*arguments: Any) -> None:
+        def send(*arguments: object) -> None:
             write(self._end, EVENT, pickle.dumps((name, arguments)))
 
         return send
 
 
 class _Server:
-    def __init__(self, search: socket.socket, setup: Setup, evaluator: Any) -> None:
+    def __init__(
+        self, search: socket.socket, setup: Setup, evaluator: Evaluator | RungEvaluator
+    ) -> None:
         self._search = search
         self._setup = setup
         self._evaluator = evaluator
@@ -397,7 +403,12 @@ class _Watch:
 
 
 def _run_child(
-    server: int, setup: Setup, evaluator: Any, request: Request, answers: int, prints: int
+    server: int,
+    setup: Setup,
+    evaluator: Any,
+    request: Request,
+    answers: int,
+    prints: int,
 ) -> None:
     """The child, from fork to `_exit`: nothing of the server's code runs after it."""
     try:
@@ -431,7 +442,7 @@ def _become_child(server: int, setup: Setup, request: Request, prints: int) -> N
     torch.set_num_threads(setup.threads)
 
 
-def _answer(evaluator: Any, request: Request) -> bytes:
+def _answer(evaluator: Evaluator | RungEvaluator, request: Request) -> bytes:
     """The outcome, or what was raised in its place, so that it can always be sent."""
     try:
         rung = () if request.rung is None else (request.rung,)

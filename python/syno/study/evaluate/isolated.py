@@ -16,10 +16,11 @@ import pickle
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from syno._util.errors import InternalError, UserError
+from syno.operators.operator import Operator
 from syno.store import Outcome
+from syno.store.documents import Details
 from syno.store.records import ERROR, TIMEOUT
 from syno.study.evaluate import fork_server, processes, server_process
 from syno.study.evaluate.failures import CRASH, HANG, OUT_OF_MEMORY
@@ -123,7 +124,7 @@ class Isolated:
         self._baseline_s[rung or 0] = time.perf_counter() - began
         return outcome
 
-    def evaluate(self, operator: Any, rung: int | None = None) -> Outcome:
+    def evaluate(self, operator: Operator, rung: int | None = None) -> Outcome:
         """Evaluates an operator, see Evaluator and RungEvaluator."""
         outcome = self._run(pickle.dumps(operator), self._limit(rung), rung)
         if "failure" in outcome.details and not outcome.primitives:
@@ -180,7 +181,7 @@ class Isolated:
         """What is completed where there was no answer."""
         assert self.ready is not None
         if self._rung is not None and self.ready.failures:
-            return self.ready.failures[self._rung]  # type: ignore[no-any-return]
+            return self.ready.failures[self._rung]
         return self.ready.failure or Outcome(ERROR)
 
     def _event(self, content: bytes) -> str | None:
@@ -213,7 +214,7 @@ class Isolated:
                 raise UserError(found)
             reason, trace = found
             failed = self._failed("", reason, began, ended)
-            return dataclasses.replace(failed, details=failed.details | {"traceback": trace})
+            return dataclasses.replace(failed, details=failed.details | Details(traceback=trace))
         at = f" in step '{step}'" if step else ""
         if ended.killed == fork_server.MEMORY:
             reason = f"it held more than {_megabytes(self._memory)}{at}"
@@ -230,7 +231,7 @@ class Isolated:
 
     def _failed(self, kind: str, reason: str, began: float, ended: Ended) -> Outcome:
         """The outcome of an evaluation without an answer."""
-        details: dict[str, Any] = {"peak_bytes": ended.peak, "printed_bytes": ended.printed}
+        details: Details = {"peak_bytes": ended.peak, "printed_bytes": ended.printed}
         if kind:
             details["failure"] = kind
         if ended.output:

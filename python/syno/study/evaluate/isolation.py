@@ -16,7 +16,7 @@ from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 def isolated(
     factory: Callable[..., Evaluator | RungEvaluator],
     network: Network,
-    *arguments: Any,
+    *arguments: object,
     wanted: bool | None,
     settings: dict[str, Any],
     **limits: Any,

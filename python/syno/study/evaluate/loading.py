@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.data import KNOWN, DataSet, Records, TextData, is_text_data, load, load_text
@@ -57,7 +58,7 @@ def usual_fidelity(data: str, data_dir: str | None) -> str:
 
 def fidelity_for(
     name: str | None,
-    changes: dict[str, Any],
+    changes: Mapping[str, float | None],
     data: str,
     data_dir: str | None,
     recipe: str | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from syno.network.layers import LayerReport, LayerRow
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
 from syno.operators.kernel import KernelPack
+from syno.operators.operator import Operator
 
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
@@ -75,7 +76,7 @@ class Network:
     def named(
         cls,
         name: str,
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         dataset: DataSet | Records | TextData,
         seed: int,
         *,
@@ -97,7 +98,7 @@ class Network:
                 "models` lists them)"
             )
         if isinstance(dataset, TextData):
-            given = {"vocabulary": dataset.vocabulary} | options
+            given: dict[str, Any] = {"vocabulary": dataset.vocabulary, **options}
             given |= {} if context is None or "context" in options else {"context": context}
             _check_tokens(name, dataset, given["vocabulary"], given.get("context"), context)
             with seeded(seed):
@@ -158,7 +159,9 @@ class Network:
         """A copy in which every slot holds its original layer."""
         return copy.deepcopy(self.template)
 
-    def with_operator(self, operator: Any, *, scaled: bool = True) -> tuple[nn.Module, LayerReport]:
+    def with_operator(
+        self, operator: Operator, *, scaled: bool = True
+    ) -> tuple[nn.Module, LayerReport]:
         """A copy with the operator in its slots, and what became of each slot.
 
         scaled: as in `syno.replace`. UserError when the operator fits none.
@@ -168,7 +171,7 @@ class Network:
             report = replace(net, operator, scaled=scaled)
         return net, report
 
-    def future_read(self, net: nn.Module, operator: Any) -> str | None:
+    def future_read(self, net: nn.Module, operator: Operator) -> str | None:
         """Why `net`, with the operator in its slots, may not be trained to predict the next token:
         where a slot's output reads a later position, in words. None where none does, and for
         images.
@@ -187,7 +190,7 @@ class Network:
         """The slots that kept their layer."""
         return [row for row in report.kept if row.name in self._names]
 
-    def cost(self, operator: Any, report: LayerReport) -> tuple[int | None, int]:
+    def cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
         """(macs, params) of the replaced layers and of those slots that kept their layer."""
         kept = self.kept(report)
         rest = _macs(kept)

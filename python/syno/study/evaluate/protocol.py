@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from syno.operators.operator import Operator
 from syno.store import Outcome
 
 
@@ -13,7 +14,7 @@ class Evaluator(Protocol):
     def baseline(self) -> Outcome:
         """Trains and times the original network."""
 
-    def evaluate(self, operator: Any) -> Outcome:
+    def evaluate(self, operator: Operator) -> Outcome:
         """Verifies, trains and times the network with `operator` in it."""
 
 
@@ -23,5 +24,5 @@ class RungEvaluator(Protocol):
     def baseline(self, rung: int) -> Outcome:
         """Trains and times the original network."""
 
-    def evaluate(self, operator: Any, rung: int) -> Outcome:
+    def evaluate(self, operator: Operator, rung: int) -> Outcome:
         """Verifies, trains and times the network with `operator` in it."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from syno._util.json_types import Json
+from syno.store.documents import Recipe
 from syno.store.records import FLOAT32, INT8
 from syno.study.evaluate.quantization import Quantization
 
@@ -33,7 +35,7 @@ class RunKey:
         quantization: how the trained network was quantized to INT8; None for float32.
     """
 
-    fidelity: Mapping[str, object]
+    fidelity: Mapping[str, Json]
     data: str
     threads: int | None = None
     width: float | None = None
@@ -49,9 +51,9 @@ class RunKey:
         """The key of the same training, quantized to INT8."""
         return replace(self, quantization=how)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Recipe:
         """The recipe that the store keeps."""
-        found: dict[str, Any] = {"fidelity": dict(self.fidelity), "data": self.data}
+        found: Recipe = {"fidelity": dict(self.fidelity), "data": self.data}
         if self.threads is not None:
             found["threads"] = self.threads
         if self.width is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from syno._util.errors import UserError
 from syno.data import DataSet, load
 from syno.network.models import describe
 from syno.network.placeholder import slots
+from syno.operators.operator import Operator
 from syno.store import Outcome
 from syno.store.records import BASELINE
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -49,7 +50,7 @@ class LadderEvaluator:
         """See RungEvaluator."""
         return self._rungs[rung].baseline(self._path(BASELINE, rung))
 
-    def evaluate(self, operator: Any, rung: int) -> Outcome:
+    def evaluate(self, operator: Operator, rung: int) -> Outcome:
         """See RungEvaluator."""
         return self._rungs[rung].evaluate(operator, self._path(operator.key, rung))
 
@@ -80,7 +81,7 @@ def datasets(
 
 
 def networks(
-    ladder: Ladder, net: str | nn.Module, options: dict[str, Any], data: DataSet, seed: int
+    ladder: Ladder, net: str | nn.Module, options: Mapping[str, Any], data: DataSet, seed: int
 ) -> list[Network]:
     """The network at each rung, of a model by its name or of a module; rungs of the same pixels and
     width share one.
@@ -105,7 +106,7 @@ def _network(
     ladder: Ladder,
     rung: Rung,
     net: str | nn.Module,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     data: DataSet,
     seed: int,
 ) -> Network:
@@ -127,7 +128,7 @@ def _network(
             return Network.given(net, data, seed, size=size)
         if width != 1:
             whole = int(options.get("width", describe(net).options["width"].default))
-            options = options | {"width": round(whole * width)}
+            options = {**options, "width": round(whole * width)}
         return Network.named(net, options, data, seed, size=size)
     except UserError as error:
         if rung is ladder.top:

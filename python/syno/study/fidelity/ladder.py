@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
+from syno._util.json_types import JsonObject
 from syno._util.named_files import NamedFiles
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ class Ladder:
         for rung in self.rungs:
             if rung.fidelity.task != "images":
                 self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", "images")
-            number = isinstance(rung.width, (int, float)) and not isinstance(rung.width, bool)
-            if not number or not 0 < rung.width <= 1:
+            if not checks.is_number(rung.width) or not 0 < rung.width <= 1:
                 self._refuse(
                     f"width = {checks.shown(rung.width)}", "a share above 0 and at most 1", rung
                 )
@@ -177,13 +177,15 @@ class Ladder:
         """The same with another reduction factor; None keeps it."""
         return self if eta is None else replace(self, eta=eta)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """All of it, for the store."""
-        rungs = [{"fidelity": r.fidelity.to_json(), "width": r.width} for r in self.rungs]
+        rungs: list[JsonObject] = [
+            {"fidelity": r.fidelity.to_json(), "width": r.width} for r in self.rungs
+        ]
         return {"name": self.name, "eta": self.eta, "rungs": rungs}
 
     @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Ladder:
+    def from_json(content: Mapping[str, object]) -> Ladder:
         """The inverse of `to_json`."""
         from syno.train import Fidelity
 

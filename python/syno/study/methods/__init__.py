@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from syno._util.errors import UserError
 from syno.study.candidates import Candidates
 from syno.study.methods.diverse import DiverseDraws
-from syno.study.methods.method import Entry, History, Method, choose
+from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.method import Method, choose
 from syno.study.methods.uniform import UniformDraws
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Entry",
     "History",
     "Method",
+    "Trial",
     "UniformDraws",
     "choose",
     "make_method",
@@ -25,7 +26,9 @@ __all__ = [
 METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformDraws, "diverse": DiverseDraws}
 
 
-def make_method(name: str, candidates: Candidates, seed: int, options: dict[str, Any]) -> Method:
+def make_method(
+    name: str, candidates: Candidates, seed: int, options: Mapping[str, object]
+) -> Method:
     """The method of this name; UserError for an unknown name or option."""
     if name not in METHODS:
         known = ", ".join(METHODS)

@@ -7,13 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno.operators.operator import Operator
 from syno.store.records import REJECTED
 from syno.study.candidates import Candidate, Candidates
-from syno.study.methods.method import History, choose
+from syno.study.methods.history import History
+from syno.study.methods.method import choose
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class DiverseDraws:
         self._pool = {c.key: c for c in shuffled[:pool]}
         self._rest = {c.key: c for c in shuffled[pool:]}
 
-    def propose(self, history: History) -> Any | None:
+    def propose(self, history: History) -> Operator | None:
         """The next operator of the pool; when the pool is used up, any of the others."""
         used = history.keys
         left = [c for key, c in self._pool.items() if key not in used]
@@ -92,5 +93,5 @@ def _rank(seed: int, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}:pool:{key}".encode(), digest_size=16).digest()
 
 
-def _stratum(candidate: Candidate) -> tuple[Any, int]:
+def _stratum(candidate: Candidate) -> tuple[tuple[tuple[str, int], ...], int]:
     return candidate.multiset, int(math.log2(max(candidate.macs, 1)))

@@ -9,44 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from syno.operators.operator import Operator
+from syno.study.methods.history import History
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One proposed operator: `status` is None while it is not answered.
-
-    value: how good it turned out to be, 0 to 1 and more is better; None while nothing is known. The
-    hold-out accuracy; with a ladder, by its rank at the highest rung that it reached
-    (`asha.values`). 0 for a failure.
-    """
-
-    ask: int
-    key: str
-    status: str | None
-    value: float | None = None
-
-
-@dataclass(frozen=True)
-class History:
-    """The operators a study has proposed, in the order of asking; `ask` is the next number."""
-
-    ask: int
-    entries: tuple[Entry, ...]
-
-    @property
-    def keys(self) -> set[str]:
-        """All keys proposed so far, whatever became of them."""
-        return {entry.key for entry in self.entries}
 
 
 class Method(Protocol):
     """A search method: `propose` gives the next operator, or None when there is none left."""
 
-    def propose(self, history: History) -> Any | None:
+    def propose(self, history: History) -> Operator | None:
         """Chooses; the same history gives the same operator."""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from syno.operators.operator import Operator
 from syno.study.candidates import Candidates
-from syno.study.methods.method import History, choose
+from syno.study.methods.history import History
+from syno.study.methods.method import choose
 
 
 class UniformDraws:
@@ -15,7 +15,7 @@ class UniformDraws:
         self._candidates = candidates
         self._seed = seed
 
-    def propose(self, history: History) -> Any | None:
+    def propose(self, history: History) -> Operator | None:
         """Any operator whose key was not proposed yet, all alike."""
         used = history.keys
         left = [c for c in self._candidates if c.key not in used]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.report import gather
 from syno.report.pareto import front, latency, macs
+from syno.store.documents import Details
 from syno.study.evaluate.run_key import RunKey
 from syno.study.training.retraining import Retraining
 
@@ -59,7 +60,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     began = time.perf_counter()
     net, training = retraining.train(text)
     settings = retraining.settings
-    accuracy, details = _tested(net, retraining) if training.ok else (None, {})
+    accuracy, details = _tested(net, retraining) if training.ok else (None, Details())
     details["holdout_accuracy"] = training.accuracy
     if training.loss is not None:
         details["holdout_loss"] = training.loss
@@ -76,7 +77,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     )
 
 
-def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, dict[str, Any]]:
+def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
     """The accuracy, measured as the one on the hold-out split was, and what else text has."""
     from syno.data import Records, TextData
     from syno.train import test_accuracy, test_quality
@@ -102,7 +103,7 @@ def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, dict[str, An
         resolution=fidelity.resolution,
         flip_average=fidelity.recipe.flip_average,
     )
-    return accuracy, {}
+    return accuracy, Details()
 
 
 def _environment(summary: StudySummary) -> Environment:

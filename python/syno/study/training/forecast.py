@@ -24,13 +24,13 @@ class Forecast:
     seconds_each: of one of them, None where the probe did not train.
     """
 
-    data: dict[str, Any]
+    data: dict[str, object]
     fidelity: Fidelity
     layers: LayerReport
     trainings: int
     seconds_each: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values."""
         return {
             "data": self.data,
@@ -56,13 +56,13 @@ class RungForecast:
 class LadderForecast:
     """A search with a ladder; seconds: of all of it, None where that is unknown."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     ladder: Ladder
     layers: LayerReport
     rungs: tuple[RungForecast, ...]
     seconds: float | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values."""
         return {
             "data": self.data,

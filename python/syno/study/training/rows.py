@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from syno.store.objective import named
 from syno.store.records import FLOAT32
 from syno.study.training.comparison import Paired, Spread, paired
 
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.store import Evaluation
+    from syno.store.documents import Details
     from syno.study.evaluate.run_key import RunKey
     from syno.study.training.results import Results
     from syno.study.training.trainings import Trainings
@@ -32,7 +34,8 @@ class TrainedSeed:
     status: `ok`, or why there is no result, with a reason in words; accuracy: of the validation
     split, a share; latency_ms: the median of one sample through the network, in milliseconds;
     latency_ratio: to the original network in the same run; seconds: wall-clock time of all of it;
-    details: losses, steps, tokens a second, what is in INT8, as far as the training has them.
+    details: losses, steps, tokens a second, what is in INT8 and more, as far as the training has
+        them.
     """
 
     seed: int
@@ -42,21 +45,19 @@ class TrainedSeed:
     latency_ms: float | None
     latency_ratio: float | None
     seconds: float
-    details: dict[str, Any]
+    details: Details
 
     @staticmethod
     def of(evaluation: Evaluation) -> TrainedSeed:
         """What a stored evaluation says."""
-        details = {
-            name: evaluation.details[name] for name in _DETAILS if name in evaluation.details
-        }
-        return TrainedSeed(
-            **{name: getattr(evaluation, name) for name in _OF_A_SEED}, details=details
-        )
+        fields = {name: getattr(evaluation, name) for name in _OF_A_SEED}
+        return TrainedSeed(**fields, details=evaluation.details)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain values."""
-        return {name: getattr(self, name) for name in _OF_A_SEED} | self.details
+        details: Mapping[str, object] = self.details
+        found = {name: details[name] for name in _DETAILS if name in details}
+        return {name: getattr(self, name) for name in _OF_A_SEED} | found
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,10 @@ class TrainedOperator:
         """The loss on the validation split; None for images, and where no training succeeded."""
         return self.measures["loss"][0] if "loss" in self.measures else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As plain values, with `accuracy`, `accuracy_beside_baseline` and the same of loss."""
         names = ("name", "precision", "key", "macs", "params", "latency_ms", "latency_ratio")
-        row: dict[str, Any] = {name: getattr(self, name) for name in (*names, "seconds")}
+        row: dict[str, object] = {name: getattr(self, name) for name in (*names, "seconds")}
         row |= {"seeds": [seed.to_json() for seed in self.seeds], "ok": self.ok}
         for measure, (spread, pair) in self.measures.items():
             row[measure] = None if spread is None else dataclasses.asdict(spread)
@@ -162,7 +163,6 @@ def _middle(evaluations: Sequence[Evaluation], name: str) -> float | None:
 
 def _values(evaluations: Sequence[Evaluation], measure: str) -> dict[int, float]:
     """By seed; those that failed are left out."""
-    read: Callable[[Evaluation], Any] = (
-        (lambda e: e.accuracy) if measure == "accuracy" else (lambda e: e.details.get(measure))
-    )
-    return {e.seed: read(e) for e in evaluations if e.status == "ok" and read(e) is not None}
+    objective = named(measure)
+    found = {e.seed: objective.of(e.accuracy, e.details) for e in evaluations if e.status == "ok"}
+    return {seed: value for seed, value in found.items() if value is not None}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
 
@@ -39,11 +40,11 @@ def _time(iso: str) -> str:
     return iso.replace("T", " ")[:19] + " UTC"
 
 
-def _settings(settings: dict[str, Any], names: tuple[str, ...]) -> Pairs:
+def _settings(settings: Mapping[str, object], names: tuple[str, ...]) -> Pairs:
     return tuple((name, shown(settings[name])) for name in names if settings.get(name) is not None)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A setting in words: `images 10000, epochs 3`, one entry a comma."""
     if isinstance(value, dict):
         return ", ".join(
@@ -56,14 +57,14 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def read_specification(content: Any) -> Specification:
+def read_specification(content: object) -> Specification:
     """A study's specification from what the store holds of it. UserError when it is none."""
     from syno.operators.specification import Specification
 
     return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
 
 
-def _specification(content: Any) -> Pairs:
+def _specification(content: object) -> Pairs:
     specification = read_specification(content)
     bindings = "\n".join(
         " ".join(f"{name}={value}" for name, value in binding.items())
@@ -81,7 +82,7 @@ def _specification(content: Any) -> Pairs:
     )
 
 
-def _changed_limits(specification: Specification) -> dict[str, Any]:
+def _changed_limits(specification: Specification) -> dict[str, float]:
     from syno import _core
 
     defaults = {entry["name"]: entry["default"] for entry in _core.option_descriptors()}

@@ -1,0 +1,145 @@
+"""The JSON documents in columns of the store. An older Syno wrote fewer fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from syno._util.json_types import Json
+
+
+class Calibration(TypedDict):
+    """The training images that a quantized network was calibrated on."""
+
+    images: int
+    seed: int
+
+
+class Recipe(TypedDict, total=False):
+    """What a result depends on, beside operator, seed and machine: see `RunKey`.
+
+    fidelity: as `Fidelity.to_json`; data: the fingerprint of the data set; threads: of training and
+    timing; width, of_epochs: of a rung; precision, engine, calibration: of a quantized network.
+    """
+
+    fidelity: Mapping[str, Json]
+    data: str
+    threads: int
+    width: float
+    of_epochs: int | None
+    precision: str
+    engine: str
+    calibration: Calibration
+
+
+class Details(TypedDict, total=False):
+    """What an evaluation found that has no column of its own.
+
+    losses: of the training, one for each epoch; loss_sum, tail_loss: their sum over all steps and
+        their mean over the last ones; training_s, step_s: seconds of the training and of a step;
+        steps: optimizer steps; peak_bytes: peak memory of the process; device: that trained;
+        resumed_at: the epoch of the checkpoint that the training of a rung started from.
+    loss, perplexity, bits_a_byte, tokens_seen, tokens_per_s: of text.
+    kept: by slot that kept its layer, the reason.
+    control, noisy: how quiet the machine was while the network was timed.
+    latency_ratio: of the original network in INT8 to the one in float32.
+    calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
+    holdout_accuracy, holdout_loss: of a finalist, whose own values are those of the test split.
+    failure, traceback, output, printed_bytes, left: of an evaluation that ended without an answer.
+    """
+
+    losses: list[float | None]
+    loss_sum: float | None
+    tail_loss: float | None
+    training_s: float
+    step_s: float | None
+    steps: int
+    peak_bytes: int | None
+    device: str
+    resumed_at: int
+    loss: float | None
+    perplexity: float | None
+    bits_a_byte: float | None
+    tokens_seen: int
+    tokens_per_s: float | None
+    kept: dict[str, str]
+    control: Json
+    noisy: bool
+    latency_ratio: float
+    calibration_images: int
+    network_macs: int
+    int8_macs: int
+    float_parts: Mapping[str, int]
+    holdout_accuracy: float | None
+    holdout_loss: float | None
+    failure: str
+    traceback: str
+    output: str
+    printed_bytes: int
+    left: str
+
+
+class RungDocument(TypedDict):
+    """A rung of a ladder, as `Ladder.to_json`."""
+
+    fidelity: Mapping[str, Json]
+    width: float
+
+
+class LadderDocument(TypedDict, total=False):
+    """A ladder, as `Ladder.to_json`; fingerprints: of the data as each rung loads it."""
+
+    name: str
+    rungs: list[RungDocument]
+    eta: int
+    fingerprints: list[str]
+
+
+class SettingsDocument(TypedDict, total=False):
+    """The settings of a study, as `StudySettings.to_json`."""
+
+    model: str | None
+    model_options: Mapping[str, Json]
+    data: str | None
+    data_dir: str | None
+    tokenizer: str
+    fingerprint: str
+    fidelity: Mapping[str, Json]
+    ladder: LadderDocument | None
+    training: Mapping[str, Json]
+    space: Mapping[str, Json]
+    method: str
+    method_options: Mapping[str, Json]
+    latency: Mapping[str, Json]
+    evaluations: int
+    seconds: float | None
+    seed: int
+    baseline: bool
+
+
+class EventData(TypedDict, total=False):
+    """What an event of a study's log says beside its kind.
+
+    proposal, ask: of `asked`, `leased`, `dropped`, `promoted` (with `rung`), `told` and `evaluated`
+        (with `status`).
+    operators, keys, digest, rules, rejections: of `space`.
+    reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
+    key: of `released`. evaluations, seconds, training: of `resumed`.
+    """
+
+    proposal: int
+    ask: int
+    rung: int
+    status: str
+    operators: int
+    keys: int
+    digest: str
+    rules: str
+    rejections: dict[str, int]
+    reason: str
+    text: str
+    failure: str
+    key: str
+    evaluations: int
+    seconds: float
+    training: Mapping[str, Json]

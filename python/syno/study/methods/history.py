@@ -1,0 +1,136 @@
+"""What a search method knows: the operators that were proposed and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from syno.store.objective import ACCURACY, Objective
+from syno.store.records import BASELINE
+
+if TYPE_CHECKING:
+    from syno.store import Evaluation, ProposalRecord
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation of an operator, at one rung.
+
+    rung: of the study's ladder, from 0 at the bottom; 0 without a ladder.
+    status: `ok`, `error`, `timeout` or `rejected`, with a reason in words.
+    objective: the value of the study's objective (`History.objective`) on the validation split.
+    accuracy: on the validation split, a share of one; loss: on text, in nats a token.
+    losses: the training losses, one for each epoch; None where one was not finite.
+    latency_ms: the median latency of the network with the operator in it, in milliseconds;
+        latency_ratio: the same divided by the latency of the original network in that run.
+    macs, params: of the layers that the operator replaces, for one sample.
+    seed: of the training; seconds: wall-clock time of the evaluation.
+
+    What the evaluation did not measure is None.
+    """
+
+    rung: int
+    status: str
+    reason: str
+    objective: float | None
+    accuracy: float | None
+    loss: float | None
+    losses: tuple[float | None, ...]
+    latency_ms: float | None
+    latency_ratio: float | None
+    macs: int | None
+    params: int | None
+    seed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One proposed operator: `status` is None while it is pending, then that of its first trial.
+
+    value: how good it turned out to be, 0 to 1 and more is better; None while nothing is known. The
+        hold-out accuracy; with a ladder, by its rank at the highest rung that it reached
+        (`asha.values`). 0 for a failure.
+    text: the operator's text, which `Operator.from_text` reads.
+    trials: its evaluations in the order in which they ended.
+    """
+
+    ask: int
+    key: str
+    status: str | None
+    value: float | None = None
+    text: str = ""
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def last(self) -> Trial | None:
+        """The trial that ended last, which with a ladder is at the highest rung."""
+        return self.trials[-1] if self.trials else None
+
+    @property
+    def accuracies(self) -> dict[int, float]:
+        """The accuracy at each rung that has one."""
+        return {t.rung: t.accuracy for t in self.trials if t.accuracy is not None}
+
+
+@dataclass(frozen=True)
+class History:
+    """The operators a study has proposed, in the order of asking; `ask` is the next number.
+
+    objective: what the study is judged by, and whether it is to be raised.
+    baseline: the trials of the original network, where the study evaluates it.
+    """
+
+    ask: int
+    entries: tuple[Entry, ...]
+    objective: Objective = ACCURACY
+    baseline: tuple[Trial, ...] = ()
+
+    @property
+    def keys(self) -> set[str]:
+        """All keys proposed so far, whatever became of them."""
+        return {entry.key for entry in self.entries}
+
+
+def make_history(
+    number: int,
+    proposals: Iterable[ProposalRecord],
+    evaluations: Iterable[Evaluation],
+    values: Mapping[int, float],
+    objective: Objective,
+) -> History:
+    """The history before proposal `number`, from what the store holds of a study.
+
+    evaluations: as `Store.evaluations` gives them; values: of the entries, by ask.
+    """
+    trials: dict[int, list[Trial]] = {}
+    for evaluation in evaluations:
+        trials.setdefault(evaluation.ask, []).append(_trial(evaluation, objective))
+    entries: list[Entry] = []
+    baseline: tuple[Trial, ...] = ()
+    for p in proposals:
+        own = tuple(trials.get(p.ask, ()))
+        if p.kind == BASELINE:
+            baseline = own
+        elif p.key is not None:
+            entries.append(Entry(p.ask, p.key, p.status, values.get(p.ask), p.text or "", own))
+    return History(number, tuple(entries), objective, baseline)
+
+
+def _trial(evaluation: Evaluation, objective: Objective) -> Trial:
+    return Trial(
+        rung=evaluation.rung_index,
+        status=evaluation.status,
+        reason=evaluation.reason,
+        objective=objective.of(evaluation.accuracy, evaluation.details),
+        accuracy=evaluation.accuracy,
+        loss=evaluation.details.get("loss"),
+        losses=tuple(evaluation.details.get("losses", ())),
+        latency_ms=evaluation.latency_ms,
+        latency_ratio=evaluation.latency_ratio,
+        macs=evaluation.macs,
+        params=evaluation.params,
+        seed=evaluation.seed,
+        seconds=evaluation.seconds,
+    )
