@@ -284,7 +284,7 @@ std::vector<PatternSpace> pattern_spaces() {
   joined.limits.max_weights = 4;
   list.push_back(
       {&kJoinedPair,
-       {"joined pairs", joined, {"s", "k", "C", "s*k"}, 3000, {kReduce, kReduce, kShare, kShare}}});
+       {"joined pairs", joined, {"s", "k", "C", "s*k"}, 3000, {kReduce, kReduce, kContract, kContract}}});
 
   // Merges of quotients, whose remainders weights hold.
   SpecificationSource remainders = source;
@@ -294,7 +294,7 @@ std::vector<PatternSpace> pattern_spaces() {
   remainders.limits.max_weights = 3;
   remainders.limits.max_reductions = 1;
   list.push_back({&kDroppedRemainders,
-                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kShare}}});
+                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kContract}}});
 
   // Shifts below and above a Split that a Merge cuts again.
   SpecificationSource rotations = source;
@@ -315,7 +315,7 @@ std::vector<PatternSpace> pattern_spaces() {
   held.limits.max_reductions = 2;
   held.output = "[C: unordered, H, s]";
   list.push_back(
-      {&kHeldRemainder, {"held parts", held, {"s", "k"}, 4000, {kReduce, kShare, kSplit, kShift}}});
+      {&kHeldRemainder, {"held parts", held, {"s", "k"}, 4000, {kReduce, kContract, kSplit, kShift}}});
   return list;
 }
 

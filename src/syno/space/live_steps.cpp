@@ -36,10 +36,10 @@ Position LiveSteps::position(const Graph& graph) {
 bool LiveSteps::alive(const Position& position, const State& child, const Move& move, int limit) {
   const int left = limit - child.depth;
   if (left < 0) return false;
-  const bool completes = move.primitive == Primitive::kReduce
+  const bool completes = move.is_reduction()
                              ? bound_.may_complete_with_more(child, left)
                              : bound_.may_complete(child, left);
-  if (!completes || !bounds_macs_ || child.count(Primitive::kShare) == 0) return completes;
+  if (!completes || !bounds_macs_ || child.weight_count() == 0) return completes;
   return !macs_.refuses(child, space_.step(position.state, move), left);
 }
 
@@ -129,7 +129,7 @@ std::optional<Position> Parents::without(const Graph& graph, std::size_t last, S
   // Reductions come first, and only the last of them can be the last step.
   std::size_t reductions = 0;
   while (reductions < graph.steps().size() &&
-         graph.steps()[reductions].primitive == Primitive::kReduce)
+         graph.steps()[reductions].is_reduction())
     ++reductions;
   if (last < reductions && last + 1 < graph.steps().size()) return std::nullopt;
   StepOrder order(graph);

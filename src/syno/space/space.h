@@ -15,7 +15,7 @@ namespace syno {
 
 /// A move with its size spelled out: independent of any table of sizes.
 struct SpaceMove {
-  Primitive primitive = Primitive::kReduce;
+  Primitive primitive{};
   std::uint8_t a = 0;
   std::uint8_t b = 0;
   bool causal = false;
