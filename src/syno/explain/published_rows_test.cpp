@@ -46,8 +46,8 @@ constexpr std::array kRows{
 
 std::map<Primitive, std::int64_t> counts(std::string_view primitives) {
   const std::map<std::string_view, Primitive> names{
-      {"R", Primitive::kReduce}, {"C", Primitive::kContract},  {"Sp", Primitive::kSplit},
-      {"M", Primitive::kMerge},  {"Sh", Primitive::kShift}, {"U", Primitive::kUnfold}};
+      {"R", Primitive::kReduce}, {"C", Primitive::kContract}, {"Sp", Primitive::kSplit},
+      {"M", Primitive::kMerge},  {"Sh", Primitive::kShift},   {"U", Primitive::kUnfold}};
   std::map<Primitive, std::int64_t> found;
   std::istringstream words{std::string(primitives)};
   for (std::string word; words >> word;) ++found[names.at(word)];

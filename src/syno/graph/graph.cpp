@@ -71,8 +71,8 @@ std::string Graph::name(CoordinateId id) const {
 
 void Graph::fail(const Step& step, const std::string& message) const {
   throw Complaint(message)
-      .where("step " + std::to_string(steps_.size() + 1) + " (" +
-             std::string(step.info().name) + ")")
+      .where("step " + std::to_string(steps_.size() + 1) + " (" + std::string(step.info().name) +
+             ")")
       .error();
 }
 
@@ -137,8 +137,8 @@ std::array<Size, 2> Graph::extents_made(const Step& step) const {
     in[static_cast<std::size_t>(j)] = extent(step.in[static_cast<std::size_t>(j)]);
   std::array<Size, 2> made;
   for (std::size_t i = 0; i < static_cast<std::size_t>(info.produces); ++i)
-    made[i] = extent_made(info.makes[i], in[0], in[1], step.size, std::multiplies<>(),
-                          std::divides<>());
+    made[i] =
+        extent_made(info.makes[i], in[0], in[1], step.size, std::multiplies<>(), std::divides<>());
   return made;
 }
 

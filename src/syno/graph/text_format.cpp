@@ -190,15 +190,13 @@ class TextReader {
     const std::size_t results = arrow == words.size() ? 0 : words.size() - arrow - 1;
     if (results != static_cast<std::size_t>(info.produces)) {
       line_->fail("'" + std::string(info.name) + "' produces " + std::to_string(info.produces) +
-                  " coordinates, got " + std::to_string(results) +
-                  "\n  expected: " + form);
+                  " coordinates, got " + std::to_string(results) + "\n  expected: " + form);
     }
     Step step;
     step.primitive = *primitive;
     std::size_t next = 1;
     const auto more = [&](const char* what) {
-      if (next >= arrow)
-        line_->fail(std::string("expected ") + what + "\n  expected: " + form);
+      if (next >= arrow) line_->fail(std::string("expected ") + what + "\n  expected: " + form);
       return next++;
     };
     for (int j = 0; j < info.consumes; ++j)

@@ -298,8 +298,7 @@ class Keyer::Table {
       values_.sizes.clear();
       for (const key::Section::Unit& unit : section.units)
         values_.sizes.push_back(value_of(step_words_[static_cast<std::size_t>(unit.step)], b));
-      of_section_.push_back(key::fits(section, values_) ? number_of_form(s, section)
-                                                                 : kUnfit);
+      of_section_.push_back(key::fits(section, values_) ? number_of_form(s, section) : kUnfit);
     }
     return first;
   }

@@ -139,8 +139,7 @@ bool fits(const Section& section, const SectionValues& values) {
   for (std::size_t i = 0; i < section.units.size(); ++i) {
     const Section::Unit& unit = section.units[i];
     const PrimitiveInfo& info = primitive_info(unit.primitive);
-    const Integer in =
-        info.consumes > 0 ? values.extents[static_cast<std::size_t>(unit.in[0])] : 1;
+    const Integer in = info.consumes > 0 ? values.extents[static_cast<std::size_t>(unit.in[0])] : 1;
     if (!size_fits(info, in, values.sizes[i])) return false;
   }
   return true;

@@ -131,8 +131,7 @@ CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
     const CoordinateId id = open.back();
     open.pop_back();
     const std::int16_t producer = graph().coordinate(id).step;
-    const bool replaced = producer >= 0 &&
-                          step(static_cast<std::size_t>(producer)).is_view() &&
+    const bool replaced = producer >= 0 && step(static_cast<std::size_t>(producer)).is_view() &&
                           (done & bit(static_cast<std::size_t>(producer))) != 0;
     if (!replaced) {
       dims.set(at(id));
@@ -193,8 +192,7 @@ CoordinateSet Network::closed(StepSet done) const {
   for (std::size_t s = 0; s < step_count(); ++s) {
     if ((done & bit(s)) != 0 || !step(s).is_view()) continue;
     const Step& view = step(s);
-    const int count =
-        view.makes(ExpressionKind::kWindow) ? 1 : view.info().consumes;
+    const int count = view.makes(ExpressionKind::kWindow) ? 1 : view.info().consumes;
     for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
   }
   return result;

@@ -38,9 +38,8 @@ std::string ChildGenerator::reason_against(const PartialGraph& parent, const Sta
   if (const Reason why = space_.advance(child, space_.move(state, step)); !why.empty())
     return std::string(why);
   // More reductions may follow a reduction.
-  const bool alive = step.is_reduction()
-                         ? bound_.may_complete_with_more(child, left)
-                         : bound_.may_complete(child, left);
+  const bool alive = step.is_reduction() ? bound_.may_complete_with_more(child, left)
+                                         : bound_.may_complete(child, left);
   if (!alive) return std::string(kBoundReason);
   return bounds_macs_ && macs_.refuses(child, step, left) ? std::string(kMacsBoundReason) : "";
 }

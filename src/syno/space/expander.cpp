@@ -63,9 +63,8 @@ const std::vector<LiveMove>& Expander::live_moves(const Position& position, int 
       continue;
     }
     const int left = limit - child.depth;
-    const bool alive = move.is_reduction()
-                           ? bound_.may_complete_with_more(child, left)
-                           : bound_.may_complete(child, left);
+    const bool alive = move.is_reduction() ? bound_.may_complete_with_more(child, left)
+                                           : bound_.may_complete(child, left);
     if (!alive) {
       count(kBoundReason);
       continue;

@@ -59,9 +59,8 @@ double MacsBound::least_macs(const State& state, int steps, std::size_t binding)
 
 bool MacsBound::bring_in_more(const State& state, std::size_t variable) const {
   const Limits& limits = spec_.limits();
-  const bool steps =
-      (state.only_reductions() && state.reduction_count() < limits.max_reductions) ||
-      state.count(Primitive::kStride) < limits.max_strides;
+  const bool steps = (state.only_reductions() && state.reduction_count() < limits.max_reductions) ||
+                     state.count(Primitive::kStride) < limits.max_strides;
   return steps && state.left[variable] > 0;
 }
 

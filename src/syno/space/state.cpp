@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "syno/quality/quality.h"
 #include "syno/spec/legality.h"
 #include "syno/spec/variable_marks.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-// As the quality condition is called (quality/quality.h).
-constexpr Reason kPoolingReason = "max_pooling";
 
 void erase(State& state, std::size_t place) {
   std::copy(state.slots.begin() + static_cast<std::ptrdiff_t>(place) + 1,
@@ -96,8 +94,8 @@ bool StateSpace::may_be_held(const State& state, SizeId size) const {
 // A Reduce that no weight has seen and that no coordinate which a weight may still hold is made of is summed over data
 // alone. `reductions` are those that the last step used. (What a weight has seen in part only is judged when the operator is complete.)
 Reason StateSpace::pool(State& state, std::uint16_t reductions) {
-  auto lost = static_cast<std::uint16_t>(reductions & ~state.seen_reductions &
-                                         ~state.pooled_reductions);
+  auto lost =
+      static_cast<std::uint16_t>(reductions & ~state.seen_reductions & ~state.pooled_reductions);
   for (std::size_t place = 0; place < state.size && lost != 0; ++place) {
     const Slot& slot = state.slots[place];
     if ((slot.reductions & lost) != 0 && may_be_held(state, slot.size))
@@ -113,7 +111,7 @@ Reason StateSpace::pool(State& state, std::uint16_t reductions) {
     const std::int64_t value = sizes_.value(state.pooled, b);
     if (value > 0 && value <= spec_.limits().max_pooling) fit |= FitMask{1} << b;
   }
-  return spec_.fit_suffices(state.fit & fit) ? reason::kNone : kPoolingReason;
+  return spec_.fit_suffices(state.fit & fit) ? reason::kNone : reason::kPooling;
 }
 
 // A state that a move is entered in.
@@ -136,7 +134,6 @@ class StateSpace::Account {
   int add_step() { return ++state_.depth; }
   int add(Primitive primitive) { return ++state_.counts[static_cast<std::size_t>(primitive)]; }
   bool pay(std::size_t v, int charge) {
-    if (charge == 0) return true;
     state_.left[v] = static_cast<std::int8_t>(state_.left[v] - charge);
     return state_.left[v] >= 0;
   }
@@ -158,6 +155,7 @@ Reason StateSpace::advance(State& state, const Move& move) {
   Account account(*this, state);
   StepRequest<SizeId> request{.info = move.info()};
   const PrimitiveInfo& info = request.info;
+  // Written by a contraction only, and read as far as it is written.
   std::array<TakenDim<SizeId>, kMaxFrontier> taken;
   std::uint16_t reductions = 0;
   if (info.kind == StepKind::kContraction) {
@@ -345,8 +343,7 @@ void StateSpace::add_views(const State& state, std::vector<Move>& out) {
       const Slot& other = state.slots[j];
       if (i == j || other.passed || !first(i, j) || !first(j, i)) continue;
       if (i > j && slot.untouched() && other.untouched() && slot.size == other.size) continue;
-      if (has_left(state, Primitive::kSplit))
-        emit(Primitive::kSplit, i, j, kNoSize, 0, false);
+      if (has_left(state, Primitive::kSplit)) emit(Primitive::kSplit, i, j, kNoSize, 0, false);
       if (has_left(state, Primitive::kUnfold) && sizes_.is_window(other.size) &&
           sizes_.slides(slot.size, other.size))
         emit(Primitive::kUnfold, i, j, kNoSize, 0, slot.causal);

@@ -55,8 +55,7 @@ class Estimates {
       }
       hasher.add(kept).add(gone);
     } else {
-      if (!move.is_reduction())
-        hasher.add(steps.size_mark(from.state.slots[move.a].size));
+      if (!move.is_reduction()) hasher.add(steps.size_mark(from.state.slots[move.a].size));
       if (move.size != kNoSize) hasher.add(steps.size_mark(move.size));
     }
     kind.fine = hasher.finish().high;

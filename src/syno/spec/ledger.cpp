@@ -16,9 +16,7 @@ class LedgerAccount {
   using Extent = const SizeValues*;
 
   LedgerAccount(const Specification& spec, SizeTable& table, const Ledger& ledger)
-      : spec_(spec),
-        table_(table),
-        ledger_(ledger) {}
+      : spec_(spec), table_(table), ledger_(ledger) {}
 
   Extent extent(const Size& size) const { return &table_.at(spec_, size); }
   Extent times(Extent a, Extent b) const { return extent(a->size * b->size); }
@@ -31,8 +29,7 @@ class LedgerAccount {
     return spec_.limits().even_windows ? spec_.full_fit() : window->odd;
   }
   FitMask window_fit(Extent window) const {
-    return window->at_most(static_cast<double>(spec_.limits().max_window),
-                           spec_.bindings().size());
+    return window->at_most(static_cast<double>(spec_.limits().max_window), spec_.bindings().size());
   }
   FitMask slide_fit(Extent extent, Extent window) const {
     FitMask wide = 0;
@@ -45,7 +42,6 @@ class LedgerAccount {
   int add_step() { return ++ledger_.depth; }
   int add(Primitive primitive) { return ++ledger_.counts[static_cast<std::size_t>(primitive)]; }
   bool pay(std::size_t v, int charge) {
-    if (charge == 0) return true;
     ledger_.charges[v] = static_cast<std::int16_t>(ledger_.charges[v] + charge);
     return ledger_.charges[v] <= spec_.variable(v).budget;
   }
@@ -203,8 +199,7 @@ Ledger replay(const Specification& spec, const Graph& graph) {
       throw Complaint(describe_refusal(spec, prefix, step, why))
           .where("specification \"" + spec.text() + "\", step " +
                  std::to_string(prefix.steps().size() + 1) + " of " +
-                 std::to_string(graph.steps().size()) + " (" +
-                 std::string(step.info().name) + ")")
+                 std::to_string(graph.steps().size()) + " (" + std::string(step.info().name) + ")")
           .error();
     }
     prefix.apply(step);

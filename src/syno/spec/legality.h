@@ -8,7 +8,7 @@
 //   odd_fit(e), window_fit(e), slide_fit(e, w)
 //                                       the bindings where a window may be that even, that large, and slide over e
 //   add_step(), add(primitive)          counts the step, and says how many there are now
-//   pay(v, charge)                      takes from the budget of variable v; false when it is spent
+//   pay(v, charge)                      takes powers, more than 0, from the budget of variable v; false when it is spent
 //   fit_left()                          the bindings under which everything so far is legal
 //   add_reduction(e), add_repeat(e)     the products of all Reduces and Expands, this one among them
 //   input()                             the elements of the input
@@ -25,10 +25,10 @@ namespace syno {
 /// A coordinate that a contraction takes.
 template <class Extent>
 struct TakenDim {
-  Extent extent{};
+  Extent extent;
   /// It leaves the frontier: its role is drop or join.
-  bool leaves = false;
-  bool reductions_only = false;
+  bool leaves;
+  bool reductions_only;
 };
 
 /// A step as the specification sees it.
@@ -65,28 +65,36 @@ constexpr int charge_of(Charge charge, int extent, int size) {
   return 0;
 }
 
+// Functions here have one caller for each kind of account, in the inner loop of a search. Inlined there, a request lives
+// in registers; compilers leave that to who asks.
 namespace detail {
 
 template <class Account>
-bool pay_for(const Specification& spec, Account& account,
-             const StepRequest<typename Account::Extent>& request) {
-  const Charge charge = request.info.charge;
+[[gnu::always_inline]] inline bool pay_for(const Specification& spec, Account& account,
+                                           const StepRequest<typename Account::Extent>& request) {
   const std::size_t variables = spec.variables()->count();
-  if (charge == Charge::kNothing) return true;
-  if (charge == Charge::kShares) {
-    for (const auto& dim : request.taken) {
-      const Size& extent = account.size(dim.extent);
-      for (std::size_t v = 0; v < variables; ++v) {
-        if (spec.variable(v).primary && !account.pay(v, charge_of(charge, extent.power(v), 0)))
-          return false;
-      }
+  const auto pay = [&](Charge charge, const Size& extent, const Size& size, bool primaries) {
+    for (std::size_t v = 0; v < variables; ++v) {
+      const int powers = charge_of(charge, extent.power(v), size.power(v));
+      if (powers == 0 || (primaries && !spec.variable(v).primary)) continue;
+      if (!account.pay(v, powers)) return false;
     }
     return true;
-  }
-  const Size& size = account.size(request.size);
-  const Size extent = charge == Charge::kMadeUp ? account.size(request.in[0]) : Size();
-  for (std::size_t v = 0; v < variables; ++v) {
-    if (!account.pay(v, charge_of(charge, extent.power(v), size.power(v)))) return false;
+  };
+  switch (request.info.charge) {
+    case Charge::kNothing: break;
+    case Charge::kSize: {
+      const Size& size = account.size(request.size);
+      return pay(Charge::kSize, size, size, false);
+    }
+    case Charge::kMadeUp:
+      return pay(Charge::kMadeUp, account.size(request.in[0]), account.size(request.size), false);
+    case Charge::kShares:
+      for (const auto& dim : request.taken) {
+        const Size& extent = account.size(dim.extent);
+        if (!pay(Charge::kShares, extent, extent, true)) return false;
+      }
+      break;
   }
   return true;
 }
@@ -100,7 +108,8 @@ FitMask where(std::size_t bindings, Holds holds) {
 }
 
 template <class Account>
-bool narrow(const Specification& spec, Account& account, FitMask fit) {
+[[gnu::always_inline]] inline bool narrow(const Specification& spec, Account& account,
+                                          FitMask fit) {
   FitMask& left = account.fit_left();
   if ((left & ~fit) == 0) return true;
   left &= fit;
@@ -108,14 +117,15 @@ bool narrow(const Specification& spec, Account& account, FitMask fit) {
 }
 
 template <class Account>
-Reason decide_contraction(const Specification& spec, Account& account,
-                          std::span<const TakenDim<typename Account::Extent>> taken) {
+[[gnu::always_inline]] inline Reason decide_contraction(
+    const Specification& spec, Account& account,
+    std::span<const TakenDim<typename Account::Extent>> taken) {
   const Limits& limits = spec.limits();
   const std::size_t bindings = spec.bindings().size();
   std::array<double, Specification::kMaxBindings> params;
   std::array<double, Specification::kMaxBindings> dropped;
   std::array<double, Specification::kMaxBindings> joined;
-  for (auto* product : {&params, &dropped, &joined}) std::fill_n(product->begin(), bindings, 1.0);
+  for (std::size_t b = 0; b < bindings; ++b) params[b] = dropped[b] = joined[b] = 1;
   bool leaves = false;
   for (const auto& dim : taken) {
     leaves = leaves || dim.leaves;
@@ -128,17 +138,18 @@ Reason decide_contraction(const Specification& spec, Account& account,
   if (!leaves && !limits.element_wise_weights) return reason::kElementWise;
   // Beyond 64 bits a product is no number of parameters (Size::extent).
   constexpr double kMost = 9.2e18;
-  if (!narrow(spec, account, where(bindings, [&](std::size_t b) {
-        return params[b] < kMost && params[b] >= static_cast<double>(limits.min_weight_params);
-      })))
-    return reason::kWeightParams;
-  const auto few = [&](const auto& product, std::int64_t limit) {
-    return where(bindings,
-                 [&](std::size_t b) { return product[b] <= static_cast<double>(limit); });
-  };
-  if (!narrow(spec, account, few(dropped, limits.max_dropped))) return reason::kDropped;
-  if (!narrow(spec, account, few(joined, limits.max_joined))) return reason::kJoined;
-  return reason::kNone;
+  FitMask enough = 0;
+  FitMask few_dropped = 0;
+  FitMask few_joined = 0;
+  for (std::size_t b = 0; b < bindings; ++b) {
+    const bool countable = params[b] < kMost;
+    enough |= FitMask{countable && params[b] >= static_cast<double>(limits.min_weight_params)} << b;
+    few_dropped |= FitMask{dropped[b] <= static_cast<double>(limits.max_dropped)} << b;
+    few_joined |= FitMask{joined[b] <= static_cast<double>(limits.max_joined)} << b;
+  }
+  if (!narrow(spec, account, enough)) return reason::kWeightParams;
+  if (!narrow(spec, account, few_dropped)) return reason::kDropped;
+  return narrow(spec, account, few_joined) ? reason::kNone : reason::kJoined;
 }
 
 }  // namespace detail
@@ -146,8 +157,8 @@ Reason decide_contraction(const Specification& spec, Account& account,
 /// Why `spec` does not allow the step, or nothing; then the step is entered in the account. Where it is refused, the
 /// account is left in between.
 template <class Account>
-Reason decide(const Specification& spec, Account& account,
-              StepRequest<typename Account::Extent>& request) {
+[[gnu::always_inline]] inline Reason decide(const Specification& spec, Account& account,
+                                            StepRequest<typename Account::Extent>& request) {
   using Extent = typename Account::Extent;
   const Limits& limits = spec.limits();
   const PrimitiveInfo& info = request.info;
