@@ -131,14 +131,8 @@ bool CompletionBound::may_complete_with_more(const State& state, int steps) {
   if (mode_ == BoundMode::kNone) return steps >= 0;
   if (may_complete(state, steps)) return true;
   if (steps < 2 || state.reduction_count() >= spec_.limits().max_reductions) return false;
-  const bool first = state.depth == 0;
-  const Size least = first ? Size() : sizes_.size(state.slots[state.size - 1].size);
-  for (const SizeId id : sizes_.universe()) {
-    if (!first && sizes_.size(id) < least) continue;
-    bool affordable = true;
-    for (std::size_t v = 0; v < spec_.variables()->count() && affordable; ++v)
-      affordable = std::abs(sizes_.size(id).power(v)) <= state.left[v];
-    if (!affordable) continue;
+  for (const SizeId id : space_.reductions_after(state)) {
+    if (!space_.affords(state, sizes_.size(id))) continue;
     State next = state;
     Move move;
     move.primitive = Primitive::kReduce;

@@ -88,7 +88,7 @@ bool StateSpace::may_be_held(const State& state, SizeId size) const {
   if (state.weight_count() >= spec_.limits().max_weights) return false;
   if (has_left(state, Primitive::kMerge)) return true;
   if (has_left(state, Primitive::kUnfold) && sizes_.is_window(size)) return true;
-  return affords(state, sizes_.size(size), true);
+  return affords_share(state, sizes_.size(size));
 }
 
 // A Reduce that no weight has seen and that no coordinate which a weight may still hold is made of is summed over data
@@ -244,21 +244,28 @@ void StateSpace::contract(State& state, const Move& move) const {
   state.size = static_cast<std::uint8_t>(kept);
 }
 
-bool StateSpace::affords(const State& state, const Size& size, bool primaries_only) const {
+// Whether a contraction may take a coordinate of this size.
+bool StateSpace::affords_share(const State& state, const Size& size) const {
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-    if (primaries_only && !spec_.variable(v).primary) continue;
-    if (std::abs(size.power(v)) > state.left[v]) return false;
+    if (spec_.variable(v).primary && std::abs(size.power(v)) > state.left[v]) return false;
   }
   return true;
 }
 
+std::span<const SizeId> StateSpace::reductions_after(const State& state) const {
+  const std::vector<SizeId>& all = sizes_.universe();
+  if (state.depth == 0) return all;
+  const Size& least = sizes_.size(state.slots[state.size - 1].size);
+  const auto begin =
+      std::lower_bound(all.begin(), all.end(), least,
+                       [&](SizeId id, const Size& bound) { return sizes_.size(id) < bound; });
+  return {begin, all.end()};
+}
+
 void StateSpace::add_reductions(const State& state, std::vector<Move>& out) {
   if (state.reduction_count() >= spec_.limits().max_reductions) return;
-  const bool first = state.depth == 0;
-  const Size least = first ? Size() : sizes_.size(state.slots[state.size - 1].size);
-  for (const SizeId id : sizes_.universe()) {
-    if (!first && sizes_.size(id) < least) continue;
-    if (!affords(state, sizes_.size(id), false)) continue;
+  for (const SizeId id : reductions_after(state)) {
+    if (!affords(state, sizes_.size(id))) continue;
     Move move;
     move.primitive = Primitive::kReduce;
     move.size = id;
@@ -288,7 +295,7 @@ void StateSpace::add_contractions(const State& state, bool restricted, std::vect
       }
     }
     const Size& size = sizes_.size(slot.size);
-    if (!affords(budgets, size, true)) return;
+    if (!affords_share(budgets, size)) return;
     const auto left = budgets.left;
     for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
       if (spec_.variable(v).primary)
@@ -362,8 +369,7 @@ void StateSpace::add_views(const State& state, std::vector<Move>& out) {
     }
     if (has_left(state, Primitive::kStride)) {
       for (const SizeId factor : sizes_.universe()) {
-        if (affords(state, sizes_.size(factor), false))
-          emit(Primitive::kStride, i, 0, factor, 0, false);
+        if (affords(state, sizes_.size(factor))) emit(Primitive::kStride, i, 0, factor, 0, false);
       }
     }
     if (has_left(state, Primitive::kExpand)) emit(Primitive::kExpand, i, 0, kNoSize, 0, false);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "syno/graph/graph.h"
@@ -115,6 +117,17 @@ class StateSpace {
   /// other coordinate is dropped (Guarantee::kPlainDrops).
   void moves(const State& state, bool drop_iterators_and_merges, std::vector<Move>& out);
 
+  /// The sizes of Reduces that may come next by their order: the universe from that of the last one on.
+  std::span<const SizeId> reductions_after(const State& state) const;
+  /// Whether the budgets left cover the powers of a size.
+  bool affords(const State& state, const Size& size) const {
+    const std::size_t variables = spec_.variables()->count();
+    for (std::size_t v = 0; v < variables; ++v) {
+      if (std::abs(size.power(v)) > state.left[v]) return false;
+    }
+    return true;
+  }
+
   /// The step on the graph whose frontier the state describes, and back. A step whose sizes are not legal has no move.
   Step step(const State& state, const Move& move) const;
   Move move(const State& state, const Step& step);
@@ -137,7 +150,7 @@ class StateSpace {
   void add_reductions(const State& state, std::vector<Move>& out);
   void add_contractions(const State& state, bool restricted, std::vector<Move>& out);
   void add_views(const State& state, std::vector<Move>& out);
-  bool affords(const State& state, const Size& size, bool primaries_only) const;
+  bool affords_share(const State& state, const Size& size) const;
   /// Whether one more step may use the primitive.
   bool has_left(const State& state, Primitive primitive) const {
     return state.count(primitive) < spec_.cap(primitive);

@@ -186,9 +186,9 @@ template <class Account>
   switch (info.kind) {
     case StepKind::kReduction: {
       const Extent product = account.add_reduction(request.size);
+      const Extent input = account.input();
       const FitMask few = detail::where(bindings, [&](std::size_t b) {
-        return account.value(product, b) <=
-               limits.max_reduction_ratio * account.value(account.input(), b);
+        return account.value(product, b) <= limits.max_reduction_ratio * account.value(input, b);
       });
       return detail::narrow(spec, account, few) ? reason::kNone : reason::kReductionRatio;
     }
