@@ -74,7 +74,7 @@ std::vector<syno::State> asked_states(syno::StateSpace& space) {
     space.moves(state, true, moves);
     for (const syno::Move& move : moves) {
       syno::State child = state;
-      if (move.primitive != syno::Primitive::kReduce && space.advance(child, move).empty())
+      if (!move.is_reduction() && space.advance(child, move).empty())
         states.push_back(child);
     }
   }

@@ -45,7 +45,7 @@ std::int64_t elements_read(const Graph& graph, const Values& values) {
 std::int64_t terms_of_element(const Graph& graph, const Values& values) {
   std::vector<std::int64_t> extents;
   for (const Step& step : graph.steps()) {
-    if (step.primitive == Primitive::kReduce) extents.push_back(extent(graph, step.out[0], values));
+    if (step.is_reduction()) extents.push_back(extent(graph, step.out[0], values));
   }
   return product(extents);
 }

@@ -49,7 +49,7 @@ class Reader {
     for (const Coordinate& coordinate : graph_.coordinates()) sizes.push_back(coordinate.extent);
     for (const Step& step : graph_.steps()) {
       // K times S may be an integer where the factor S is none.
-      if (step.primitive == Primitive::kStride) sizes.push_back(step.size);
+      if (step.info().argument == Argument::kFactor) sizes.push_back(step.size);
     }
     const auto wrong = std::find_if(sizes.begin(), sizes.end(),
                                     [&](const Size& size) { return !size.extent(values); });
@@ -106,13 +106,10 @@ class Reader {
 
   void counts() {
     raise("max_depth", graph_.depth());
-    raise("max_weights", graph_.count(Primitive::kShare));
-    raise("max_reductions", graph_.count(Primitive::kReduce));
-    raise("max_merges", graph_.count(Primitive::kMerge));
-    raise("max_splits", graph_.count(Primitive::kSplit));
-    raise("max_shifts", graph_.count(Primitive::kShift));
-    raise("max_strides", graph_.count(Primitive::kStride));
-    raise("max_unfolds", graph_.count(Primitive::kUnfold));
+    for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+      const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+      if (info.kind != StepKind::kRepetition) raise(info.limit, graph_.count(info.primitive));
+    }
     for (const Coordinate& coordinate : graph_.coordinates())
       raise("max_chain_length", coordinate.chain);
   }
@@ -149,19 +146,15 @@ class Reader {
     bool even = false;
     bool element_wise = false;
     for (const Step& step : graph_.steps()) {
-      switch (step.primitive) {
-        case Primitive::kShift:
-          raise("max_shift_amount", std::abs(step.amount));
-          negative = negative || step.amount < 0;
-          break;
-        case Primitive::kExpand: repeats = repeats * graph_.extent(step.in[0]); break;
-        case Primitive::kReduce: reductions = reductions * step.size; break;
-        case Primitive::kUnfold: even = window(step) || even; break;
-        case Primitive::kShare: element_wise = contraction(step) || element_wise; break;
-        case Primitive::kSplit:
-        case Primitive::kMerge:
-        case Primitive::kStride: break;
+      const Argument argument = step.info().argument;
+      if (argument == Argument::kAmount) {
+        raise("max_shift_amount", std::abs(step.amount));
+        negative = negative || step.amount < 0;
       }
+      if (argument == Argument::kCausal) even = window(step) || even;
+      if (step.is_repetition()) repeats = repeats * graph_.extent(step.in[0]);
+      if (step.is_reduction()) reductions = reductions * step.size;
+      if (step.is_contraction()) element_wise = contraction(step) || element_wise;
     }
     raise("negative_shifts", negative ? 1 : 0);
     raise("even_windows", even ? 1 : 0);

@@ -51,7 +51,7 @@ class Coloring {
     std::size_t next_reduction = 0;
     for (std::size_t s = 0; s < graph_.steps().size(); ++s) {
       const Step& step = graph_.steps()[s];
-      if (step.primitive == Primitive::kReduce) {
+      if (step.is_reduction()) {
         colors[at(step.out[0])] = reduction_colors[next_reduction++];
         continue;
       }
@@ -103,7 +103,7 @@ class Coloring {
     // A consumed coordinate is part of what consumed it; what leaves without a trace is listed here.
     std::vector<Color> expanded;
     for (const Step& step : graph_.steps()) {
-      if (step.primitive == Primitive::kExpand) expanded.push_back(colors[at(step.in[0])]);
+      if (step.is_repetition()) expanded.push_back(colors[at(step.in[0])]);
     }
     add_sorted(hasher, expanded);
     return hasher.finish();
@@ -294,7 +294,7 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
   std::vector<bool> leaves_in_weight(graph.coordinates().size(), false);
   std::vector<const Step*> waiting;
   for (const Step& step : graph.steps()) {
-    if (step.primitive != Primitive::kReduce) waiting.push_back(&step);
+    if (!step.is_reduction()) waiting.push_back(&step);
     for (const SharedDim& dim : step.dims) {
       if (dim.role != ShareRole::kKeep)
         leaves_in_weight[static_cast<std::size_t>(dim.coordinate)] = true;
@@ -331,9 +331,9 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
         use(step->in[static_cast<std::size_t>(j)], true);
       for (const SharedDim& dim : step->dims) use(dim.coordinate, false);
       if (!ready) continue;
-      if (step->primitive == Primitive::kShare) std::sort(used.begin(), used.end());
-      const int rank = static_cast<int>(step->primitive) +
-                       (step->primitive == Primitive::kShare && keeps_all(*step) ? 1 : 0);
+      if (step->is_contraction()) std::sort(used.begin(), used.end());
+      const int rank =
+          static_cast<int>(step->primitive) + (step->is_contraction() && keeps_all(*step) ? 1 : 0);
       Key key{rank, std::move(used), step->size, step->amount, step->causal};
       if (best == nullptr || key < best_key) {
         best = &step;

@@ -5,6 +5,10 @@
 namespace syno {
 namespace {
 
+bool makes(const Step* step, ExpressionKind kind) {
+  return step != nullptr && step->makes(kind);
+}
+
 // Collects parts from the last one on until they make `rest`; false when they do not.
 bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& rest, Parts& parts) {
   const Step* step = graph.producer(id);
@@ -12,7 +16,7 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
     parts.push_back(id);
     return true;
   }
-  if (step == nullptr || step->primitive != Primitive::kSplit ||
+  if (!makes(step, ExpressionKind::kMixed) ||
       (held == Held::kIsPart && graph.share_count(id) > 0)) {
     parts.push_back(id);
     rest = rest / graph.extent(id);
@@ -26,12 +30,12 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
 
 Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block, Held held) {
   const Step* step = graph.producer(id);
-  while (step != nullptr && step->primitive == Primitive::kShift) {
+  while (makes(step, ExpressionKind::kRotated)) {
     id = step->in[0];
     step = graph.producer(id);
   }
   Parts parts;
-  if (step == nullptr || step->primitive != Primitive::kSplit) return parts;
+  if (!makes(step, ExpressionKind::kMixed)) return parts;
   Size rest = block;
   if (!collect(graph, id, true, held, rest, parts)) return {};
   std::reverse(parts.begin(), parts.end());

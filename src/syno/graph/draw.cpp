@@ -25,17 +25,13 @@ std::string quoted(const std::string& text) {
 }
 
 std::string step_label(const Step& step, const Variables& variables) {
-  std::string name(primitive_info(step.primitive).name);
+  const PrimitiveInfo& info = step.info();
+  std::string name(info.name);
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
-  switch (step.primitive) {
-    case Primitive::kMerge:
-    case Primitive::kStride:
-    case Primitive::kReduce: return name + " " + step.size.text(variables);
-    case Primitive::kShift:
-      return name + " " + (step.amount > 0 ? "+" : "") + std::to_string(step.amount);
-    case Primitive::kUnfold: return step.causal ? name + " causal" : name;
-    default: return name;
-  }
+  if (takes_size(info.argument)) return name + " " + step.size.text(variables);
+  if (info.argument == Argument::kAmount)
+    return name + " " + (step.amount > 0 ? "+" : "") + std::to_string(step.amount);
+  return step.causal ? name + " causal" : name;
 }
 
 std::string draw(const Graph& graph, const Shape* input, const std::vector<CoordinateId>* match) {
@@ -64,7 +60,7 @@ std::string draw(const Graph& graph, const Shape* input, const std::vector<Coord
   for (std::size_t s = 0; s < graph.steps().size(); ++s) {
     const Step& step = graph.steps()[s];
     const std::string id = "s" + std::to_string(s);
-    if (step.primitive == Primitive::kShare) {
+    if (step.is_contraction()) {
       const auto weight =
           std::find_if(graph.weights().begin(), graph.weights().end(),
                        [&](const Weight& w) { return w.step == static_cast<std::int16_t>(s); });
@@ -80,9 +76,9 @@ std::string draw(const Graph& graph, const Shape* input, const std::vector<Coord
       }
       continue;
     }
-    node(id, step_label(step, variables), step.primitive == Primitive::kReduce ? "box" : "ellipse",
-         step.primitive == Primitive::kReduce ? "#e7e0f3" : "#e3f1e5");
-    const PrimitiveInfo& info = primitive_info(step.primitive);
+    node(id, step_label(step, variables), step.is_reduction() ? "box" : "ellipse",
+         step.is_reduction() ? "#e7e0f3" : "#e3f1e5");
+    const PrimitiveInfo& info = step.info();
     for (int j = 0; j < info.consumes; ++j) {
       const CoordinateId in = step.in[static_cast<std::size_t>(j)];
       edge(source[static_cast<std::size_t>(in)], id, label(in));

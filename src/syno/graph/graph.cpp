@@ -1,6 +1,7 @@
 #include "syno/graph/graph.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "syno/support/error.h"
@@ -70,8 +71,8 @@ std::string Graph::name(CoordinateId id) const {
 
 void Graph::fail(const Step& step, const std::string& message) const {
   throw Complaint(message)
-      .where("step " + std::to_string(steps_.size() + 1) + " (" +
-             std::string(primitive_info(step.primitive).name) + ")")
+      .where("step " + std::to_string(steps_.size() + 1) + " (" + std::string(step.info().name) +
+             ")")
       .error();
 }
 
@@ -90,10 +91,10 @@ void Graph::check(const Step& step) const {
     fail(step,
          "coordinate '" + name(id) + "' is not in the frontier: a step has consumed it already");
   };
-  const PrimitiveInfo& info = primitive_info(step.primitive);
+  const PrimitiveInfo& info = step.info();
   for (int i = 0; i < info.consumes; ++i) check_free(step.in[static_cast<std::size_t>(i)], step);
   if (info.consumes == 2 && step.in[0] == step.in[1]) consumed_twice(step.in[0]);
-  if (step.primitive == Primitive::kShare) {
+  if (step.is_contraction()) {
     if (step.dims.empty()) fail(step, "a contraction shares at least one coordinate");
     CoordinateId last = kNoCoordinate;
     for (const SharedDim& dim : step.dims) {
@@ -112,33 +113,33 @@ void Graph::check(const Step& step) const {
       }
     }
   }
-  if (step.primitive == Primitive::kShift && step.amount == 0)
-    fail(step, "a shift by 0 does nothing");
-  if ((step.primitive == Primitive::kMerge || step.primitive == Primitive::kStride ||
-       step.primitive == Primitive::kReduce) &&
-      step.size.is_one()) {
-    fail(step, "a size of 1 does nothing here");
-  }
+  if (info.argument == Argument::kAmount && step.amount == 0)
+    fail(step, "a " + std::string(info.name) + " by 0 does nothing");
+  if (takes_size(info.argument) && step.size.is_one()) fail(step, "a size of 1 does nothing here");
 }
 
-// Merges, Shifts and Splits are one-to-one. A weight that holds some of the digits in a Split tells them apart from the
-// others; one that holds all of them does not.
+// What is one-to-one and onto renumbers what it consumes. A weight that holds some of the digits in a product of two
+// coordinates tells them apart from the others; one that holds all of them does not.
 std::int16_t Graph::freedom(const Step& step) const {
-  switch (step.primitive) {
-    case Primitive::kReduce: return kFreeReduction;
-    case Primitive::kMerge:
-    case Primitive::kShift: return coordinate(step.in[0]).free;
-    case Primitive::kSplit: {
-      const Coordinate& major = coordinate(step.in[0]);
-      const Coordinate& minor = coordinate(step.in[1]);
-      return major.weights == minor.weights && major.free == minor.free ? major.free : kNotFree;
-    }
-    case Primitive::kExpand:
-    case Primitive::kUnfold:
-    case Primitive::kStride:
-    case Primitive::kShare: break;
-  }
-  return kNotFree;
+  const PrimitiveInfo& info = step.info();
+  if (info.kind == StepKind::kReduction) return kFreeReduction;
+  if (info.relation != Relation::kOnto) return kNotFree;
+  const Coordinate& first = coordinate(step.in[0]);
+  if (info.consumes == 1) return first.free;
+  const Coordinate& second = coordinate(step.in[1]);
+  return first.weights == second.weights && first.free == second.free ? first.free : kNotFree;
+}
+
+std::array<Size, 2> Graph::extents_made(const Step& step) const {
+  const PrimitiveInfo& info = step.info();
+  std::array<Size, 2> in;
+  for (int j = 0; j < info.consumes; ++j)
+    in[static_cast<std::size_t>(j)] = extent(step.in[static_cast<std::size_t>(j)]);
+  std::array<Size, 2> made;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(info.produces); ++i)
+    made[i] =
+        extent_made(info.makes[i], in[0], in[1], step.size, std::multiplies<>(), std::divides<>());
+  return made;
 }
 
 void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
@@ -147,7 +148,7 @@ void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
   made.step = static_cast<std::int16_t>(steps_.size());
   made.index = static_cast<std::int16_t>(index);
   made.reductions_only = true;
-  for (int i = 0; i < primitive_info(step.primitive).consumes; ++i) {
+  for (int i = 0; i < step.info().consumes; ++i) {
     const Coordinate& from = coordinate(step.in[static_cast<std::size_t>(i)]);
     made.chain = std::max<std::int16_t>(made.chain, static_cast<std::int16_t>(from.chain + 1));
     made.reductions_only = made.reductions_only && from.reductions_only;
@@ -162,21 +163,17 @@ void Graph::add_coordinate(const Step& step, int index, const Size& extent) {
 const Step& Graph::apply(Step step) {
   if (steps_.size() >= kMaxSteps)
     fail(step, "a graph has at most " + std::to_string(kMaxSteps) + " steps");
-  const PrimitiveInfo& info = primitive_info(step.primitive);
+  const PrimitiveInfo& info = step.info();
   std::sort(step.dims.begin(), step.dims.end(),
             [](const SharedDim& a, const SharedDim& b) { return a.coordinate < b.coordinate; });
   check(step);
-  std::array<Size, 2> in;
-  for (int i = 0; i < info.consumes; ++i)
-    in[static_cast<std::size_t>(i)] = extent(step.in[static_cast<std::size_t>(i)]);
-  const std::array<Size, 2> out =
-      info.extents(step, {in.data(), static_cast<std::size_t>(info.consumes)});
+  const std::array<Size, 2> out = extents_made(step);
 
   const auto leave = [&](CoordinateId id) {
     frontier_.erase(std::lower_bound(frontier_.begin(), frontier_.end(), id));
   };
   for (int i = 0; i < info.consumes; ++i) leave(step.in[static_cast<std::size_t>(i)]);
-  if (step.primitive == Primitive::kShare) {
+  if (step.is_contraction()) {
     Weight& weight = weights_.emplace_back();
     weight.step = static_cast<std::int16_t>(steps_.size());
     for (const SharedDim& dim : step.dims) {

@@ -95,7 +95,7 @@ class Graph {
   bool is_iterator(CoordinateId id) const { return coordinate(id).step < 0; }
   bool is_reduction(CoordinateId id) const {
     const Step* step = producer(id);
-    return step != nullptr && step->primitive == Primitive::kReduce;
+    return step != nullptr && step->is_reduction();
   }
   /// Whether `id` is made of reductions alone.
   bool reductions_only(CoordinateId id) const { return coordinate(id).reductions_only; }
@@ -114,6 +114,9 @@ class Graph {
     return primitive_counts()[static_cast<std::size_t>(primitive)];
   }
   int depth() const { return static_cast<int>(steps_.size()); }
+
+  /// The extents of what `step` would make of coordinates of this graph.
+  std::array<Size, 2> extents_made(const Step& step) const;
 
   /// "o2" for an output iterator, "r1" for the second reduction, "c3" for the fourth other coordinate, by order of making.
   std::string name(CoordinateId id) const;

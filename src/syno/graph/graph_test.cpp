@@ -178,6 +178,35 @@ TEST(Operator, TextNeverCrashesOnDamage) {
   EXPECT_GT(accepted, 0);
 }
 
+TEST(Primitive, TraitsAgreeWithEachOther) {
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+    SCOPED_TRACE(info.name);
+    EXPECT_EQ(static_cast<std::size_t>(info.primitive), p);
+    EXPECT_EQ(find_primitive(info.name), info.primitive);
+    EXPECT_TRUE(info.form.starts_with(std::string(info.name) + " "));
+    EXPECT_EQ(info.form.find("->") != std::string_view::npos, info.produces > 0);
+    for (int i = 0; i < 2; ++i) {
+      const bool made = info.makes[static_cast<std::size_t>(i)] != ExpressionKind::kIterator;
+      EXPECT_EQ(made, i < info.produces);
+    }
+    EXPECT_EQ(info.kind == StepKind::kView, info.consumes > 0 && info.produces > 0);
+    EXPECT_EQ(info.kind == StepKind::kReduction, info.makes[0] == ExpressionKind::kReduction);
+    EXPECT_EQ(info.kind == StepKind::kContraction, info.argument == Argument::kRoles);
+    EXPECT_EQ(info.kind == StepKind::kContraction, info.charge == Charge::kShares);
+    EXPECT_EQ(info.charge == Charge::kMadeUp, info.argument == Argument::kBlock);
+    if (info.charge == Charge::kSize) {
+      EXPECT_TRUE(takes_size(info.argument));
+    }
+    if (info.relation != Relation::kNone) {
+      EXPECT_EQ(info.kind, StepKind::kView);
+    }
+    if (info.argument == Argument::kCausal) {
+      EXPECT_EQ(info.consumes, 2);
+    }
+  }
+}
+
 TEST(Graph, AFailedStepLeavesItUnchanged) {
   Graph graph(kVariables, shape("[N, H]"));
   const Graph before = graph;

@@ -39,21 +39,6 @@ std::vector<Line> read_lines(std::string_view text) {
   return lines;
 }
 
-// How a step is written.
-std::string form(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kSplit: return "split MAJOR MINOR -> NEW";
-    case Primitive::kMerge: return "merge OLD BLOCK -> QUOTIENT REMAINDER";
-    case Primitive::kShift: return "shift OLD AMOUNT -> NEW";
-    case Primitive::kExpand: return "expand OLD";
-    case Primitive::kUnfold: return "unfold OLD WINDOW [causal] -> NEW";
-    case Primitive::kStride: return "stride OLD FACTOR -> NEW";
-    case Primitive::kReduce: return "reduce SIZE -> NEW";
-    case Primitive::kShare: return "contract OLD:ROLE ... with role keep, drop or join";
-  }
-  throw InternalError("form: not a primitive");
-}
-
 class TextReader {
  public:
   explicit TextReader(std::string_view text, std::string_view header) : lines_(read_lines(text)) {
@@ -122,11 +107,11 @@ class TextReader {
       const std::string_view keyword = line_->words[0];
       std::vector<std::string> found;
       if (keyword == "out" || keyword == "in") found = variables_in_shape(line_->rest());
-      const std::size_t place = keyword == "reduce"                         ? 1
-                                : keyword == "merge" || keyword == "stride" ? 2
-                                                                            : 0;
-      if (place != 0 && line_->words.size() > place) {
-        found = guarded([&] { return Size::names_in(line_->words[place]); });
+      if (const auto primitive = find_primitive(keyword)) {
+        const PrimitiveInfo& info = primitive_info(*primitive);
+        const auto place = static_cast<std::size_t>(1 + info.consumes);
+        if (takes_size(info.argument) && line_->words.size() > place)
+          found = guarded([&] { return Size::names_in(line_->words[place]); });
       }
       names.insert(names.end(), found.begin(), found.end());
     }
@@ -161,79 +146,79 @@ class TextReader {
     return guarded([&] { return Size::parse(line_->words[word], *variables_); });
   }
 
+  int amount(std::string_view step, std::string_view word) {
+    return guarded([&] {
+      Cursor cursor(word, std::string(step));
+      const std::int64_t amount = cursor.integer("as the amount");
+      cursor.expect_end();
+      if (amount > 1'000'000 || amount < -1'000'000)
+        cursor.fail_at("the amount must be within a million", 1);
+      return static_cast<int>(amount);
+    });
+  }
+
+  SharedDim shared_dim(std::string_view word) const {
+    const std::size_t colon = word.find(':');
+    const std::string_view role = colon == std::string_view::npos ? "" : word.substr(colon + 1);
+    SharedDim dim;
+    if (role == "drop") {
+      dim.role = ShareRole::kDrop;
+    } else if (role == "join") {
+      dim.role = ShareRole::kJoin;
+    } else if (role != "keep") {
+      line_->fail("expected coordinate:role with role keep, drop or join, got '" +
+                  std::string(word) + "'");
+    }
+    dim.coordinate = coordinate(word.substr(0, colon));
+    return dim;
+  }
+
   void read_step(Graph& graph) {
     const auto& words = line_->words;
     const auto primitive = find_primitive(words[0]);
     if (!primitive) {
-      line_->fail("unknown step '" + std::string(words[0]) +
-                  "'\n  expected: split, merge, shift, expand, unfold, stride, reduce, contract, "
+      std::string known;
+      for (std::size_t p = 0; p < kPrimitiveCount; ++p)
+        known += std::string(primitive_info(static_cast<Primitive>(p)).name) + ", ";
+      line_->fail("unknown step '" + std::string(words[0]) + "'\n  expected: " + known +
                   "in, out or match");
     }
     const PrimitiveInfo& info = primitive_info(*primitive);
+    const std::string form(info.form);
     const std::size_t arrow =
         static_cast<std::size_t>(std::find(words.begin(), words.end(), "->") - words.begin());
     const std::size_t results = arrow == words.size() ? 0 : words.size() - arrow - 1;
     if (results != static_cast<std::size_t>(info.produces)) {
       line_->fail("'" + std::string(info.name) + "' produces " + std::to_string(info.produces) +
-                  " coordinates, got " + std::to_string(results) +
-                  "\n  expected: " + form(*primitive));
+                  " coordinates, got " + std::to_string(results) + "\n  expected: " + form);
     }
     Step step;
     step.primitive = *primitive;
     std::size_t next = 1;
     const auto more = [&](const char* what) {
-      if (next >= arrow)
-        line_->fail(std::string("expected ") + what + "\n  expected: " + form(*primitive));
+      if (next >= arrow) line_->fail(std::string("expected ") + what + "\n  expected: " + form);
       return next++;
     };
     for (int j = 0; j < info.consumes; ++j)
       step.in[static_cast<std::size_t>(j)] = coordinate(words[more("a coordinate")]);
-    switch (*primitive) {
-      case Primitive::kMerge:
-      case Primitive::kStride:
-      case Primitive::kReduce: step.size = size(more("a size")); break;
-      case Primitive::kShift: {
-        const std::string_view word = words[more("an amount")];
-        step.amount = guarded([&] {
-          Cursor cursor(word, "shift");
-          const std::int64_t amount = cursor.integer("as the amount");
-          cursor.expect_end();
-          if (amount > 1'000'000 || amount < -1'000'000)
-            cursor.fail_at("the amount must be within a million", 1);
-          return static_cast<int>(amount);
-        });
-        break;
-      }
-      case Primitive::kUnfold:
+    switch (info.argument) {
+      case Argument::kExtent:
+      case Argument::kBlock:
+      case Argument::kFactor: step.size = size(more("a size")); break;
+      case Argument::kAmount: step.amount = amount(info.name, words[more("an amount")]); break;
+      case Argument::kCausal:
         if (next < arrow && words[next] == "causal") {
           step.causal = true;
           ++next;
         }
         break;
-      case Primitive::kShare:
-        while (next < arrow) {
-          const std::string_view word = words[next++];
-          const std::size_t colon = word.find(':');
-          const std::string_view role =
-              colon == std::string_view::npos ? "" : word.substr(colon + 1);
-          SharedDim dim;
-          if (role == "drop") {
-            dim.role = ShareRole::kDrop;
-          } else if (role == "join") {
-            dim.role = ShareRole::kJoin;
-          } else if (role != "keep") {
-            line_->fail("expected coordinate:role with role keep, drop or join, got '" +
-                        std::string(word) + "'");
-          }
-          dim.coordinate = coordinate(word.substr(0, colon));
-          step.dims.push_back(dim);
-        }
+      case Argument::kRoles:
+        while (next < arrow) step.dims.push_back(shared_dim(words[next++]));
         break;
-      case Primitive::kSplit:
-      case Primitive::kExpand: break;
+      case Argument::kNone: break;
     }
     if (next < arrow)
-      line_->fail("unexpected '" + std::string(words[next]) + "'\n  expected: " + form(*primitive));
+      line_->fail("unexpected '" + std::string(words[next]) + "'\n  expected: " + form);
     const Step& applied = guarded([&]() -> const Step& {
       try {
         return graph.apply(std::move(step));
@@ -277,25 +262,16 @@ std::string ParsedText::own_names(const std::string& message) const {
 }
 
 std::string step_text(const Graph& graph, const Step& step) {
-  const PrimitiveInfo& info = primitive_info(step.primitive);
+  const PrimitiveInfo& info = step.info();
   const Variables& variables = *graph.variables();
   std::string text(info.name);
   for (int j = 0; j < info.consumes; ++j)
     text += " " + graph.name(step.in[static_cast<std::size_t>(j)]);
-  switch (step.primitive) {
-    case Primitive::kMerge:
-    case Primitive::kStride:
-    case Primitive::kReduce: text += " " + step.size.text(variables); break;
-    case Primitive::kShift: text += " " + std::to_string(step.amount); break;
-    case Primitive::kUnfold: text += step.causal ? " causal" : ""; break;
-    case Primitive::kShare:
-      for (const SharedDim& dim : step.dims) {
-        text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
-      }
-      break;
-    case Primitive::kSplit:
-    case Primitive::kExpand: break;
-  }
+  if (takes_size(info.argument)) text += " " + step.size.text(variables);
+  if (info.argument == Argument::kAmount) text += " " + std::to_string(step.amount);
+  if (step.causal) text += " causal";
+  for (const SharedDim& dim : step.dims)
+    text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
   if (info.produces > 0 && step.out[0] != kNoCoordinate) {
     text += " ->";
     for (int i = 0; i < info.produces; ++i)

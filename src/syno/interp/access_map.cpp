@@ -15,34 +15,21 @@ Expression expression_of(const Graph& graph, CoordinateId id) {
   }
   expression.a = step->in[0];
   expression.b = step->in[1];
-  switch (step->primitive) {
-    case Primitive::kSplit:
-      expression.kind = ExpressionKind::kMixed;
-      expression.size = graph.extent(step->in[1]);
-      return expression;
-    case Primitive::kMerge:
-      expression.kind = id == step->out[0] ? ExpressionKind::kQuotient : ExpressionKind::kRemainder;
-      expression.size = step->size;
-      return expression;
-    case Primitive::kShift:
-      expression.kind = ExpressionKind::kRotated;
-      expression.size = expression.extent;
-      expression.amount = step->amount;
-      return expression;
-    case Primitive::kUnfold:
-      expression.kind = ExpressionKind::kWindow;
-      expression.size = graph.extent(step->in[1]);
-      expression.causal = step->causal;
-      return expression;
-    case Primitive::kStride:
-      expression.kind = ExpressionKind::kScaled;
-      expression.size = step->size;
-      return expression;
-    case Primitive::kReduce: expression.kind = ExpressionKind::kReduction; return expression;
-    case Primitive::kExpand:
-    case Primitive::kShare: break;
+  expression.kind = step->info().makes[static_cast<std::size_t>(graph.coordinate(id).index)];
+  expression.amount = step->amount;
+  expression.causal = step->causal;
+  switch (expression.kind) {
+    case ExpressionKind::kMixed:
+    case ExpressionKind::kWindow: expression.size = graph.extent(step->in[1]); break;
+    case ExpressionKind::kRotated: expression.size = expression.extent; break;
+    case ExpressionKind::kQuotient:
+    case ExpressionKind::kRemainder:
+    case ExpressionKind::kScaled: expression.size = step->size; break;
+    case ExpressionKind::kReduction: break;
+    case ExpressionKind::kIterator:
+      throw InternalError("expression_of: this primitive makes no coordinate");
   }
-  throw InternalError("expression_of: this primitive makes no coordinate");
+  return expression;
 }
 
 }  // namespace

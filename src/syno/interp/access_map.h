@@ -11,17 +11,6 @@
 
 namespace syno {
 
-enum class ExpressionKind : std::uint8_t {
-  kIterator,   ///< an index of the output
-  kReduction,  ///< an index that is summed over
-  kMixed,      ///< size*a + b              (Split)
-  kQuotient,   ///< a div size              (Merge)
-  kRemainder,  ///< a mod size              (Merge)
-  kRotated,    ///< (a + amount) mod size   (Shift; size is the extent)
-  kWindow,     ///< a + b - size div 2, masked outside the extent (Unfold; size is the window)
-  kScaled,     ///< size*a                  (Stride)
-};
-
 /// One node; `a` and `b` are the coordinates below it.
 struct Expression {
   ExpressionKind kind = ExpressionKind::kIterator;

@@ -195,7 +195,7 @@ class Draw {
       if (legal(extent)) apply(Step::reduce(extent));
       return;
     }
-    if (primitive == Primitive::kShare) {
+    if (primitive == Primitive::kContract) {
       if (static_cast<int>(graph_.weights().size()) < options_.max_weights) contract();
       return;
     }
@@ -224,7 +224,7 @@ class Draw {
         return;
       }
       case Primitive::kReduce:
-      case Primitive::kShare: return;
+      case Primitive::kContract: return;
     }
   }
 

@@ -298,8 +298,7 @@ class Keyer::Table {
       values_.sizes.clear();
       for (const key::Section::Unit& unit : section.units)
         values_.sizes.push_back(value_of(step_words_[static_cast<std::size_t>(unit.step)], b));
-      of_section_.push_back(key::fits(section, *graph_, values_) ? number_of_form(s, section)
-                                                                 : kUnfit);
+      of_section_.push_back(key::fits(section, values_) ? number_of_form(s, section) : kUnfit);
     }
     return first;
   }
@@ -514,7 +513,7 @@ std::string key_normal_form(const Operator& op, const Values& values) {
   if (sections.count() == 0) return "";
   const key::Section section = sections.section(0);
   const key::SectionValues numbers = key::evaluate(section, op.graph(), values);
-  if (!key::fits(section, op.graph(), numbers)) return "unfit\n";
+  if (!key::fits(section, numbers)) return "unfit\n";
   try {
     key::Points points;
     key::read_points(section, numbers, points);

@@ -62,24 +62,25 @@ class Reader {
     Algebra& algebra = points_.algebra;
     const Section::Unit& unit = section_.units[static_cast<std::size_t>(number)];
     const Integer size = values_.sizes[static_cast<std::size_t>(number)];
-    switch (unit.primitive) {
-      case Primitive::kReduce: form(unit.out[0]) = new_base(extent_of(unit.out[0])); return;
-      case Primitive::kExpand:
-      case Primitive::kShare: return;
-      case Primitive::kSplit: {
+    const PrimitiveInfo& info = primitive_info(unit.primitive);
+    switch (info.makes[0]) {
+      case ExpressionKind::kReduction: form(unit.out[0]) = new_base(extent_of(unit.out[0])); return;
+      case ExpressionKind::kIterator: return;
+      case ExpressionKind::kMixed: {
         const Integer block = extent_of(unit.in[1]);
         store(unit.out[0], algebra.combine(form(unit.in[0]), block, form(unit.in[1]), 1),
               extent_of(unit.out[0]) - 1, number);
         return;
       }
-      case Primitive::kMerge: {
+      case ExpressionKind::kRemainder: break;  // stands beside its quotient
+      case ExpressionKind::kQuotient: {
         const Form quotient = algebra.floor_divide(form(unit.in[0]), size, number);
         Form rest = algebra.combine(form(unit.in[0]), 1, quotient, -size);
         store(unit.out[0], quotient, extent_of(unit.out[0]) - 1, number);
         store(unit.out[1], std::move(rest), size - 1, number);
         return;
       }
-      case Primitive::kShift: {
+      case ExpressionKind::kRotated: {
         const Integer extent = extent_of(unit.in[0]);
         const Integer amount = floor_modulo(unit.amount, extent);
         if (amount == 0) {
@@ -92,7 +93,7 @@ class Reader {
         form(unit.out[0]) = algebra.base(base);
         return;
       }
-      case Primitive::kUnfold: {
+      case ExpressionKind::kWindow: {
         const Integer window = extent_of(unit.in[1]);
         const Integer high = extent_of(unit.out[0]) - 1;
         Form place = algebra.sum(form(unit.in[0]), form(unit.in[1]));
@@ -103,7 +104,7 @@ class Reader {
         store(unit.out[0], std::move(place), high, number);
         return;
       }
-      case Primitive::kStride: {
+      case ExpressionKind::kScaled: {
         store(unit.out[0], algebra.combine(form(unit.in[0]), size, {}, 0),
               times(size, extent_of(unit.in[0]) - 1), number);
         return;
@@ -130,7 +131,7 @@ SectionValues evaluate(const Section& section, const Graph& graph, const Values&
   return result;
 }
 
-bool fits(const Section& section, const Graph& graph, const SectionValues& values) {
+bool fits(const Section& section, const SectionValues& values) {
   const auto is_none = [](Integer value) { return value <= 0; };
   if (std::any_of(values.extents.begin(), values.extents.end(), is_none) ||
       std::any_of(values.sizes.begin(), values.sizes.end(), is_none))
@@ -138,12 +139,8 @@ bool fits(const Section& section, const Graph& graph, const SectionValues& value
   for (std::size_t i = 0; i < section.units.size(); ++i) {
     const Section::Unit& unit = section.units[i];
     const PrimitiveInfo& info = primitive_info(unit.primitive);
-    std::array<std::int64_t, 2> in{};
-    for (std::size_t j = 0; j < static_cast<std::size_t>(info.consumes); ++j)
-      in[j] = values.extents[static_cast<std::size_t>(unit.in[j])];
-    if (!info.fits(graph.steps()[static_cast<std::size_t>(unit.step)],
-                   {in.data(), static_cast<std::size_t>(info.consumes)}, values.sizes[i]))
-      return false;
+    const Integer in = info.consumes > 0 ? values.extents[static_cast<std::size_t>(unit.in[0])] : 1;
+    if (!size_fits(info, in, values.sizes[i])) return false;
   }
   return true;
 }

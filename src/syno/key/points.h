@@ -92,7 +92,7 @@ struct SectionValues {
 /// `values` are in the order of the graph's variables.
 SectionValues evaluate(const Section& section, const Graph& graph, const Values& values);
 /// Whether every size is a positive integer and every step makes sense.
-bool fits(const Section& section, const Graph& graph, const SectionValues& values);
+bool fits(const Section& section, const SectionValues& values);
 
 /// Reads a section into `points`.
 void read_points(const Section& section, const SectionValues& values, Points& points);

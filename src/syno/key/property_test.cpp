@@ -340,7 +340,7 @@ class Mutator {
         break;
       case Primitive::kMerge:
       case Primitive::kStride: step.in[0] = turned(graph, step.in[0]); break;
-      case Primitive::kShare:
+      case Primitive::kContract:
         if (step.dims.size() > 1) {
           const std::size_t place = random_.below(step.dims.size());
           if (step.dims[place].role == ShareRole::kKeep)

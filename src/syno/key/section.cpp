@@ -32,41 +32,34 @@ void close(const Section& section, std::vector<char>& known) {
       changed = true;
     };
     for (const Section::Unit& step : section.units) {
-      switch (step.primitive) {
-        case Primitive::kShift:
-        case Primitive::kStride:
-          if (has(step.in[0])) learn(step.out[0]);
-          if (has(step.out[0])) learn(step.in[0]);
+      const PrimitiveInfo& info = primitive_info(step.primitive);
+      // Unused places are known: all that is consumed, or all that is made, is known when both places are.
+      const auto both = [&](const auto& places) {
+        return (places[0] < 0 || has(places[0])) && (places[1] < 0 || has(places[1]));
+      };
+      const auto learn_both = [&](const auto& places) {
+        for (const int id : places) {
+          if (id >= 0) learn(id);
+        }
+      };
+      switch (info.relation) {
+        case Relation::kOnto:
+        case Relation::kOneToOne:
+          if (both(step.in)) learn_both(step.out);
+          if (both(step.out)) learn_both(step.in);
           break;
-        case Primitive::kSplit:
-          if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
-          if (has(step.out[0])) {
-            learn(step.in[0]);
-            learn(step.in[1]);
-          }
-          break;
-        case Primitive::kMerge:
-          if (has(step.out[0]) && has(step.out[1])) learn(step.in[0]);
-          if (has(step.in[0])) {
-            learn(step.out[0]);
-            learn(step.out[1]);
-          }
-          break;
-        case Primitive::kUnfold:  // a sum: two of the three give the third
+        case Relation::kSum:
           if (has(step.in[0]) && has(step.in[1])) learn(step.out[0]);
           if (has(step.out[0]) && has(step.in[1])) learn(step.in[0]);
           if (has(step.out[0]) && has(step.in[0])) learn(step.in[1]);
           break;
-        case Primitive::kExpand:
-        case Primitive::kReduce:
-        case Primitive::kShare: break;
+        case Relation::kNone: break;
       }
     }
   }
 }
 
-// The coordinates that tell what `dims` tell, as few and as early in the section as possible: what a
-// Shift, Stride, Split or Merge makes of coordinates is known when they are, and the other way round.
+// The coordinates that tell what `dims` tell, as few and as early in the section as possible.
 std::vector<int> independent_coordinates(const Section& section, const std::vector<int>& dims) {
   std::vector<char> known(section.coordinates.size(), 0);
   for (const int id : dims) known[static_cast<std::size_t>(id)] = 1;
@@ -84,10 +77,6 @@ std::vector<int> independent_coordinates(const Section& section, const std::vect
     if (kept[id]) result.push_back(static_cast<int>(id));
   }
   return result;
-}
-
-bool makes_coordinates(const Step& step) {
-  return step.primitive != Primitive::kShare && step.primitive != Primitive::kExpand;
 }
 
 }  // namespace
@@ -128,7 +117,7 @@ void Sections::find_sections(bool in_one) {
   parent_.resize(at(count));
   for (int i = 0; i < count; ++i) parent_[at(i)] = in_one ? 0 : i;
   for (const Step& step : graph_->steps()) {
-    if (in_one || !makes_coordinates(step)) continue;
+    if (in_one || step.info().produces == 0) continue;
     unite(step.in[0], step.in[1]);
     unite(step.in[0], step.out[0]);
     unite(step.in[0], step.out[1]);
@@ -188,7 +177,7 @@ std::vector<std::uint64_t> Sections::use_colours() const {
   std::vector<std::uint64_t> colours;
   for (const Step& step : graph_->steps()) {
     colours.push_back(step_colour(step, variables));
-    if (!makes_coordinates(step)) continue;
+    if (step.info().produces == 0) continue;
     std::uint64_t colour = colours.back();
     for (const CoordinateId in : step.in) colour = mix(colour, in < 0 ? 0 : made[at(in)]);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -209,7 +198,7 @@ std::vector<std::uint64_t> Sections::use_colours() const {
   }
   for (std::size_t s = graph_->steps().size(); s-- > 0;) {
     const Step& step = graph_->steps()[s];
-    if (!makes_coordinates(step)) continue;
+    if (step.info().produces == 0) continue;
     std::uint64_t colour = colours[s];
     for (const CoordinateId out : step.out) colour = mix(colour, out < 0 ? 0 : used[at(out)]);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -229,8 +218,8 @@ void Sections::order_steps() {
   waiting_.clear();
   order_.clear();
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (!makes_coordinates(steps[s])) continue;
-    const bool reduction = steps[s].primitive == Primitive::kReduce;
+    if (steps[s].info().produces == 0) continue;
+    const bool reduction = steps[s].is_reduction();
     (reduction ? reductions_ : waiting_).push_back(static_cast<int>(s));
   }
   order_reductions();
@@ -340,7 +329,7 @@ Hash128 Sections::hash(std::size_t s, const SizeWords& sizes, Hasher hasher) con
     const Step& step = graph_->steps()[at(units_[i])];
     hasher.add(number(step.in[0]) << 40 | number(step.in[1]) << 16 |
                static_cast<std::uint64_t>(step.primitive) << 8 | (step.causal ? 1U : 0U));
-    if (step.primitive == Primitive::kShift) hasher.add(step.amount);
+    if (step.info().argument == Argument::kAmount) hasher.add(step.amount);
     if (!step.size.is_one()) hasher.add(sizes.steps[at(units_[i])]);
   }
   for (std::size_t d = 0; d < match_.size(); ++d) {

@@ -27,9 +27,9 @@ struct Section {
     bool unordered = false;
     int coordinate = 0;
   };
-  /// A step: neither an Expand nor a contraction.
+  /// A step that makes coordinates.
   struct Unit {
-    Primitive primitive = Primitive::kReduce;
+    Primitive primitive{};
     std::array<int, 2> in{-1, -1};
     std::array<int, 2> out{-1, -1};
     int amount = 0;

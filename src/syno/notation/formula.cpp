@@ -161,12 +161,12 @@ class Levels {
         made_[index(step->out[static_cast<std::size_t>(i)])] = level;
       for (int i = 0; i < info.consumes; ++i) {
         const CoordinateId from = step->in[static_cast<std::size_t>(i)];
-        if (step->primitive == Primitive::kUnfold) {
+        if (step->makes(ExpressionKind::kWindow)) {
           const int held = std::max(held_[index(step->in[0])], held_[index(step->in[1])]);
           level = std::min(level, std::max(held, made_below(graph, *step)));
           made_[index(step->out[0])] = level;
         }
-        if (step->primitive != Primitive::kExpand) use(from, level);
+        if (!step->is_repetition()) use(from, level);
       }
     }
     for (const CoordinateId id : map.iterators) made_[index(id)] = -1;

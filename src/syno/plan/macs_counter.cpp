@@ -63,7 +63,7 @@ bool MacsCounter::is_free_to_execute(const State& state, std::size_t number) con
     }
     case Primitive::kExpand:
     case Primitive::kReduce:
-    case Primitive::kShare: break;
+    case Primitive::kContract: break;
   }
   return false;
 }
@@ -179,7 +179,7 @@ bool MacsCounter::count(const Graph& graph, const CompactMap& map, FitMask fit) 
     switch (step.primitive) {
       case Primitive::kExpand: continue;
       case Primitive::kReduce: start.reduces |= coordinate_bit(step.out[0]); continue;
-      case Primitive::kShare:
+      case Primitive::kContract:
         start.dims[weight] = map.weights[weight];
         start.weights |= std::uint64_t{1} << weight;
         ++weight;

@@ -41,7 +41,7 @@ class MacsCounter {
   struct View {
     CoordinateMask in = 0;
     CoordinateMask out = 0;
-    Primitive primitive = Primitive::kSplit;
+    Primitive primitive{};
     /// Unfold: the index of the window.
     CoordinateMask window = 0;
   };

@@ -80,7 +80,7 @@ std::vector<PlanDim> name_dims(const Network& network) {
           const std::string& from = dims[static_cast<std::size_t>(producer.in[0])].name;
           std::vector<char> wishes;
           const bool same_size =
-              producer.primitive == Primitive::kUnfold || producer.primitive == Primitive::kShift;
+              producer.makes(ExpressionKind::kWindow) || producer.makes(ExpressionKind::kRotated);
           if (same_size && from.size() == 1)
             wishes.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(from[0]))));
           for (const char c : letters_of(size)) wishes.push_back(c);
@@ -103,15 +103,12 @@ std::vector<std::vector<int>> placement_keys(const Network& network) {
     const auto key_of = [&](int j) {
       return keys[static_cast<std::size_t>(producer.in[static_cast<std::size_t>(j)])];
     };
-    switch (producer.primitive) {
-      case Primitive::kReduce: keys[id] = {last, static_cast<int>(id)}; break;
-      case Primitive::kMerge:
-        keys[id] = key_of(0);
-        keys[id].push_back(graph.coordinate(coordinate).index);
-        break;
-      case Primitive::kSplit: keys[id] = std::min(key_of(0), key_of(1)); break;
-      default: keys[id] = key_of(0); break;
+    if (producer.is_reduction()) {
+      keys[id] = {last, static_cast<int>(id)};
+      continue;
     }
+    keys[id] = producer.makes(ExpressionKind::kMixed) ? std::min(key_of(0), key_of(1)) : key_of(0);
+    if (producer.info().produces > 1) keys[id].push_back(graph.coordinate(coordinate).index);
   }
   return keys;
 }

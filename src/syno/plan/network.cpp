@@ -20,11 +20,6 @@ std::size_t at(CoordinateId id) {
   return static_cast<std::size_t>(id);
 }
 
-bool is_view(Primitive primitive) {
-  return primitive != Primitive::kReduce && primitive != Primitive::kShare &&
-         primitive != Primitive::kExpand;
-}
-
 }  // namespace
 
 Network::Network(const Operator& op, const Values& values) : op_(op) {
@@ -53,8 +48,8 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
   weight_of_step_.assign(g.steps().size(), 0);
   for (std::size_t s = 0; s < g.steps().size(); ++s) {
     const Step& step = g.steps()[s];
-    if (step.primitive == Primitive::kExpand) expands_ |= bit(s);
-    if (!is_view(step.primitive)) continue;
+    if (step.is_repetition()) expands_ |= bit(s);
+    if (!step.is_view()) continue;
     for (int j = 0; j < primitive_info(step.primitive).consumes; ++j)
       consumer_[at(step.in[static_cast<std::size_t>(j)])] = static_cast<int>(s);
   }
@@ -85,11 +80,9 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
     const PrimitiveInfo& info = primitive_info(step.primitive);
     const std::string where = "step " + std::to_string(s + 1) + " (" + std::string(info.name) + ")";
     step_sizes_.push_back(value_of(step.size, where));
-    std::array<std::int64_t, 2> in{};
-    for (std::size_t j = 0; j < static_cast<std::size_t>(info.consumes); ++j)
-      in[j] = extent(step.in[j]);
-    if (!info.fits(step, {in.data(), static_cast<std::size_t>(info.consumes)}, step_sizes_[s])) {
-      throw Complaint("the step does not fit the extent " + std::to_string(in[0]) +
+    const std::int64_t in = info.consumes > 0 ? extent(step.in[0]) : 1;
+    if (!size_fits(info, in, step_sizes_[s])) {
+      throw Complaint("the step does not fit the extent " + std::to_string(in) +
                       " under this binding")
           .where(where)
           .expected("a size that divides it", std::to_string(step_sizes_[s]))
@@ -117,11 +110,11 @@ CoordinateSet Network::input_dims() const {
 }
 
 bool Network::is_contraction(std::size_t s) const {
-  return step(s).primitive == Primitive::kShare;
+  return step(s).is_contraction();
 }
 
 bool Network::is_reduce(std::size_t s) const {
-  return step(s).primitive == Primitive::kReduce;
+  return step(s).is_reduction();
 }
 
 bool Network::consumed_later(CoordinateId id, StepSet done) const {
@@ -138,8 +131,7 @@ CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
     const CoordinateId id = open.back();
     open.pop_back();
     const std::int16_t producer = graph().coordinate(id).step;
-    const bool replaced = producer >= 0 &&
-                          is_view(step(static_cast<std::size_t>(producer)).primitive) &&
+    const bool replaced = producer >= 0 && step(static_cast<std::size_t>(producer)).is_view() &&
                           (done & bit(static_cast<std::size_t>(producer))) != 0;
     if (!replaced) {
       dims.set(at(id));
@@ -154,7 +146,7 @@ CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
 
 bool Network::view_ready(std::size_t s, StepSet done) const {
   const Step& view = step(s);
-  if (!is_view(view.primitive)) return false;
+  if (!view.is_view()) return false;
   for (int j = 0; j < primitive_info(view.primitive).produces; ++j) {
     if (consumed_later(view.out[static_cast<std::size_t>(j)], done)) return false;
   }
@@ -185,7 +177,7 @@ bool Network::is_open(std::size_t s, StepSet done) const {
 
 bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& data) const {
   const CoordinateId id = step(s).out[0];
-  if (step(s).primitive != Primitive::kUnfold || data[at(id)]) return false;
+  if (!step(s).makes(ExpressionKind::kWindow) || data[at(id)]) return false;
   for (std::size_t other = 0; other < step_count(); ++other) {
     if (is_contraction(other) && (done & bit(other)) == 0 &&
         weight_dims(weight_of(other), done)[at(id)]) {
@@ -198,10 +190,9 @@ bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& d
 CoordinateSet Network::closed(StepSet done) const {
   CoordinateSet result;
   for (std::size_t s = 0; s < step_count(); ++s) {
-    if ((done & bit(s)) != 0 || !is_view(step(s).primitive)) continue;
+    if ((done & bit(s)) != 0 || !step(s).is_view()) continue;
     const Step& view = step(s);
-    const int count =
-        view.primitive == Primitive::kUnfold ? 1 : primitive_info(view.primitive).consumes;
+    const int count = view.makes(ExpressionKind::kWindow) ? 1 : view.info().consumes;
     for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
   }
   return result;

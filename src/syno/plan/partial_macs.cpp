@@ -69,7 +69,7 @@ void PartialMacs::pop() {
 bool PartialMacs::add(const Step& step) {
   const PrimitiveInfo& info = primitive_info(step.primitive);
   if (static_cast<std::size_t>(count_ + info.produces) > kMaxCoordinates) return false;
-  if (step.primitive == Primitive::kShare) {
+  if (step.primitive == Primitive::kContract) {
     CoordinateMask held = 0;
     for (const SharedDim& dim : step.dims) held |= coordinate_bit(dim.coordinate);
     weights_.push_back(held);
@@ -100,7 +100,7 @@ bool PartialMacs::add(const Step& step) {
     case Primitive::kShift:
     case Primitive::kUnfold: std::copy_n(in(0), lanes_, out(0)); break;
     case Primitive::kExpand: return true;
-    case Primitive::kShare: break;
+    case Primitive::kContract: break;
   }
   nodes_.push_back(node);
   return true;

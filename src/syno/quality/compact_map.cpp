@@ -26,40 +26,31 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
     if (step == nullptr) {
       iterators |= self;
     } else {
-      switch (step->primitive) {
-        case Primitive::kSplit: node.kind = ExpressionKind::kMixed; break;
-        case Primitive::kMerge:
-          node.kind = id == step->out[0] ? ExpressionKind::kQuotient : ExpressionKind::kRemainder;
-          if (node.kind == ExpressionKind::kRemainder) {
-            for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
-              node.told |= coordinate_bit(part);
-          }
+      node.kind = step->info().makes[static_cast<std::size_t>(graph.coordinate(id).index)];
+      switch (node.kind) {
+        case ExpressionKind::kRemainder:
+          for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
+            node.told |= coordinate_bit(part);
           break;
-        case Primitive::kShift:
+        case ExpressionKind::kRotated:
           if (step->amount > std::numeric_limits<std::int16_t>::max() ||
               step->amount < std::numeric_limits<std::int16_t>::min()) {
             return false;
           }
-          node.kind = ExpressionKind::kRotated;
           node.amount = static_cast<std::int16_t>(step->amount);
           break;
-        case Primitive::kUnfold:
-          node.kind = ExpressionKind::kWindow;
+        case ExpressionKind::kWindow:
           node.causal = step->causal;
           windows |= self;
           break;
-        case Primitive::kStride: {
-          node.kind = ExpressionKind::kScaled;
+        case ExpressionKind::kScaled:
           strides |= self;
           factors &= extents.fit(extents.number(step->size));
           break;
-        }
-        case Primitive::kReduce:
-          node.kind = ExpressionKind::kReduction;
-          reductions |= self;
-          break;
-        case Primitive::kExpand:
-        case Primitive::kShare: break;
+        case ExpressionKind::kReduction: reductions |= self; break;
+        case ExpressionKind::kMixed:
+        case ExpressionKind::kQuotient:
+        case ExpressionKind::kIterator: break;
       }
       if (node.kind != ExpressionKind::kReduction) {
         node.a = step->in[0];

@@ -49,7 +49,7 @@ class WasteFinder {
 
   void find_expand(std::vector<Refusal>& result) const {
     for (const Step& step : graph_.steps()) {
-      if (step.primitive != Primitive::kExpand || !reductions_only(step.in[0])) continue;
+      if (!step.is_repetition() || !reductions_only(step.in[0])) continue;
       result.push_back({reason::kWastedExpand, "expand of " + quoted(step.in[0]) +
                                                    ", which depends on reductions only: it only "
                                                    "scales the result"});
@@ -121,7 +121,7 @@ std::vector<Refusal> wasted_steps(const Operator& op) {
 Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
   const auto depends = [&](int id) { return map.depends[static_cast<std::size_t>(id)]; };
   for (const Step& step : graph.steps()) {
-    if (step.primitive == Primitive::kExpand && (depends(step.in[0]) & map.iterators) == 0)
+    if (step.is_repetition() && (depends(step.in[0]) & map.iterators) == 0)
       return reason::kWastedExpand;
   }
   // Coordinates that a weight holds or that are made of such.

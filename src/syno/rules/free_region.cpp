@@ -67,7 +67,7 @@ void copy_others(const Graph& graph, const FreeRegion& region, Rebuild& rebuild)
   for (std::size_t s = 0; s < graph.steps().size(); ++s) {
     if (region.holds_step(s)) continue;
     const Step& step = graph.steps()[s];
-    if (step.primitive != Primitive::kShare) {
+    if (!step.is_contraction()) {
       rebuild.copy(s);
       continue;
     }
@@ -142,7 +142,7 @@ bool has_ascending_merges(const Specification& spec, const Graph& graph, const F
   for (std::size_t s = 0; s < graph.steps().size(); ++s) {
     if (!region.holds_step(s)) continue;
     const Step& step = graph.steps()[s];
-    if (step.primitive == Primitive::kReduce) {
+    if (step.is_reduction()) {
       if (++roots > 1) return false;
       continue;
     }

@@ -32,7 +32,7 @@ bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refuse
     const bool merges = more && count(Primitive::kMerge) < limits.max_merges;
     const bool strides = more && count(Primitive::kStride) < limits.max_strides;
     const bool shares =
-        more && count(Primitive::kShare) < limits.max_weights && spec.variable(v).primary;
+        more && count(Primitive::kContract) < limits.max_weights && spec.variable(v).primary;
     if ((merges || strides || shares) && kept.charges[v] > refused.charges[v]) return false;
   }
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {

@@ -52,7 +52,7 @@ double hit_share(const Graph& graph, CoordinateId id, std::int64_t run, std::int
     }
     case Primitive::kReduce:
     case Primitive::kExpand:
-    case Primitive::kShare: break;
+    case Primitive::kContract: break;
   }
   return 1;
 }

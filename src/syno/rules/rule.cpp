@@ -12,13 +12,13 @@ namespace {
 
 // Whether a step after the refused graph can charge variable v. Reductions come before everything else.
 bool can_be_charged(const Specification& spec, const Ledger& refused, std::size_t v) {
-  const Limits& limits = spec.limits();
-  const auto left = [&](Primitive primitive, std::int64_t limit) {
-    return refused.counts[static_cast<std::size_t>(primitive)] < limit;
-  };
-  return left(Primitive::kMerge, limits.max_merges) ||
-         left(Primitive::kStride, limits.max_strides) ||
-         (spec.variable(v).primary && left(Primitive::kShare, limits.max_weights));
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+    if (info.charge == Charge::kNothing || info.kind == StepKind::kReduction) continue;
+    if (info.charge == Charge::kShares && !spec.variable(v).primary) continue;
+    if (refused.counts[p] < spec.cap(info.primitive)) return true;
+  }
+  return false;
 }
 
 // Whether what may follow the refused graph may follow the kept one as well, as far as budgets and caps go. Reductions
@@ -28,8 +28,8 @@ bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refuse
   // Nothing follows.
   if (refused.depth == spec.limits().max_depth) return true;
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
-    if (static_cast<Primitive>(p) != Primitive::kReduce && kept.counts[p] > refused.counts[p])
-      return false;
+    const bool reduces = primitive_info(static_cast<Primitive>(p)).kind == StepKind::kReduction;
+    if (!reduces && kept.counts[p] > refused.counts[p]) return false;
   }
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
     if (kept.charges[v] > refused.charges[v] && can_be_charged(spec, refused, v)) return false;
@@ -57,15 +57,12 @@ InlineVector<Chain, 16> chains_after(const RuleContext& context) {
     if (!leaves(id))
       chains.push_back({context.graph.extent(id), context.graph.coordinate(id).chain});
   }
-  std::array<Size, 2> in;
   int longest = 0;
   for (int j = 0; j < info.consumes; ++j) {
     const Coordinate& from = context.graph.coordinate(context.step.in[static_cast<std::size_t>(j)]);
-    in[static_cast<std::size_t>(j)] = from.extent;
     longest = std::max<int>(longest, from.chain + 1);
   }
-  const std::array<Size, 2> out =
-      info.extents(context.step, {in.data(), static_cast<std::size_t>(info.consumes)});
+  const std::array<Size, 2> out = context.graph.extents_made(context.step);
   for (int i = 0; i < info.produces; ++i)
     chains.push_back({out[static_cast<std::size_t>(i)], longest});
   return chains;

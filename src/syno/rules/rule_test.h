@@ -65,7 +65,7 @@ inline Situation read(const Specification& spec, std::string_view lines) {
       } else if (results) {
         labels[word] = static_cast<CoordinateId>(result.graph.coordinates().size()) +
                        static_cast<CoordinateId>(produced++);
-      } else if (info.primitive == Primitive::kShare) {
+      } else if (info.primitive == Primitive::kContract) {
         const std::size_t colon = word.find(':');
         const std::string role = word.substr(colon + 1);
         step.dims.push_back({labels.at(word.substr(0, colon)),
@@ -113,7 +113,7 @@ inline bool refused_as_input(const Rule& rule, const Specification& spec, std::s
   replay(spec, graph);
   CoordinateId index = kNoCoordinate;
   for (const Step& step : graph.steps()) {
-    if (step.primitive != Primitive::kShare) index = step.out[0];
+    if (step.primitive != Primitive::kContract) index = step.out[0];
   }
   const Shape shape = parse_shape(input, *spec.variables());
   return rule.refuses_match(spec, graph, shape, std::span<const CoordinateId>(&index, 1));

@@ -282,9 +282,12 @@ std::vector<PatternSpace> pattern_spaces() {
 
   SpecificationSource joined = source;
   joined.limits.max_weights = 4;
-  list.push_back(
-      {&kJoinedPair,
-       {"joined pairs", joined, {"s", "k", "C", "s*k"}, 3000, {kReduce, kReduce, kShare, kShare}}});
+  list.push_back({&kJoinedPair,
+                  {"joined pairs",
+                   joined,
+                   {"s", "k", "C", "s*k"},
+                   3000,
+                   {kReduce, kReduce, kContract, kContract}}});
 
   // Merges of quotients, whose remainders weights hold.
   SpecificationSource remainders = source;
@@ -294,7 +297,7 @@ std::vector<PatternSpace> pattern_spaces() {
   remainders.limits.max_weights = 3;
   remainders.limits.max_reductions = 1;
   list.push_back({&kDroppedRemainders,
-                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kShare}}});
+                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kContract}}});
 
   // Shifts below and above a Split that a Merge cuts again.
   SpecificationSource rotations = source;
@@ -314,8 +317,8 @@ std::vector<PatternSpace> pattern_spaces() {
   held.limits.max_shifts = 1;
   held.limits.max_reductions = 2;
   held.output = "[C: unordered, H, s]";
-  list.push_back(
-      {&kHeldRemainder, {"held parts", held, {"s", "k"}, 4000, {kReduce, kShare, kSplit, kShift}}});
+  list.push_back({&kHeldRemainder,
+                  {"held parts", held, {"s", "k"}, 4000, {kReduce, kContract, kSplit, kShift}}});
   return list;
 }
 

@@ -100,7 +100,7 @@ CompletionBound::Frontier CompletionBound::frontier(const State& state) const {
     const Slot& slot = state.slots[place];
     if (!slot.passed) frontier.insert(piece(slot.size, kind_of(slot)));
   }
-  frontier.weighted = state.count(Primitive::kShare) > 0;
+  frontier.weighted = state.weight_count() > 0;
   if (mode_ == BoundMode::kFull) {
     const auto left = [&](std::int64_t limit, Primitive primitive) {
       return static_cast<std::int8_t>(
@@ -110,7 +110,7 @@ CompletionBound::Frontier CompletionBound::frontier(const State& state) const {
     frontier.merges = left(limits.max_merges, Primitive::kMerge);
     frontier.unfolds = left(limits.max_unfolds, Primitive::kUnfold);
     frontier.strides = left(limits.max_strides, Primitive::kStride);
-    frontier.weights = left(limits.max_weights, Primitive::kShare);
+    frontier.weights = left(limits.max_weights, Primitive::kContract);
     frontier.left = state.left;
   } else {
     frontier.splits = frontier.merges = frontier.unfolds = frontier.weights = 100;
@@ -130,15 +130,9 @@ bool CompletionBound::may_complete(const State& state, int steps) {
 bool CompletionBound::may_complete_with_more(const State& state, int steps) {
   if (mode_ == BoundMode::kNone) return steps >= 0;
   if (may_complete(state, steps)) return true;
-  if (steps < 2 || state.count(Primitive::kReduce) >= spec_.limits().max_reductions) return false;
-  const bool first = state.depth == 0;
-  const Size least = first ? Size() : sizes_.size(state.slots[state.size - 1].size);
-  for (const SizeId id : sizes_.universe()) {
-    if (!first && sizes_.size(id) < least) continue;
-    bool affordable = true;
-    for (std::size_t v = 0; v < spec_.variables()->count() && affordable; ++v)
-      affordable = std::abs(sizes_.size(id).power(v)) <= state.left[v];
-    if (!affordable) continue;
+  if (steps < 2 || state.reduction_count() >= spec_.limits().max_reductions) return false;
+  for (const SizeId id : space_.reductions_after(state)) {
+    if (!space_.affords(state, sizes_.size(id))) continue;
     State next = state;
     Move move;
     move.primitive = Primitive::kReduce;

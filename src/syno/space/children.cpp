@@ -38,9 +38,8 @@ std::string ChildGenerator::reason_against(const PartialGraph& parent, const Sta
   if (const Reason why = space_.advance(child, space_.move(state, step)); !why.empty())
     return std::string(why);
   // More reductions may follow a reduction.
-  const bool alive = step.primitive == Primitive::kReduce
-                         ? bound_.may_complete_with_more(child, left)
-                         : bound_.may_complete(child, left);
+  const bool alive = step.is_reduction() ? bound_.may_complete_with_more(child, left)
+                                         : bound_.may_complete(child, left);
   if (!alive) return std::string(kBoundReason);
   return bounds_macs_ && macs_.refuses(child, step, left) ? std::string(kMacsBoundReason) : "";
 }
@@ -67,7 +66,7 @@ std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t
 std::string ChildGenerator::why_not(const PartialGraph& parent, const Step& step,
                                     std::int64_t max_depth) {
   const State state = space_.replay(parent.graph);
-  if (step.primitive == Primitive::kReduce) {
+  if (step.is_reduction()) {
     if (!state.only_reductions()) return "order: reductions come before every other step";
     if (!parent.graph.steps().empty() && step.size < parent.graph.steps().back().size) {
       return "order: reductions come in ascending order of size";

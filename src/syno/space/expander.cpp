@@ -63,9 +63,8 @@ const std::vector<LiveMove>& Expander::live_moves(const Position& position, int 
       continue;
     }
     const int left = limit - child.depth;
-    const bool alive = move.primitive == Primitive::kReduce
-                           ? bound_.may_complete_with_more(child, left)
-                           : bound_.may_complete(child, left);
+    const bool alive = move.is_reduction() ? bound_.may_complete_with_more(child, left)
+                                           : bound_.may_complete(child, left);
     if (!alive) {
       count(kBoundReason);
       continue;
@@ -79,7 +78,7 @@ bool Expander::costs_too_much(const Position& position, const Move& move, int li
   if (!bounds_macs_) return false;
   State child = position.state;
   space_.advance(child, move);
-  if (child.count(Primitive::kShare) == 0) return false;
+  if (child.weight_count() == 0) return false;
   if (!macs_begun_) macs_.begin(position.graph);
   macs_begun_ = true;
   if (!macs_.refuses(child, space_.step(position.state, move), limit - child.depth)) return false;

@@ -36,10 +36,9 @@ Position LiveSteps::position(const Graph& graph) {
 bool LiveSteps::alive(const Position& position, const State& child, const Move& move, int limit) {
   const int left = limit - child.depth;
   if (left < 0) return false;
-  const bool completes = move.primitive == Primitive::kReduce
-                             ? bound_.may_complete_with_more(child, left)
-                             : bound_.may_complete(child, left);
-  if (!completes || !bounds_macs_ || child.count(Primitive::kShare) == 0) return completes;
+  const bool completes = move.is_reduction() ? bound_.may_complete_with_more(child, left)
+                                             : bound_.may_complete(child, left);
+  if (!completes || !bounds_macs_ || child.weight_count() == 0) return completes;
   return !macs_.refuses(child, space_.step(position.state, move), left);
 }
 
@@ -128,8 +127,7 @@ const Position& Parents::reduced(const Graph& graph, std::size_t count) {
 std::optional<Position> Parents::without(const Graph& graph, std::size_t last, Step& step) {
   // Reductions come first, and only the last of them can be the last step.
   std::size_t reductions = 0;
-  while (reductions < graph.steps().size() &&
-         graph.steps()[reductions].primitive == Primitive::kReduce)
+  while (reductions < graph.steps().size() && graph.steps()[reductions].is_reduction())
     ++reductions;
   if (last < reductions && last + 1 < graph.steps().size()) return std::nullopt;
   StepOrder order(graph);

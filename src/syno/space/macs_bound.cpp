@@ -34,7 +34,7 @@ void MacsBound::begin(const Graph& graph) {
 }
 
 bool MacsBound::refuses(const State& child, const Step& last, int steps) {
-  if (child.count(Primitive::kShare) == 0 || !usable_) return false;
+  if (child.weight_count() == 0 || !usable_) return false;
   const bool pushed = partial_.push(last);
   const bool refused = pushed && least_macs(child, steps) * (1 - kMargin) > limit_;
   partial_.pop();
@@ -59,9 +59,8 @@ double MacsBound::least_macs(const State& state, int steps, std::size_t binding)
 
 bool MacsBound::bring_in_more(const State& state, std::size_t variable) const {
   const Limits& limits = spec_.limits();
-  const bool steps =
-      (state.only_reductions() && state.count(Primitive::kReduce) < limits.max_reductions) ||
-      state.count(Primitive::kStride) < limits.max_strides;
+  const bool steps = (state.only_reductions() && state.reduction_count() < limits.max_reductions) ||
+                     state.count(Primitive::kStride) < limits.max_strides;
   return steps && state.left[variable] > 0;
 }
 
@@ -83,7 +82,7 @@ bool MacsBound::stays_whole(const State& state, const Slot& slot, int steps) con
   if (limits.max_repeat > 1) return false;
   if (steps > 1 && state.count(Primitive::kMerge) < limits.max_merges) return false;
   const Size& size = sizes_.size(slot.size);
-  if (state.count(Primitive::kShare) < limits.max_weights) {
+  if (state.weight_count() < limits.max_weights) {
     bool affordable = true;
     for (std::size_t v = 0; v < spec_.variables()->count(); ++v)
       affordable = affordable && (!spec_.variable(v).primary || size.power(v) <= state.left[v]);

@@ -11,10 +11,6 @@ void add(Hash128& sum, const Hash128& part) {
   sum.low += part.low;
 }
 
-int results(Primitive primitive) {
-  return primitive_info(primitive).produces;
-}
-
 }  // namespace
 
 Marks::Mark Marks::make(const Hash128& value) {
@@ -33,7 +29,7 @@ Marks::Mark Marks::view(StateSpace& space, const State& state, const Move& move,
   hasher.add(static_cast<int>(move.primitive) | result << 8 | static_cast<int>(move.causal) << 9 |
              static_cast<int>(move.amount) << 10);
   hasher.add(at(move.a, labelling).value);
-  if (primitive_info(move.primitive).consumes == 2) hasher.add(at(move.b, labelling).value);
+  if (move.info().consumes == 2) hasher.add(at(move.b, labelling).value);
   if (move.size != kNoSize) hasher.add(space.mark(move.size));
   return make(hasher.finish());
 }
@@ -51,7 +47,7 @@ Hash128 Marks::mark(const State& state) const {
 }
 
 Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) const {
-  if (move.primitive == Primitive::kReduce) {
+  if (move.is_reduction()) {
     Marks next = *this;
     next.advance(space, state, move);
     State longer = state;
@@ -61,7 +57,7 @@ Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) co
   Hash128 least{~0ULL, ~0ULL};
   for (std::size_t l = 0; l < labellings_; ++l) {
     Hash128 sum = rest_[l];
-    if (move.primitive == Primitive::kShare) {
+    if (move.is_contraction()) {
       Hash128 weight{};
       for (std::size_t place = 0; place < state.size; ++place) {
         const unsigned role = move.role(place);
@@ -70,15 +66,15 @@ Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) co
       }
       add(sum, Hasher("contraction").add(weight).finish());
     } else {
-      const bool two = primitive_info(move.primitive).consumes == 2;
+      const bool two = move.info().consumes == 2;
       for (std::size_t place = 0; place < state.size; ++place) {
         if (place == move.a || (two && place == move.b)) continue;
         add(sum, at(place, l).in_frontier);
       }
-      if (move.primitive == Primitive::kExpand) {
+      if (move.is_repetition()) {
         add(sum, Hasher("repeated").add(at(move.a, l).value).finish());
       } else {
-        for (int result = 0; result < results(move.primitive); ++result)
+        for (int result = 0; result < move.info().produces; ++result)
           add(sum, view(space, state, move, result, l).in_frontier);
       }
     }
@@ -127,7 +123,7 @@ void Marks::relabel(StateSpace& space, const State& state, SizeId added) {
 }
 
 void Marks::advance(StateSpace& space, const State& state, const Move& move) {
-  if (move.primitive == Primitive::kReduce) {
+  if (move.is_reduction()) {
     relabel(space, state, move.size);
     return;
   }
@@ -135,7 +131,7 @@ void Marks::advance(StateSpace& space, const State& state, const Move& move) {
     const auto begin = slots_.begin() + static_cast<std::ptrdiff_t>(place * labellings_);
     slots_.erase(begin, begin + static_cast<std::ptrdiff_t>(labellings_));
   };
-  if (move.primitive == Primitive::kShare) {
+  if (move.is_contraction()) {
     for (std::size_t l = 0; l < labellings_; ++l) {
       Hash128 weight{};
       for (std::size_t place = 0; place < state.size; ++place) {
@@ -150,16 +146,16 @@ void Marks::advance(StateSpace& space, const State& state, const Move& move) {
     return;
   }
   std::vector<Mark> made;
-  if (move.primitive == Primitive::kExpand) {
+  if (move.is_repetition()) {
     for (std::size_t l = 0; l < labellings_; ++l)
       add(rest_[l], Hasher("repeated").add(at(move.a, l).value).finish());
   } else {
-    for (int result = 0; result < results(move.primitive); ++result) {
+    for (int result = 0; result < move.info().produces; ++result) {
       for (std::size_t l = 0; l < labellings_; ++l)
         made.push_back(view(space, state, move, result, l));
     }
   }
-  if (primitive_info(move.primitive).consumes == 2) {
+  if (move.info().consumes == 2) {
     erase(std::max(move.a, move.b));
     erase(std::min(move.a, move.b));
   } else {

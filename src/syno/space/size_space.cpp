@@ -73,6 +73,7 @@ SizeId SizeSpace::intern(const Size& size) {
   for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
     const std::int64_t value = entry.values[b];
     const bool odd = value % 2 == 1 || (value > 0 && spec_.limits().even_windows);
+    if (odd) entry.odd_fit |= FitMask{1} << b;
     if (odd && value <= spec_.limits().max_window) entry.window_fit |= FitMask{1} << b;
   }
   // Dimensions of the output may be beyond the limits of sizes; they can leave like others.

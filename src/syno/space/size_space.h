@@ -26,7 +26,9 @@ class SizeSpace {
   FitMask fit(SizeId id) const { return at(id).fit; }
   /// Legal, and a positive integer under enough bindings.
   bool usable(SizeId id) const { return at(id).usable; }
-  /// The bindings under which windows of this size are allowed: odd unless even ones are, and not too large.
+  /// The bindings under which windows of this size are odd, or even ones are allowed.
+  FitMask odd_fit(SizeId id) const { return at(id).odd_fit; }
+  /// The bindings under which windows of this size are allowed: that, and not too large.
   FitMask window_fit(SizeId id) const { return at(id).window_fit; }
   /// Whether that is enough bindings.
   bool is_window(SizeId id) const { return at(id).window; }
@@ -63,6 +65,7 @@ class SizeSpace {
     Size size;
     std::vector<std::int64_t> values;
     FitMask fit = 0;
+    FitMask odd_fit = 0;
     FitMask window_fit = 0;
     bool legal = false;
     bool usable = false;

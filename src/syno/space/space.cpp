@@ -128,25 +128,21 @@ void check_levels(const Space& space) {
 }  // namespace
 
 Step step_of_move(const Graph& graph, const SpaceMove& move) {
-  const auto id = [&](std::size_t place) { return graph.frontier()[place]; };
-  switch (move.primitive) {
-    case Primitive::kSplit: return Step::split(id(move.a), id(move.b));
-    case Primitive::kMerge: return Step::merge(id(move.a), move.size);
-    case Primitive::kShift: return Step::shift(id(move.a), move.amount);
-    case Primitive::kExpand: return Step::expand(id(move.a));
-    case Primitive::kUnfold: return Step::unfold(id(move.a), id(move.b), move.causal);
-    case Primitive::kStride: return Step::stride(id(move.a), move.size);
-    case Primitive::kReduce: return Step::reduce(move.size);
-    case Primitive::kShare: break;
-  }
+  const PrimitiveInfo& info = primitive_info(move.primitive);
   Step step;
-  step.primitive = Primitive::kShare;
+  step.primitive = move.primitive;
+  if (info.consumes > 0) step.in[0] = graph.frontier()[move.a];
+  if (info.consumes > 1) step.in[1] = graph.frontier()[move.b];
+  step.size = move.size;
+  step.amount = move.amount;
+  step.causal = move.causal;
+  if (info.argument != Argument::kRoles) return step;
   for (std::size_t place = 0; place < graph.frontier().size(); ++place) {
     const auto role = static_cast<unsigned>(move.roles >> (2 * place) & 3U);
     if (role == kNoRole) continue;
-    step.dims.push_back({id(place), role == kKeepRole   ? ShareRole::kKeep
-                                    : role == kDropRole ? ShareRole::kDrop
-                                                        : ShareRole::kJoin});
+    step.dims.push_back({graph.frontier()[place], role == kKeepRole   ? ShareRole::kKeep
+                                                  : role == kDropRole ? ShareRole::kDrop
+                                                                      : ShareRole::kJoin});
   }
   return step;
 }

@@ -15,7 +15,7 @@ namespace syno {
 
 /// A move with its size spelled out: independent of any table of sizes.
 struct SpaceMove {
-  Primitive primitive = Primitive::kReduce;
+  Primitive primitive{};
   std::uint8_t a = 0;
   std::uint8_t b = 0;
   bool causal = false;
@@ -57,7 +57,7 @@ class Space {
   int depth(std::uint32_t node) const;
   /// Operators of distinct keys by their number of primitives; index 0 is unused.
   std::vector<std::int64_t> operators_by_depth() const;
-  /// Operators of distinct keys by multiset of primitives, as "2 reduce, 1 share".
+  /// Operators of distinct keys by multiset of primitives, as "2 reduce, 1 contract".
   std::map<std::string, std::int64_t> operators_by_primitives() const;
   /// Complete graphs by their number of primitives.
   std::vector<std::int64_t> graphs_by_depth() const;

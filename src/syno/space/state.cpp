@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "syno/quality/quality.h"
+#include "syno/spec/legality.h"
 #include "syno/spec/variable_marks.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-// As the quality condition is called (quality/quality.h).
-constexpr Reason kPoolingReason = "max_pooling";
 
 void erase(State& state, std::size_t place) {
   std::copy(state.slots.begin() + static_cast<std::ptrdiff_t>(place) + 1,
@@ -22,13 +21,6 @@ void erase(State& state, std::size_t place) {
 void append(State& state, Slot slot) {
   slot.id = state.coordinates++;
   state.slots[state.size++] = slot;
-}
-
-// Takes from the budget of variable `v`; false when that is spent.
-bool take_budget(State& state, std::size_t v, int charge) {
-  if (charge == 0) return true;
-  state.left[v] = static_cast<std::int8_t>(state.left[v] - charge);
-  return state.left[v] >= 0;
 }
 
 }  // namespace
@@ -90,26 +82,20 @@ State StateSpace::root() const {
   return state;
 }
 
-Reason StateSpace::narrow(State& state, FitMask fit, Reason reason) const {
-  state.fit &= fit;
-  return spec_.fit_suffices(state.fit) ? reason::kNone : reason;
-}
-
 // Whether a weight may still hold a coordinate of this size, or one that is made of it. Merges make smaller ones; what a
 // window slides over may be smaller, too.
 bool StateSpace::may_be_held(const State& state, SizeId size) const {
-  const Limits& limits = spec_.limits();
-  if (state.count(Primitive::kShare) >= limits.max_weights) return false;
-  if (state.count(Primitive::kMerge) < limits.max_merges) return true;
-  if (state.count(Primitive::kUnfold) < limits.max_unfolds && sizes_.is_window(size)) return true;
-  return affords(state, sizes_.size(size), true);
+  if (state.weight_count() >= spec_.limits().max_weights) return false;
+  if (has_left(state, Primitive::kMerge)) return true;
+  if (has_left(state, Primitive::kUnfold) && sizes_.is_window(size)) return true;
+  return affords_share(state, sizes_.size(size));
 }
 
 // A Reduce that no weight has seen and that no coordinate which a weight may still hold is made of is summed over data
-// alone. `made` is what the last step made. (What a weight has seen in part only is judged when the operator is complete.)
-Reason StateSpace::pool(State& state, const Slot& made) {
-  auto lost = static_cast<std::uint16_t>(made.reductions & ~state.seen_reductions &
-                                         ~state.pooled_reductions);
+// alone. `reductions` are those that the last step used. (What a weight has seen in part only is judged when the operator is complete.)
+Reason StateSpace::pool(State& state, std::uint16_t reductions) {
+  auto lost =
+      static_cast<std::uint16_t>(reductions & ~state.seen_reductions & ~state.pooled_reductions);
   for (std::size_t place = 0; place < state.size && lost != 0; ++place) {
     const Slot& slot = state.slots[place];
     if ((slot.reductions & lost) != 0 && may_be_held(state, slot.size))
@@ -125,216 +111,161 @@ Reason StateSpace::pool(State& state, const Slot& made) {
     const std::int64_t value = sizes_.value(state.pooled, b);
     if (value > 0 && value <= spec_.limits().max_pooling) fit |= FitMask{1} << b;
   }
-  return spec_.fit_suffices(state.fit & fit) ? reason::kNone : kPoolingReason;
+  return spec_.fit_suffices(state.fit & fit) ? reason::kNone : reason::kPooling;
 }
 
+// A state that a move is entered in.
+class StateSpace::Account {
+ public:
+  using Extent = SizeId;
+
+  Account(StateSpace& space, State& state)
+      : spec_(space.spec_), sizes_(space.sizes_), input_(space.input_elements_), state_(state) {}
+
+  SizeId times(SizeId a, SizeId b) { return sizes_.times(a, b); }
+  SizeId over(SizeId a, SizeId b) { return sizes_.over(a, b); }
+  bool legal(SizeId id) const { return sizes_.legal(id); }
+  FitMask fit(SizeId id) const { return sizes_.fit(id); }
+  const Size& size(SizeId id) const { return sizes_.size(id); }
+  double value(SizeId id, std::size_t b) const { return static_cast<double>(sizes_.value(id, b)); }
+  FitMask odd_fit(SizeId window) const { return sizes_.odd_fit(window); }
+  FitMask window_fit(SizeId window) const { return sizes_.window_fit(window); }
+  FitMask slide_fit(SizeId extent, SizeId window) { return sizes_.slide_fit(extent, window); }
+  int add_step() { return ++state_.depth; }
+  int add(Primitive primitive) { return ++state_.counts[static_cast<std::size_t>(primitive)]; }
+  bool pay(std::size_t v, int charge) {
+    state_.left[v] = static_cast<std::int8_t>(state_.left[v] - charge);
+    return state_.left[v] >= 0;
+  }
+  FitMask& fit_left() { return state_.fit; }
+  SizeId add_reduction(SizeId id) {
+    return state_.reductions = sizes_.times(state_.reductions, id);
+  }
+  SizeId add_repeat(SizeId id) { return state_.repeats = sizes_.times(state_.repeats, id); }
+  SizeId input() const { return input_; }
+
+ private:
+  const Specification& spec_;
+  SizeSpace& sizes_;
+  SizeId input_;
+  State& state_;
+};
+
 Reason StateSpace::advance(State& state, const Move& move) {
-  const Limits& limits = spec_.limits();
-  ++state.depth;
-  ++state.counts[static_cast<std::size_t>(move.primitive)];
-  const std::size_t variables = spec_.variables()->count();
-  switch (move.primitive) {
-    case Primitive::kReduce: {
-      const Size& size = sizes_.size(move.size);
-      for (std::size_t v = 0; v < variables; ++v) {
-        const int charge = std::abs(size.power(v));
-        if (!take_budget(state, v, charge)) return reason::kBudget;
-      }
-      if (!sizes_.legal(move.size)) return reason::kIllegalSize;
-      if (Reason why = narrow(state, sizes_.fit(move.size), reason::kFit); !why.empty()) return why;
-      state.reductions = sizes_.times(state.reductions, move.size);
-      FitMask fit = 0;
-      for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
-        if (static_cast<double>(sizes_.value(state.reductions, b)) <=
-            limits.max_reduction_ratio * static_cast<double>(sizes_.value(input_elements_, b)))
-          fit |= FitMask{1} << b;
-      }
+  Account account(*this, state);
+  StepRequest<SizeId> request{.info = move.info()};
+  const PrimitiveInfo& info = request.info;
+  // Written by a contraction only, and read as far as it is written.
+  std::array<TakenDim<SizeId>, kMaxFrontier> taken;
+  std::uint16_t reductions = 0;
+  if (info.kind == StepKind::kContraction) {
+    std::size_t count = 0;
+    for (std::size_t place = 0; place < state.size; ++place) {
+      const unsigned role = move.role(place);
+      if (role == kNoRole) continue;
+      const Slot& slot = state.slots[place];
+      request.on_passed = request.on_passed || slot.passed;
+      taken[count++] = {slot.size, role != kKeepRole, slot.reductions_only};
+    }
+    request.taken = {taken.data(), count};
+  } else {
+    const std::uint8_t places[2] = {move.a, move.b};
+    for (std::size_t j = 0; j < static_cast<std::size_t>(info.consumes); ++j) {
+      const Slot& slot = state.slots[places[j]];
+      request.in[j] = slot.size;
+      request.on_passed = request.on_passed || slot.passed;
+      if (info.kind == StepKind::kView) request.chain = std::max(request.chain, slot.chain + 1);
+      reductions = static_cast<std::uint16_t>(reductions | slot.reductions);
+    }
+    request.on_causal = info.consumes > 0 && state.slots[move.a].causal;
+    request.size = move.size;
+    request.amount = move.amount;
+    request.causal = move.causal;
+  }
+  if (const Reason why = decide(spec_, account, request); !why.empty()) return why;
+  switch (info.kind) {
+    case StepKind::kReduction: {
       Slot slot;
       slot.size = move.size;
       slot.origin = Origin::kReduction;
       slot.reductions_only = true;
-      slot.reductions = static_cast<std::uint16_t>(1U << (state.count(Primitive::kReduce) - 1));
-      state.reduction_sizes[state.count(Primitive::kReduce) - 1U] = move.size;
+      slot.reductions = static_cast<std::uint16_t>(1U << (state.reduction_count() - 1));
+      state.reduction_sizes[state.reduction_count() - 1U] = move.size;
       append(state, slot);
-      return narrow(state, fit, reason::kReductionRatio);
-    }
-    case Primitive::kShare: return share(state, move);
-    case Primitive::kExpand: {
-      state.repeats = sizes_.times(state.repeats, state.slots[move.a].size);
-      erase(state, move.a);
-      FitMask fit = 0;
-      for (std::size_t b = 0; b < spec_.bindings().size(); ++b) {
-        if (sizes_.value(state.repeats, b) <= limits.max_repeat) fit |= FitMask{1} << b;
-      }
-      return narrow(state, fit, reason::kRepeat);
-    }
-    case Primitive::kSplit:
-    case Primitive::kMerge:
-    case Primitive::kShift:
-    case Primitive::kUnfold:
-    case Primitive::kStride: break;
-  }
-  const Slot in = state.slots[move.a];
-  Slot out = in;
-  out.weights = 0;
-  out.origin = Origin::kOther;
-  ++out.chain;
-  switch (move.primitive) {
-    case Primitive::kSplit:
-    case Primitive::kUnfold: {
-      const Slot other = state.slots[move.b];
-      out.chain = static_cast<std::uint8_t>(std::max(in.chain, other.chain) + 1);
-      out.reductions_only = in.reductions_only && other.reductions_only;
-      out.seen = in.seen || other.seen;
-      out.reductions = static_cast<std::uint16_t>(in.reductions | other.reductions);
-      out.causal = in.causal || other.causal;
-      if (out.chain > limits.max_chain_length) return reason::kChain;
-      if (move.primitive == Primitive::kSplit) {
-        out.size = sizes_.times(in.size, other.size);
-        if (!sizes_.legal(out.size)) return reason::kIllegalSize;
-        if (Reason why = narrow(state, sizes_.fit(out.size), reason::kFit); !why.empty())
-          return why;
-      } else {
-        if (!sizes_.legal(out.size)) return reason::kIllegalSize;
-        if (move.causal != in.causal) return reason::kCausal;
-        if (Reason why = narrow(state, sizes_.window_fit(other.size), reason::kWindow);
-            !why.empty())
-          return why;
-        if (Reason why = narrow(state, sizes_.slide_fit(in.size, other.size), reason::kUnfoldRatio);
-            !why.empty())
-          return why;
-      }
-      erase(state, std::max(move.a, move.b));
-      erase(state, std::min(move.a, move.b));
-      append(state, out);
-      return pool(state, out);
-    }
-    case Primitive::kMerge: {
-      if (out.chain > limits.max_chain_length) return reason::kChain;
-      const SizeId quotient = sizes_.over(in.size, move.size);
-      const Size& block = sizes_.size(move.size);
-      const Size& whole = sizes_.size(in.size);
-      for (std::size_t v = 0; v < variables; ++v) {
-        const int n = whole.power(v);
-        const int k = block.power(v);
-        const int charge = (std::abs(n - k) + std::abs(k) - std::abs(n)) / 2;
-        if (!take_budget(state, v, charge)) return reason::kBudget;
-      }
-      if (!sizes_.legal(quotient) || !sizes_.legal(move.size)) return reason::kIllegalSize;
-      if (Reason why = narrow(state, sizes_.fit(quotient) & sizes_.fit(move.size), reason::kFit);
-          !why.empty())
-        return why;
-      out.origin = Origin::kMerge;
-      erase(state, move.a);
-      out.size = quotient;
-      append(state, out);
-      out.size = move.size;
-      append(state, out);
-      return pool(state, out);
-    }
-    case Primitive::kShift:
-      if (out.chain > limits.max_chain_length) return reason::kChain;
-      if (!sizes_.legal(out.size)) return reason::kIllegalSize;
-      erase(state, move.a);
-      append(state, out);
-      return reason::kNone;
-    case Primitive::kStride: {
-      if (out.chain > limits.max_chain_length) return reason::kChain;
-      const Size& factor = sizes_.size(move.size);
-      for (std::size_t v = 0; v < variables; ++v) {
-        const int charge = std::abs(factor.power(v));
-        if (!take_budget(state, v, charge)) return reason::kBudget;
-      }
-      out.size = sizes_.times(in.size, move.size);
-      if (!sizes_.legal(out.size)) return reason::kIllegalSize;
-      if (Reason why = narrow(state, sizes_.fit(out.size) & sizes_.fit(move.size), reason::kFit);
-          !why.empty())
-        return why;
-      erase(state, move.a);
-      append(state, out);
       return reason::kNone;
     }
-    case Primitive::kReduce:
-    case Primitive::kShare:
-    case Primitive::kExpand: break;
+    case StepKind::kContraction: contract(state, move); return reason::kNone;
+    case StepKind::kRepetition: erase(state, move.a); return reason::kNone;
+    case StepKind::kView: make_views(state, move, request.made); break;
   }
-  throw InternalError("advance: not a primitive");
+  // What takes one coordinate and makes one loses nothing that a weight could have held before.
+  return info.consumes + info.produces > 2 ? pool(state, reductions) : reason::kNone;
 }
 
-Reason StateSpace::share(State& state, const Move& move) {
-  const Limits& limits = spec_.limits();
-  const std::size_t weight = state.count(Primitive::kShare) - 1U;
-  const std::size_t bindings = spec_.bindings().size();
-  std::array<double, Specification::kMaxBindings> params;
-  std::array<double, Specification::kMaxBindings> dropped;
-  std::array<double, Specification::kMaxBindings> joined;
-  std::fill_n(params.begin(), bindings, 1.0);
-  std::fill_n(dropped.begin(), bindings, 1.0);
-  std::fill_n(joined.begin(), bindings, 1.0);
-  bool leaves = false;
+void StateSpace::make_views(State& state, const Move& move,
+                            const std::array<SizeId, 2>& sizes) const {
+  const PrimitiveInfo& info = move.info();
+  Slot made = state.slots[move.a];
+  if (info.consumes == 2) {
+    const Slot& other = state.slots[move.b];
+    made.chain = std::max(made.chain, other.chain);
+    made.reductions_only = made.reductions_only && other.reductions_only;
+    made.seen = made.seen || other.seen;
+    made.reductions = static_cast<std::uint16_t>(made.reductions | other.reductions);
+    made.causal = made.causal || other.causal;
+    erase(state, std::max(move.a, move.b));
+    erase(state, std::min(move.a, move.b));
+  } else {
+    erase(state, move.a);
+  }
+  made.weights = 0;
+  made.origin = info.produces == 2 ? Origin::kMerge : Origin::kOther;
+  ++made.chain;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(info.produces); ++i) {
+    made.size = sizes[i];
+    append(state, made);
+  }
+}
+
+void StateSpace::contract(State& state, const Move& move) const {
+  const std::size_t weight = state.weight_count() - 1U;
   std::size_t kept = 0;
   for (std::size_t place = 0; place < state.size; ++place) {
     const unsigned role = move.role(place);
     Slot& slot = state.slots[place];
-    if (role != kNoRole) {
-      const Size& size = sizes_.size(slot.size);
-      for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-        const int power = size.power(v);
-        if (power == 0 || !spec_.variable(v).primary) continue;
-        state.left[v] = static_cast<std::int8_t>(state.left[v] - power);
-        if (state.left[v] < 0) return reason::kBudget;
-      }
-      for (std::size_t b = 0; b < bindings; ++b) {
-        const auto value = static_cast<double>(sizes_.value(slot.size, b));
-        params[b] *= value;
-        if (role == kKeepRole) continue;
-        (slot.reductions_only ? joined : dropped)[b] *= value;
-      }
-      if (role != kKeepRole) {
-        state.seen_reductions |= slot.reductions;
-        leaves = true;
-        continue;
-      }
+    if (role != kNoRole) state.seen_reductions |= slot.reductions;
+    if (role == kDropRole || role == kJoinRole) continue;
+    if (role == kKeepRole) {
       slot.weights = static_cast<std::uint8_t>(slot.weights | 1U << weight);
       slot.seen = true;
-      state.seen_reductions |= slot.reductions;
     }
     state.slots[kept++] = slot;
   }
   state.size = static_cast<std::uint8_t>(kept);
-  if (!leaves && !limits.element_wise_weights) return reason::kElementWise;
-  FitMask enough = 0;
-  FitMask few_dropped = 0;
-  FitMask few_joined = 0;
-  // Beyond 64 bits a product is no number of parameters (Size::extent).
-  constexpr double kMost = 9.2e18;
-  for (std::size_t b = 0; b < bindings; ++b) {
-    const FitMask bit = FitMask{1} << b;
-    if (params[b] < kMost && params[b] >= static_cast<double>(limits.min_weight_params))
-      enough |= bit;
-    if (dropped[b] <= static_cast<double>(limits.max_dropped)) few_dropped |= bit;
-    if (joined[b] <= static_cast<double>(limits.max_joined)) few_joined |= bit;
-  }
-  if (Reason why = narrow(state, enough, reason::kWeightParams); !why.empty()) return why;
-  if (Reason why = narrow(state, few_dropped, reason::kDropped); !why.empty()) return why;
-  return narrow(state, few_joined, reason::kJoined);
 }
 
-bool StateSpace::affords(const State& state, const Size& size, bool primaries_only) const {
+// Whether a contraction may take a coordinate of this size.
+bool StateSpace::affords_share(const State& state, const Size& size) const {
   for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-    if (primaries_only && !spec_.variable(v).primary) continue;
-    if (std::abs(size.power(v)) > state.left[v]) return false;
+    if (spec_.variable(v).primary && std::abs(size.power(v)) > state.left[v]) return false;
   }
   return true;
 }
 
+std::span<const SizeId> StateSpace::reductions_after(const State& state) const {
+  const std::vector<SizeId>& all = sizes_.universe();
+  if (state.depth == 0) return all;
+  const Size& least = sizes_.size(state.slots[state.size - 1].size);
+  const auto begin =
+      std::lower_bound(all.begin(), all.end(), least,
+                       [&](SizeId id, const Size& bound) { return sizes_.size(id) < bound; });
+  return {begin, all.end()};
+}
+
 void StateSpace::add_reductions(const State& state, std::vector<Move>& out) {
-  if (state.count(Primitive::kReduce) >= spec_.limits().max_reductions) return;
-  const bool first = state.depth == 0;
-  const Size least = first ? Size() : sizes_.size(state.slots[state.size - 1].size);
-  for (const SizeId id : sizes_.universe()) {
-    if (!first && sizes_.size(id) < least) continue;
-    if (!affords(state, sizes_.size(id), false)) continue;
+  if (state.reduction_count() >= spec_.limits().max_reductions) return;
+  for (const SizeId id : reductions_after(state)) {
+    if (!affords(state, sizes_.size(id))) continue;
     Move move;
     move.primitive = Primitive::kReduce;
     move.size = id;
@@ -344,9 +275,9 @@ void StateSpace::add_reductions(const State& state, std::vector<Move>& out) {
 
 // Every coordinate takes part or not, and stays or leaves, cut where a budget is used up.
 void StateSpace::add_contractions(const State& state, bool restricted, std::vector<Move>& out) {
-  if (state.count(Primitive::kShare) >= spec_.limits().max_weights) return;
+  if (state.weight_count() >= spec_.limits().max_weights) return;
   Move move;
-  move.primitive = Primitive::kShare;
+  move.primitive = Primitive::kContract;
   const auto visit = [&](auto&& self, State& budgets, std::size_t place, bool leaves) -> void {
     if (place == state.size) {
       if (move.roles != 0 && (leaves || spec_.limits().element_wise_weights)) out.push_back(move);
@@ -364,7 +295,7 @@ void StateSpace::add_contractions(const State& state, bool restricted, std::vect
       }
     }
     const Size& size = sizes_.size(slot.size);
-    if (!affords(budgets, size, true)) return;
+    if (!affords_share(budgets, size)) return;
     const auto left = budgets.left;
     for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
       if (spec_.variable(v).primary)
@@ -419,31 +350,29 @@ void StateSpace::add_views(const State& state, std::vector<Move>& out) {
       const Slot& other = state.slots[j];
       if (i == j || other.passed || !first(i, j) || !first(j, i)) continue;
       if (i > j && slot.untouched() && other.untouched() && slot.size == other.size) continue;
-      if (state.count(Primitive::kSplit) < limits.max_splits)
-        emit(Primitive::kSplit, i, j, kNoSize, 0, false);
-      if (state.count(Primitive::kUnfold) < limits.max_unfolds && sizes_.is_window(other.size) &&
+      if (has_left(state, Primitive::kSplit)) emit(Primitive::kSplit, i, j, kNoSize, 0, false);
+      if (has_left(state, Primitive::kUnfold) && sizes_.is_window(other.size) &&
           sizes_.slides(slot.size, other.size))
         emit(Primitive::kUnfold, i, j, kNoSize, 0, slot.causal);
     }
     if (!first(i, kMaxFrontier)) continue;
-    if (state.count(Primitive::kMerge) < limits.max_merges) {
+    if (has_left(state, Primitive::kMerge)) {
       const std::vector<SizeId>& blocks = sizes_.blocks(slot.size);
       for (const SizeId block : blocks) emit(Primitive::kMerge, i, 0, block, 0, false);
     }
-    if (state.count(Primitive::kShift) < limits.max_shifts) {
+    if (has_left(state, Primitive::kShift)) {
       for (std::int64_t amount = 1; amount <= limits.max_shift_amount; ++amount) {
         emit(Primitive::kShift, i, 0, kNoSize, static_cast<int>(amount), false);
         if (limits.negative_shifts)
           emit(Primitive::kShift, i, 0, kNoSize, static_cast<int>(-amount), false);
       }
     }
-    if (state.count(Primitive::kStride) < limits.max_strides) {
+    if (has_left(state, Primitive::kStride)) {
       for (const SizeId factor : sizes_.universe()) {
-        if (affords(state, sizes_.size(factor), false))
-          emit(Primitive::kStride, i, 0, factor, 0, false);
+        if (affords(state, sizes_.size(factor))) emit(Primitive::kStride, i, 0, factor, 0, false);
       }
     }
-    if (limits.max_repeat > 1) emit(Primitive::kExpand, i, 0, kNoSize, 0, false);
+    if (has_left(state, Primitive::kExpand)) emit(Primitive::kExpand, i, 0, kNoSize, 0, false);
   }
 }
 
@@ -455,27 +384,22 @@ void StateSpace::moves(const State& state, bool drop_iterators_and_merges, std::
 }
 
 Step StateSpace::step(const State& state, const Move& move) const {
-  const auto id = [&](std::uint8_t place) { return state.slots[place].id; };
-  switch (move.primitive) {
-    case Primitive::kSplit: return Step::split(id(move.a), id(move.b));
-    case Primitive::kMerge: return Step::merge(id(move.a), sizes_.size(move.size));
-    case Primitive::kShift: return Step::shift(id(move.a), move.amount);
-    case Primitive::kExpand: return Step::expand(id(move.a));
-    case Primitive::kUnfold: return Step::unfold(id(move.a), id(move.b), move.causal);
-    case Primitive::kStride: return Step::stride(id(move.a), sizes_.size(move.size));
-    case Primitive::kReduce: return Step::reduce(sizes_.size(move.size));
-    case Primitive::kShare: {
-      std::vector<SharedDim> dims;
-      for (std::size_t place = 0; place < state.size; ++place) {
-        constexpr ShareRole kRoles[] = {ShareRole::kKeep, ShareRole::kKeep, ShareRole::kDrop,
-                                        ShareRole::kJoin};
-        const unsigned role = move.role(place);
-        if (role != kNoRole) dims.push_back({state.slots[place].id, kRoles[role]});
-      }
-      return Step::contract(dims);
-    }
+  const PrimitiveInfo& info = move.info();
+  Step step;
+  step.primitive = move.primitive;
+  if (info.consumes > 0) step.in[0] = state.slots[move.a].id;
+  if (info.consumes > 1) step.in[1] = state.slots[move.b].id;
+  if (takes_size(info.argument)) step.size = sizes_.size(move.size);
+  step.amount = move.amount;
+  step.causal = move.causal;
+  if (info.argument != Argument::kRoles) return step;
+  for (std::size_t place = 0; place < state.size; ++place) {
+    constexpr ShareRole kRoles[] = {ShareRole::kKeep, ShareRole::kKeep, ShareRole::kDrop,
+                                    ShareRole::kJoin};
+    const unsigned role = move.role(place);
+    if (role != kNoRole) step.dims.push_back({state.slots[place].id, kRoles[role]});
   }
-  throw InternalError("step: not a primitive");
+  return step;
 }
 
 Move StateSpace::move(const State& state, const Step& step) {
@@ -491,9 +415,7 @@ Move StateSpace::move(const State& state, const Step& step) {
   if (step.in[1] != kNoCoordinate) move.b = place(step.in[1]);
   move.causal = step.causal;
   move.amount = static_cast<std::int16_t>(step.amount);
-  if (step.primitive == Primitive::kMerge || step.primitive == Primitive::kStride ||
-      step.primitive == Primitive::kReduce)
-    move.size = sizes_.intern(step.size);
+  if (takes_size(step.info().argument)) move.size = sizes_.intern(step.size);
   for (const SharedDim& dim : step.dims) {
     const unsigned role = dim.role == ShareRole::kKeep   ? kKeepRole
                           : dim.role == ShareRole::kDrop ? kDropRole

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "syno/graph/graph.h"
@@ -43,7 +45,7 @@ struct Slot {
 
 /// A step by places in the frontier: what Step says, in 24 bytes and blind to coordinate numbers.
 struct Move {
-  Primitive primitive = Primitive::kReduce;
+  Primitive primitive{};
   std::uint8_t a = 0;
   std::uint8_t b = 0;
   bool causal = false;
@@ -53,6 +55,11 @@ struct Move {
   /// Two bits a place: 0 not shared, 1 keep, 2 drop, 3 join.
   std::uint64_t roles = 0;
 
+  const PrimitiveInfo& info() const { return primitive_info(primitive); }
+  bool is_view() const { return info().kind == StepKind::kView; }
+  bool is_repetition() const { return info().kind == StepKind::kRepetition; }
+  bool is_reduction() const { return info().kind == StepKind::kReduction; }
+  bool is_contraction() const { return info().kind == StepKind::kContraction; }
   unsigned role(std::size_t place) const {
     return static_cast<unsigned>(roles >> (2 * place) & 3U);
   }
@@ -85,7 +92,9 @@ struct State {
   std::uint8_t count(Primitive primitive) const {
     return counts[static_cast<std::size_t>(primitive)];
   }
-  bool only_reductions() const { return count(Primitive::kReduce) == depth; }
+  std::uint8_t reduction_count() const { return count(Primitive::kReduce); }
+  std::uint8_t weight_count() const { return count(Primitive::kContract); }
+  bool only_reductions() const { return reduction_count() == depth; }
 };
 
 /// The steps of one specification on states. Owns the table of sizes; one object a thread.
@@ -100,12 +109,24 @@ class StateSpace {
   const SizeSpace& sizes() const { return sizes_; }
 
   State root() const;
-  /// Takes the move, or says why the specification does not allow it and leaves `state` in between. Agrees with `admit`.
+  /// Takes the move, or says why the specification does not allow it (`decide` in legality.h) or that too much is pooled,
+  /// and leaves `state` in between.
   Reason advance(State& state, const Move& move);
   /// Every move that `advance` may allow, in a fixed order that depends on content alone. Reductions come before other
   /// steps, in ascending order of size; of exchangeable ones the first is used first. `drop_iterators_and_merges`: no
   /// other coordinate is dropped (Guarantee::kPlainDrops).
   void moves(const State& state, bool drop_iterators_and_merges, std::vector<Move>& out);
+
+  /// The sizes of Reduces that may come next by their order: the universe from that of the last one on.
+  std::span<const SizeId> reductions_after(const State& state) const;
+  /// Whether the budgets left cover the powers of a size.
+  bool affords(const State& state, const Size& size) const {
+    const std::size_t variables = spec_.variables()->count();
+    for (std::size_t v = 0; v < variables; ++v) {
+      if (std::abs(size.power(v)) > state.left[v]) return false;
+    }
+    return true;
+  }
 
   /// The step on the graph whose frontier the state describes, and back. A step whose sizes are not legal has no move.
   Step step(const State& state, const Move& move) const;
@@ -120,15 +141,20 @@ class StateSpace {
   Hash128 mark_of_output(std::size_t dim);
 
  private:
-  Reason narrow(State& state, FitMask fit, Reason reason) const;
+  class Account;
   /// Whether a weight may still hold a coordinate of this size.
   bool may_be_held(const State& state, SizeId size) const;
-  Reason pool(State& state, const Slot& made);
-  Reason share(State& state, const Move& move);
+  Reason pool(State& state, std::uint16_t reductions);
+  void contract(State& state, const Move& move) const;
+  void make_views(State& state, const Move& move, const std::array<SizeId, 2>& sizes) const;
   void add_reductions(const State& state, std::vector<Move>& out);
   void add_contractions(const State& state, bool restricted, std::vector<Move>& out);
   void add_views(const State& state, std::vector<Move>& out);
-  bool affords(const State& state, const Size& size, bool primaries_only) const;
+  bool affords_share(const State& state, const Size& size) const;
+  /// Whether one more step may use the primitive.
+  bool has_left(const State& state, Primitive primitive) const {
+    return state.count(primitive) < spec_.cap(primitive);
+  }
 
   const Specification& spec_;
   SizeSpace sizes_;

@@ -6,7 +6,7 @@ namespace syno {
 
 StepOrder::StepOrder(const Graph& goal) : goal_(&goal), taken_(goal.steps().size(), false) {
   for (std::size_t s = 0; s < goal.steps().size(); ++s) {
-    if (goal.steps()[s].primitive == Primitive::kReduce) reductions_.push_back(s);
+    if (goal.steps()[s].is_reduction()) reductions_.push_back(s);
   }
   std::stable_sort(reductions_.begin(), reductions_.end(), [&](std::size_t a, std::size_t b) {
     return goal.steps()[a].size < goal.steps()[b].size;

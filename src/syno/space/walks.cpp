@@ -46,7 +46,7 @@ class Estimates {
     Kind kind;
     kind.coarse = hasher.finish().high;
     hasher.add(static_cast<int>(from.state.size));
-    if (move.primitive == Primitive::kShare) {
+    if (move.is_contraction()) {
       int kept = 0;
       int gone = 0;
       for (std::uint64_t roles = move.roles; roles != 0; roles >>= 2) {
@@ -55,8 +55,7 @@ class Estimates {
       }
       hasher.add(kept).add(gone);
     } else {
-      if (move.primitive != Primitive::kReduce)
-        hasher.add(steps.size_mark(from.state.slots[move.a].size));
+      if (!move.is_reduction()) hasher.add(steps.size_mark(from.state.slots[move.a].size));
       if (move.size != kNoSize) hasher.add(steps.size_mark(move.size));
     }
     kind.fine = hasher.finish().high;

@@ -75,7 +75,4 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
 /// The ledger of a whole graph; throws UserError with describe_refusal's text and the step's number when a step is refused.
 Ledger replay(const Specification& spec, const Graph& graph);
 
-/// The number of views from an iterator or reduction to this coordinate.
-int chain_length(const Graph& graph, CoordinateId id);
-
 }  // namespace syno

@@ -211,7 +211,18 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
   for (double& share : shares_) share /= total;
   static std::atomic<std::uint64_t> made{0};
   identity_ = ++made;
+  set_caps();
   full_fit_ = values_.size() == 64 ? ~FitMask{0} : (FitMask{1} << values_.size()) - 1;
+}
+
+void Specification::set_caps() {
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+    const auto member = std::get<std::int64_t Limits::*>(limit_option(info.limit).member);
+    caps_[p] = limits().*member;
+    // What is repeated is limited by its product, and 1 switches it off.
+    if (info.kind == StepKind::kRepetition) caps_[p] = caps_[p] > 1 ? limits().max_depth : 0;
+  }
 }
 
 // A size that a coefficient of 1 makes is 1, or equal to one without it: operators would be found under several names.

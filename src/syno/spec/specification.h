@@ -4,6 +4,7 @@
 //     variable := name ( '=' integer )? ':' budget          "H: 2", "s=2: 2", "N: 0"
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "syno/graph/primitive.h"
 #include "syno/graph/shape.h"
 #include "syno/sizes/size.h"
 #include "syno/spec/limits.h"
@@ -66,6 +68,8 @@ class Specification {
   const Shape& input() const { return input_; }
   const Shape& output() const { return output_; }
   const Limits& limits() const { return source_.limits; }
+  /// How many steps of an operator may use the primitive.
+  std::int64_t cap(Primitive primitive) const { return caps_[static_cast<std::size_t>(primitive)]; }
   const std::vector<std::pair<int, int>>& passed_through() const { return source_.passed_through; }
   bool passes_output(int dim) const;
   bool passes_input(int dim) const;
@@ -92,6 +96,7 @@ class Specification {
   Hash128 key() const;
 
  private:
+  void set_caps();
   void check_coefficients() const;
 
   SpecificationSource source_;
@@ -103,6 +108,7 @@ class Specification {
   std::vector<std::int64_t> multiplicities_;
   std::vector<double> shares_;
   FitMask full_fit_ = 0;
+  std::array<std::int64_t, kPrimitiveCount> caps_{};
   std::uint64_t identity_ = 0;
 };
 

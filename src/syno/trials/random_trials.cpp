@@ -81,7 +81,7 @@ class Walker {
 
   // Whether the frontier is the input and a weight was made.
   bool is_complete() const {
-    if (state_.count(Primitive::kShare) == 0 || state_.size != target_.size()) return false;
+    if (state_.weight_count() == 0 || state_.size != target_.size()) return false;
     std::array<SizeId, kMaxFrontier> sizes;
     for (std::size_t i = 0; i < state_.size; ++i) sizes[i] = state_.slots[i].size;
     std::sort(sizes.begin(), sizes.begin() + state_.size);
@@ -100,7 +100,7 @@ class Walker {
     State child = state_;
     if (!space_.advance(child, move).empty()) return false;
     const auto left = static_cast<int>(limit) - child.depth;
-    const bool reduces = move.primitive == Primitive::kReduce;
+    const bool reduces = move.is_reduction();
     if (bound_) {
       if (!(reduces ? bound_->may_complete_with_more(child, left)
                     : bound_->may_complete(child, left)))

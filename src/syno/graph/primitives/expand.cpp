@@ -8,14 +8,23 @@ namespace syno {
 const PrimitiveInfo kExpandInfo{
     .primitive = Primitive::kExpand,
     .name = "expand",
+    .form = "expand OLD",
+    .doc = "[] <- [i]: repeats the data along a new dimension",
+    .kind = StepKind::kRepetition,
     .consumes = 1,
     .produces = 0,
-    .doc = "[] <- [i]: repeats the data along a new dimension",
-    .extents = [](const Step& /*step*/, std::span<const Size> /*in*/) -> std::array<Size, 2> {
-      return {};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t /*size*/) { return true; },
+    .argument = Argument::kNone,
+    .relation = Relation::kNone,
+    .charge = Charge::kNothing,
+    .limit = "max_repeat",
+    .makes = {ExpressionKind::kIterator, ExpressionKind::kIterator},
 };
+
+Step Step::expand(CoordinateId in) {
+  Step step;
+  step.primitive = Primitive::kExpand;
+  step.in[0] = in;
+  return step;
+}
 
 }  // namespace syno

@@ -8,14 +8,24 @@ namespace syno {
 const PrimitiveInfo kMergeInfo{
     .primitive = Primitive::kMerge,
     .name = "merge",
+    .form = "merge OLD BLOCK -> QUOTIENT REMAINDER",
+    .doc = "[i div B, i mod B] <- [i]: joins dimensions of sizes N/B and B into one of size N",
+    .kind = StepKind::kView,
     .consumes = 1,
     .produces = 2,
-    .doc = "[i div B, i mod B] <- [i]: joins dimensions of sizes N/B and B into one of size N",
-    .extents = [](const Step& step, std::span<const Size> in) -> std::array<Size, 2> {
-      return {in[0] / step.size, step.size};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> in,
-               std::int64_t size) { return size >= 1 && in[0] % size == 0; },
+    .argument = Argument::kBlock,
+    .relation = Relation::kOnto,
+    .charge = Charge::kMadeUp,
+    .limit = "max_merges",
+    .makes = {ExpressionKind::kQuotient, ExpressionKind::kRemainder},
 };
+
+Step Step::merge(CoordinateId in, Size block) {
+  Step step;
+  step.primitive = Primitive::kMerge;
+  step.in[0] = in;
+  step.size = block;
+  return step;
+}
 
 }  // namespace syno

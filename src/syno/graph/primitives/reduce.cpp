@@ -8,14 +8,23 @@ namespace syno {
 const PrimitiveInfo kReduceInfo{
     .primitive = Primitive::kReduce,
     .name = "reduce",
+    .form = "reduce SIZE -> NEW",
+    .doc = "[r] <- []: sums over a new coordinate of size n",
+    .kind = StepKind::kReduction,
     .consumes = 0,
     .produces = 1,
-    .doc = "[r] <- []: sums over a new coordinate of size n",
-    .extents = [](const Step& step, std::span<const Size> /*in*/) -> std::array<Size, 2> {
-      return {step.size, Size()};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t size) { return size >= 1; },
+    .argument = Argument::kExtent,
+    .relation = Relation::kNone,
+    .charge = Charge::kSize,
+    .limit = "max_reductions",
+    .makes = {ExpressionKind::kReduction, ExpressionKind::kIterator},
 };
+
+Step Step::reduce(Size extent) {
+  Step step;
+  step.primitive = Primitive::kReduce;
+  step.size = extent;
+  return step;
+}
 
 }  // namespace syno

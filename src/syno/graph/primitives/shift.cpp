@@ -8,14 +8,24 @@ namespace syno {
 const PrimitiveInfo kShiftInfo{
     .primitive = Primitive::kShift,
     .name = "shift",
+    .form = "shift OLD AMOUNT -> NEW",
+    .doc = "[(i + d) mod N] <- [i]: rotates a dimension of size N cyclically by d",
+    .kind = StepKind::kView,
     .consumes = 1,
     .produces = 1,
-    .doc = "[(i + d) mod N] <- [i]: rotates a dimension of size N cyclically by d",
-    .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
-      return {in[0], Size()};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t /*size*/) { return true; },
+    .argument = Argument::kAmount,
+    .relation = Relation::kOnto,
+    .charge = Charge::kNothing,
+    .limit = "max_shifts",
+    .makes = {ExpressionKind::kRotated, ExpressionKind::kIterator},
 };
+
+Step Step::shift(CoordinateId in, int amount) {
+  Step step;
+  step.primitive = Primitive::kShift;
+  step.in[0] = in;
+  step.amount = amount;
+  return step;
+}
 
 }  // namespace syno

@@ -8,14 +8,23 @@ namespace syno {
 const PrimitiveInfo kSplitInfo{
     .primitive = Primitive::kSplit,
     .name = "split",
+    .form = "split MAJOR MINOR -> NEW",
+    .doc = "[B*i + j] <- [i, j]: partitions a dimension of size G*B into G blocks of B",
+    .kind = StepKind::kView,
     .consumes = 2,
     .produces = 1,
-    .doc = "[B*i + j] <- [i, j]: partitions a dimension of size G*B into G blocks of B",
-    .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
-      return {in[0] * in[1], Size()};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t /*size*/) { return true; },
+    .argument = Argument::kNone,
+    .relation = Relation::kOnto,
+    .charge = Charge::kNothing,
+    .limit = "max_splits",
+    .makes = {ExpressionKind::kMixed, ExpressionKind::kIterator},
 };
+
+Step Step::split(CoordinateId major, CoordinateId minor) {
+  Step step;
+  step.primitive = Primitive::kSplit;
+  step.in = {major, minor};
+  return step;
+}
 
 }  // namespace syno

@@ -8,14 +8,24 @@ namespace syno {
 const PrimitiveInfo kStrideInfo{
     .primitive = Primitive::kStride,
     .name = "stride",
+    .form = "stride OLD FACTOR -> NEW",
+    .doc = "[S*i] <- [i]: takes every S-th element of a dimension of size S*K",
+    .kind = StepKind::kView,
     .consumes = 1,
     .produces = 1,
-    .doc = "[S*i] <- [i]: takes every S-th element of a dimension of size S*K",
-    .extents = [](const Step& step, std::span<const Size> in) -> std::array<Size, 2> {
-      return {in[0] * step.size, Size()};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t size) { return size >= 1; },
+    .argument = Argument::kFactor,
+    .relation = Relation::kOneToOne,
+    .charge = Charge::kSize,
+    .limit = "max_strides",
+    .makes = {ExpressionKind::kScaled, ExpressionKind::kIterator},
 };
+
+Step Step::stride(CoordinateId in, Size factor) {
+  Step step;
+  step.primitive = Primitive::kStride;
+  step.in[0] = in;
+  step.size = factor;
+  return step;
+}
 
 }  // namespace syno

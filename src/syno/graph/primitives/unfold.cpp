@@ -10,14 +10,24 @@ namespace syno {
 const PrimitiveInfo kUnfoldInfo{
     .primitive = Primitive::kUnfold,
     .name = "unfold",
+    .form = "unfold OLD WINDOW [causal] -> NEW",
+    .doc = "[i + j - K div 2] <- [i, j]: windows of size K around i; outside reads zero",
+    .kind = StepKind::kView,
     .consumes = 2,
     .produces = 1,
-    .doc = "[i + j - K div 2] <- [i, j]: windows of size K around i; outside reads zero",
-    .extents = [](const Step& /*step*/, std::span<const Size> in) -> std::array<Size, 2> {
-      return {in[0], Size()};
-    },
-    .fits = [](const Step& /*step*/, std::span<const std::int64_t> /*in*/,
-               std::int64_t /*size*/) { return true; },
+    .argument = Argument::kCausal,
+    .relation = Relation::kSum,
+    .charge = Charge::kNothing,
+    .limit = "max_unfolds",
+    .makes = {ExpressionKind::kWindow, ExpressionKind::kIterator},
 };
+
+Step Step::unfold(CoordinateId in, CoordinateId window, bool causal) {
+  Step step;
+  step.primitive = Primitive::kUnfold;
+  step.in = {in, window};
+  step.causal = causal;
+  return step;
+}
 
 }  // namespace syno

@@ -55,7 +55,7 @@ void close(const Graph& graph, Set& known) {
           }
           break;
         case Primitive::kReduce:
-        case Primitive::kShare: continue;
+        case Primitive::kContract: continue;
         case Primitive::kExpand:
         case Primitive::kUnfold: break;
       }
@@ -70,7 +70,7 @@ void close(const Graph& graph, Set& known) {
 }
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kShare || c.graph.weights().empty()) return false;
+  if (c.step.primitive != Primitive::kContract || c.graph.weights().empty()) return false;
   Set from_fresh(c.graph);
   for (const SharedDim& dim : c.step.dims) from_fresh.add(dim.coordinate);
   close(c.graph, from_fresh);
@@ -100,7 +100,7 @@ When:      always
 Soundness: restriction: span-equal forms (E5) train differently but realise the same maps
 Status:    stable since 0.1
 Example:   contract(o keep, i keep); contract(o join) is left out)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
 };

@@ -18,7 +18,7 @@ void mark(const Graph& graph, CoordinateId id, std::vector<bool>& marked) {
 }
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kShare) return false;
+  if (c.step.primitive != Primitive::kContract) return false;
   const std::size_t count = c.graph.coordinates().size();
   std::vector<bool> leaves(count, false);
   bool any = false;
@@ -56,7 +56,7 @@ When:      at the contraction that takes the last coordinate made of the Reduce 
 Soundness: restriction: excludes low-rank products whose shared index is mixed with an output index
 Status:    unreleased, new after 0.1
 Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
 };

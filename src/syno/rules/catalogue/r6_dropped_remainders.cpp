@@ -29,7 +29,7 @@ std::optional<Pair> pair(const RuleContext& c) {
 }
 
 bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShare && pair(c);
+  return c.step.primitive == Primitive::kContract && pair(c);
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -52,7 +52,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
           rebuild.add(Step::merge(rebuild.now(inner.in[0]), inner.size * outer.size));
       rebuild.rename(outer.out[0], merged.out[0]);
       rebuild.rename(inner.out[1], merged.out[1]);
-    } else if (step.primitive == Primitive::kShare) {
+    } else if (step.primitive == Primitive::kContract) {
       contract(step);
     } else if (s != found->outer) {
       rebuild.copy(s);
@@ -76,7 +76,7 @@ When:      the same weights hold both remainders, and a contraction takes both; 
 Soundness: exact (E3)
 Status:    unreleased, new after 0.1
 Example:   merge(h, k) -> q, m; merge(q, s) -> u, v; contract(m drop, v drop, ..) is refused; merge(h, k*s) is kept)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = rewrite,
 };

@@ -26,7 +26,7 @@ std::optional<Pair> joined_pair(const RuleContext& c) {
 }
 
 bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShare && joined_pair(c).has_value();
+  return c.step.primitive == Primitive::kContract && joined_pair(c).has_value();
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -71,7 +71,7 @@ Soundness: exact (E1 and E3)
 Status:    unreleased, new after 0.1
 Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is refused; one Reduce s*k
            is kept)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = rewrite,
 };

@@ -59,7 +59,7 @@ std::optional<std::size_t> merge_of_pieces(const RuleContext& c) {
 }
 
 bool pieces_match(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShare && merge_of_pieces(c);
+  return c.step.primitive == Primitive::kContract && merge_of_pieces(c);
 }
 
 // The weights take what was merged. A rotation of that is seen by weights alone, so it goes as well.
@@ -132,7 +132,7 @@ When:      every weight holds both pieces or none
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; contract(q drop, m drop) is refused; contract(o drop) is kept)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = pieces_match,
     .rewrite = pieces_rewrite,
 };

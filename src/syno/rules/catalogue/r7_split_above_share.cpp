@@ -36,7 +36,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     for (std::size_t s = 0; s < moved.size(); ++s) {
       if (moved[s] != phase) continue;
       const Step& step = c.graph.steps()[s];
-      if (step.primitive != Primitive::kShare) {
+      if (step.primitive != Primitive::kContract) {
         rebuild.copy(s);
       } else {
         Step weight = with_roles(c.graph, s, taken, rebuild.graph(), rebuild.renamed(step));

@@ -5,7 +5,7 @@ namespace syno {
 namespace {
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kShare) return false;
+  if (c.step.primitive != Primitive::kContract) return false;
   for (const SharedDim& dim : c.step.dims) {
     if (dim.role == ShareRole::kKeep || c.graph.is_iterator(dim.coordinate)) continue;
     const Primitive maker = c.graph.producer(dim.coordinate)->primitive;
@@ -32,7 +32,7 @@ When:      always
 Soundness: restriction: excludes, for example, a weight indexed by a window position alone
 Status:    stable since 0.1
 Example:   split(o, r) -> u; contract(u drop, ..) is left out)",
-    .steps = {Primitive::kShare},
+    .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kPlainDrops},
