@@ -218,9 +218,21 @@ class Operator:
     def parse(text: str) -> Operator:
         """Reads the versioned text."""
 
+    @staticmethod
+    def from_json(data: object) -> Operator:
+        """Reads the JSON form: a document as str or bytes, or its content."""
+
     @property
     def text(self) -> str:
         """The canonical text."""
+
+    @property
+    def json(self) -> str:
+        """The JSON form."""
+
+    @property
+    def batch(self) -> str | None:
+        """The variable of the batch; None without one."""
 
     @property
     def structure(self) -> str:

@@ -5,6 +5,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <utility>
+#include <vector>
 
 #include "syno/explain/why_not.h"
 
@@ -15,83 +17,91 @@ namespace {
 
 using namespace nb::literals;
 
-nb::dict used(const Usage& usage) {
-  nb::list budgets;
-  for (const BudgetUse& use : usage.budgets) {
-    nb::dict entry;
-    entry["variable"] = use.variable;
-    entry["used"] = use.used;
-    entry["budget"] = use.budget;
-    entry["within"] = use.within();
-    budgets.append(entry);
-  }
-  nb::list limits;
-  for (const LimitUse& use : usage.limits) {
-    nb::dict entry;
-    entry["limit"] = use.limit;
-    entry["used"] = use.used;
-    entry["allowed"] = use.allowed;
-    entry["within"] = use.within;
-    limits.append(entry);
-  }
-  nb::list misfits;
-  for (const Misfit& misfit : usage.misfits) {
-    nb::dict entry;
-    entry["binding"] = misfit.binding;
-    entry["size"] = misfit.size;
-    misfits.append(entry);
-  }
+using Field = std::pair<const char*, nb::object>;
+
+nb::dict dict_of(const std::vector<Field>& fields) {
   nb::dict result;
-  result["budgets"] = budgets;
-  result["limits"] = limits;
-  result["misfits"] = misfits;
-  result["macs"] = usage.macs;
-  result["params"] = usage.params;
-  result["pooling"] = usage.pooling;
+  for (const auto& [name, value] : fields) result[name] = value;
   return result;
 }
 
-nb::list explained(const std::vector<ExplainedStep>& steps) {
+// The value of a field.
+template <class Value>
+nb::object of(const Value& value) {
+  return nb::cast(value);
+}
+
+nb::dict described(const BudgetUse& use) {
+  return dict_of({{"variable", of(use.variable)},
+                  {"used", of(use.used)},
+                  {"budget", of(use.budget)},
+                  {"within", of(use.within())}});
+}
+
+nb::dict described(const LimitUse& use) {
+  return dict_of({{"limit", of(use.limit)},
+                  {"used", of(use.used)},
+                  {"allowed", of(use.allowed)},
+                  {"within", of(use.within)}});
+}
+
+nb::dict described(const Misfit& misfit) {
+  return dict_of({{"binding", of(misfit.binding)}, {"size", of(misfit.size)}});
+}
+
+nb::dict described(const RefusedStep& step) {
+  return dict_of({{"step", of(step.step)}, {"reason", of(step.reason)}});
+}
+
+nb::dict described(const RefusalReason& refusal) {
+  return dict_of({{"reason", of(refusal.reason)}, {"text", of(refusal.text)}});
+}
+
+nb::dict described(const Relaxation& change) {
+  static constexpr const char* kKinds[] = {"budget", "limit", "rule"};
+  return dict_of({{"kind", of(kKinds[static_cast<std::size_t>(change.kind)])},
+                  {"name", of(change.name)},
+                  {"from", of(change.from)},
+                  {"to", of(change.to)}});
+}
+
+nb::dict described(const ExplainedStep& step);
+
+template <class Item>
+nb::list list_of(const std::vector<Item>& items) {
   nb::list result;
-  for (const ExplainedStep& step : steps) {
-    nb::dict refused;
-    for (const auto& [reason, count] : step.refused) refused[reason.c_str()] = count;
-    nb::list others;
-    for (const RefusedStep& other : step.others) {
-      nb::dict entry;
-      entry["step"] = other.step;
-      entry["reason"] = other.reason;
-      others.append(entry);
-    }
-    nb::dict entry;
-    entry["step"] = step.step;
-    entry["children"] = step.children;
-    entry["refused"] = refused;
-    entry["others"] = others;
-    result.append(entry);
-  }
+  for (const Item& item : items) result.append(described(item));
   return result;
+}
+
+nb::dict described(const ExplainedStep& step) {
+  nb::dict refused;
+  for (const auto& [reason, count] : step.refused) refused[reason.c_str()] = count;
+  return dict_of({{"step", of(step.step)},
+                  {"children", of(step.children)},
+                  {"refused", refused},
+                  {"others", list_of(step.others)}});
+}
+
+nb::dict described(const Usage& usage) {
+  return dict_of({{"budgets", list_of(usage.budgets)},
+                  {"limits", list_of(usage.limits)},
+                  {"misfits", list_of(usage.misfits)},
+                  {"macs", of(usage.macs)},
+                  {"params", of(usage.params)},
+                  {"pooling", of(usage.pooling)}});
 }
 
 nb::dict described(const Explanation& found) {
-  nb::list refusals;
-  for (const RefusalReason& refusal : found.refusals) {
-    nb::dict entry;
-    entry["reason"] = refusal.reason;
-    entry["text"] = refusal.text;
-    refusals.append(entry);
-  }
-  nb::dict result;
-  result["listed"] = found.listed();
-  result["key"] = found.key.hex();
-  result["refusals"] = refusals;
-  result["refused_match"] = found.refused_match;
-  result["reached"] = found.path.reached;
-  result["obstacle"] = found.path.obstacle;
-  result["obstacle_reason"] = found.path.obstacle_reason;
-  result["steps"] = explained(found.steps);
-  result["usage"] = used(found.usage);
-  return result;
+  return dict_of({{"listed", of(found.listed())},
+                  {"key", of(found.key.hex())},
+                  {"refusals", list_of(found.refusals)},
+                  {"refused_match", of(found.refused_match)},
+                  {"reached", of(found.path.reached)},
+                  {"obstacle", of(found.path.obstacle)},
+                  {"obstacle_reason", of(found.path.obstacle_reason)},
+                  {"steps", list_of(found.steps)},
+                  {"usage", described(found.usage)}});
 }
 
 nb::dict explain_operator(const Operator& op, const Specification& spec, const RuleSet& on) {
@@ -104,16 +114,6 @@ nb::dict explain_operator(const Operator& op, const Specification& spec, const R
   return described(found);
 }
 
-nb::dict described(const Relaxation& change) {
-  static constexpr const char* kKinds[] = {"budget", "limit", "rule"};
-  nb::dict result;
-  result["kind"] = kKinds[static_cast<std::size_t>(change.kind)];
-  result["name"] = change.name;
-  result["from"] = change.from;
-  result["to"] = change.to;
-  return result;
-}
-
 nb::dict why_not_operator(const Operator& op, const Specification& spec, const RuleSet& on,
                           std::int64_t max_nodes, double max_seconds) {
   const RuleSet rules = copied(on);
@@ -122,23 +122,18 @@ nb::dict why_not_operator(const Operator& op, const Specification& spec, const R
     const LongCall call;
     found = why_not(op, spec, rules, {max_nodes, max_seconds});
   }
-  nb::list relaxations;
-  for (const Relaxation& change : found.relaxations) relaxations.append(described(change));
-  nb::dict result;
-  result["admitted"] = found.admitted;
-  result["explanation"] = described(found.explanation);
-  result["kept"] = nb::none();
+  nb::object kept = nb::none();
   if (found.kept) {
-    nb::dict kept;
-    kept["operator"] = nb::cast(found.kept->op);
-    kept["key"] = found.kept->key.hex();
-    kept["rules"] = found.kept->rules;
-    kept["near"] = found.kept->near;
-    result["kept"] = kept;
+    kept = dict_of({{"operator", of(found.kept->op)},
+                    {"key", of(found.kept->key.hex())},
+                    {"rules", of(found.kept->rules)},
+                    {"near", of(found.kept->near)}});
   }
-  result["relaxations"] = relaxations;
-  result["no_relaxation"] = found.no_relaxation;
-  return result;
+  return dict_of({{"admitted", of(found.admitted)},
+                  {"explanation", described(found.explanation)},
+                  {"kept", kept},
+                  {"relaxations", list_of(found.relaxations)},
+                  {"no_relaxation", of(found.no_relaxation)}});
 }
 
 }  // namespace

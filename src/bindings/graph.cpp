@@ -1,8 +1,9 @@
-// graph/: partial graphs and operators as values, and their steps as plain data for the JSON form.
+// graph/: partial graphs and operators as values, and their steps as plain data.
 #include "syno/graph/graph.h"
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -10,10 +11,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/graph/draw.h"
+#include "syno/graph/json_form.h"
 #include "syno/graph/operator.h"
 #include "syno/support/error.h"
 
 #include "bindings.h"
+#include "json_data.h"
 #include "steps.h"
 
 namespace syno::bindings {
@@ -157,7 +160,13 @@ void bind_graph(nb::module_& m) {
           "graph"_a, "input"_a, "match"_a,
           "match: the coordinate of the frontier that each input dimension is read at.")
       .def_static("parse", &Operator::parse, "text"_a, "Reads the versioned text.")
+      .def_static(
+          "from_json",
+          [](nb::handle data) { return read_operator_json(json_value(data, "the operator")); },
+          "data"_a, "Reads the JSON form: a document as str or bytes, or its content.")
       .def_prop_ro("text", &Operator::text, "The canonical text.")
+      .def_prop_ro("json", &operator_json, "The JSON form.")
+      .def_prop_ro("batch", &Operator::batch, "The variable of the batch; None without one.")
       .def_prop_ro(
           "structure", [](const Operator& op) { return op.structure().hex(); },
           "Hash of the canonical form, 32 hexadecimal digits.")

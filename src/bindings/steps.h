@@ -1,4 +1,4 @@
-// A step as plain data: what the JSON form holds, and what rules of users are asked about.
+// A step as plain data: what rules of users are asked about.
 #pragma once
 
 #include <string>

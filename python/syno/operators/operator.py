@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.operators.json_form import OperatorForm, from_data, to_data
+from syno.operators.json_form import OperatorForm
 from syno.operators.specification import Binding, Specification, checked_binding
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from syno.operators.kernel import KernelPack
 
 Array = NDArray[Any]
-_NAME = re.compile(r"[A-Za-z_]\w*")
 # As many plans as there may be of an operator under one binding.
 MOST_PLANS = 1000
 
@@ -60,11 +59,11 @@ class Operator:
     def from_json(
         cls, data: Mapping[str, object] | str | bytes, specification: Specification | None = None
     ) -> Operator:
-        """Reads the JSON form, as text or as data (see syno.operators.json_form).
+        """Reads the JSON form (docs/operators.md): a document, or its content as data.
 
-        Coordinates may have any names. UserError says where the form is malformed.
+        Coordinates may have any names. UserError says which entry is malformed, and why.
         """
-        return cls(from_data(data), specification)
+        return cls(_core.Operator.from_json(data), specification)
 
     @classmethod
     def parse(
@@ -129,7 +128,8 @@ class Operator:
 
     def to_json(self) -> OperatorForm:
         """The JSON form as data, in canonical form."""
-        return to_data(self._core)
+        form: OperatorForm = json.loads(self._core.json)
+        return form
 
     def with_specification(self, specification: Specification | None) -> Operator:
         """The same operator under another specification."""
@@ -194,13 +194,7 @@ class Operator:
 
         No primitive touches it and no other size has it; None for an operator without a batch.
         """
-        if not self._core.output or self._core.match[:1] != ["o0"]:
-            return None
-        name = self.output[0]
-        sizes = [*self.output, *self.input, *(step.size for step in self._core.steps)]
-        used = [size for size in sizes if name in _NAME.findall(size or "")]
-        touched = any("o0" in step.inputs or "o0" in dict(step.dims) for step in self._core.steps)
-        return name if used == [name, name] and not touched else None
+        return self._core.batch
 
     def primitives(self) -> dict[str, int]:
         """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""

@@ -1,13 +1,12 @@
 #include "syno/emit/source.h"
 
+#include "syno/support/json.h"
 #include "syno/support/text.h"
 
 namespace syno {
 namespace {
 
-std::string quoted(const std::string& text) {
-  return "\"" + text + "\"";
-}
+using json::quoted;
 
 std::string dims_json(const std::vector<ManifestDim>& dims) {
   std::vector<std::string> parts;

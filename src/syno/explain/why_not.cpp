@@ -27,12 +27,9 @@ std::string limit_text(std::string_view name, double value) {
   if (option.type() == "flag") return value > 0 ? "yes" : "no";
   if (option.type() == "integer") return std::to_string(static_cast<std::int64_t>(value));
   const double scaled = value * 1000;
-  const auto rounded = static_cast<std::int64_t>(
-      name.starts_with("min_") ? std::floor(scaled + 1e-6) : std::ceil(scaled - 1e-6));
-  std::string text = std::to_string(rounded / 1000);
-  const std::string digits = std::to_string(1000 + rounded % 1000).substr(1);
-  const std::size_t end = digits.find_last_not_of('0');
-  return end == std::string::npos ? text : text + "." + digits.substr(0, end + 1);
+  const double rounded =
+      name.starts_with("min_") ? std::floor(scaled + 1e-6) : std::ceil(scaled - 1e-6);
+  return digits_text(rounded / 1000);
 }
 
 double limit_value(std::string_view name, const std::string& text) {

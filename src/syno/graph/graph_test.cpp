@@ -90,6 +90,28 @@ TEST(Operator, TextRoundTrips) {
   EXPECT_EQ(Operator::parse(op.text()).text(), op.text());
 }
 
+TEST(Operator, KnowsItsBatch) {
+  EXPECT_EQ(Operator::parse(kConv).batch(), "N");
+  EXPECT_TRUE(Operator::parse(kConv).passes_through(0));
+  EXPECT_FALSE(Operator::parse(kConv).passes_through(1));
+  const auto batch = [](const std::string& body) {
+    return Operator::parse("syno operator 1\n" + body).batch();
+  };
+  EXPECT_EQ(batch("out [N, H]\nin [N, H]\nmatch o0 o1\n"), "N");
+  // Another dimension or step has its variable.
+  EXPECT_EQ(batch("out [N, N]\nin [N, N]\nmatch o0 o1\n"), std::nullopt);
+  EXPECT_EQ(batch("out [N, s*N]\nin [N, s*N]\nmatch o0 o1\n"), std::nullopt);
+  EXPECT_EQ(batch("out [N, H]\nin [N, H, N]\nreduce N -> r0\nmatch o0 o1 r0\n"), std::nullopt);
+  EXPECT_EQ(batch("out [N, H]\nin [N, H]\nreduce N -> r0\nexpand r0\nmatch o0 o1\n"), std::nullopt);
+  // It is no variable of its own.
+  EXPECT_EQ(batch("out [s*N, H]\nin [s*N, H]\nmatch o0 o1\n"), std::nullopt);
+  // It stands in another place, is looked up in a weight, or is touched by a step.
+  EXPECT_EQ(batch("out [N, H]\nin [H, N]\nmatch o1 o0\n"), std::nullopt);
+  EXPECT_EQ(batch("out [N, H]\nin [N, H]\ncontract o0:keep\nmatch o0 o1\n"), std::nullopt);
+  EXPECT_EQ(batch("out [N, H]\nin [N, H]\nshift o0 1 -> c0\nmatch c0 o1\n"), std::nullopt);
+  EXPECT_EQ(batch("out []\nin []\nmatch\n"), std::nullopt);
+}
+
 TEST(Operator, TransposedMatchingIsAnotherOperator) {
   Graph graph(kVariables, shape("[N, H, H]"));
   const Operator plain(graph, shape("[N, H, H]"), {0, 1, 2});

@@ -89,8 +89,30 @@ Operator Operator::parse(std::string_view text) {
   try {
     return Operator(parsed.graph, *std::move(parsed.input), parsed.match);
   } catch (const UserError& error) {
-    throw UserError(parsed.own_names(error.what()) + "\n  in " + parsed.match_line);
+    throw UserError(with_own_names(error.what(), parsed.graph, parsed.names) + "\n  in " +
+                    parsed.match_line);
   }
+}
+
+bool Operator::passes_through(CoordinateId id) const {
+  return graph_.is_iterator(id) && graph_.share_count(id) == 0 &&
+         std::find(match_.begin(), match_.end(), id) != match_.end();
+}
+
+std::optional<std::string> Operator::batch() const {
+  if (match_.empty() || match_[0] != 0 || !passes_through(0)) return std::nullopt;
+  const Size& size = output()[0].size;
+  const Variables& table = *variables();
+  for (std::size_t v = 0; v < table.count(); ++v) {
+    if (size != Size::variable(v)) continue;
+    const auto has = [v](const auto& holder) { return holder.size.power(v) != 0; };
+    const auto in_output = std::count_if(output().begin(), output().end(), has);
+    const auto in_input = std::count_if(input_.begin(), input_.end(), has);
+    const auto& steps = graph_.steps();
+    if (in_output == 1 && in_input == 1 && std::none_of(steps.begin(), steps.end(), has))
+      return table.name(v);
+  }
+  return std::nullopt;
 }
 
 std::vector<std::vector<Size>> Operator::weight_shapes() const {

@@ -16,6 +16,7 @@
 // line `syno graph 1` and neither `in` nor `match`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,12 @@ class Operator {
   /// The hash of the canonical form: equal for operators that differ only by names of reductions and the order of
   /// independent steps, weights and weight dimensions.
   const Hash128& structure() const { return structure_; }
+
+  /// Whether a coordinate goes from the output to the input untouched: any extent would do.
+  bool passes_through(CoordinateId id) const;
+  /// The variable of the first dimensions, where these are one dimension that passes through and no other size has it: the
+  /// batch. Nothing for an operator without one.
+  std::optional<std::string> batch() const;
 
   /// Extents of each weight's dimensions, in canonical order.
   std::vector<std::vector<Size>> weight_shapes() const;

@@ -223,7 +223,7 @@ class TextReader {
       try {
         return graph.apply(std::move(step));
       } catch (const UserError& error) {
-        throw UserError(ParsedText{graph, {}, {}, names_, {}}.own_names(error.what()));
+        throw UserError(with_own_names(error.what(), graph, names_));
       }
     });
     for (std::size_t i = 0; i < results; ++i) {
@@ -238,25 +238,30 @@ class TextReader {
   std::vector<Line> lines_;
   const Line* line_ = nullptr;
   VariablesPtr variables_;
-  std::vector<std::pair<std::string, CoordinateId>> names_;
+  CoordinateNames names_;
 };
 
 }  // namespace
 
-std::string ParsedText::own_names(const std::string& message) const {
+std::string with_own_names(const std::string& message, const Graph& graph,
+                           const CoordinateNames& names) {
   std::string result;
   std::size_t begin = 0;
   while (true) {
     const std::size_t open = message.find('\'', begin);
-    const std::size_t close = open == std::string::npos ? open : message.find('\'', open + 1);
-    if (close == std::string::npos) return result + message.substr(begin);
-    std::string quoted = message.substr(open + 1, close - open - 1);
+    if (open == std::string::npos) return result + message.substr(begin);
+    std::size_t close = open + 1;
+    while (close < message.size() && Cursor::is_name_rest(message[close])) ++close;
+    result += message.substr(begin, open + 1 - begin);
+    begin = open + 1;
+    if (close == message.size() || message[close] != '\'') continue;
+    std::string quoted = message.substr(begin, close - begin);
     for (const auto& [own, id] : names) {
       if (graph.name(id) != quoted) continue;
       quoted = own;
       break;
     }
-    result += message.substr(begin, open + 1 - begin) + quoted + "'";
+    result += quoted + "'";
     begin = close + 1;
   }
 }

@@ -20,17 +20,20 @@ std::string step_text(const Graph& graph, const Step& step);
 /// The lines `out`, `in` (when there is an input) and one line a step, in the order of the graph.
 std::string body_text(const Graph& graph, const Shape* input);
 
+/// What a text of strangers calls its coordinates, in the order in which they were made.
+using CoordinateNames = std::vector<std::pair<std::string, CoordinateId>>;
+
+/// `message` with those names where it quotes the names that `graph` has for the coordinates.
+std::string with_own_names(const std::string& message, const Graph& graph,
+                           const CoordinateNames& names);
+
 struct ParsedText {
   Graph graph;
   std::optional<Shape> input;
   std::vector<CoordinateId> match;
-  /// What the text calls its coordinates.
-  std::vector<std::pair<std::string, CoordinateId>> names;
+  CoordinateNames names;
   /// The line `match`, as "line 8: ...".
   std::string match_line;
-
-  /// `message` with the names of the text where it quotes those of the graph.
-  std::string own_names(const std::string& message) const;
 };
 
 /// Reads a text whose first line is `header`; a complete one has the lines `in` and `match`. Throws UserError that names

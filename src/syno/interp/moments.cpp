@@ -9,6 +9,7 @@
 #include "syno/interp/tensor.h"
 #include "syno/support/checked.h"
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 #include "syno/support/random.h"
 #include "syno/support/text.h"
 
@@ -19,14 +20,6 @@ constexpr std::uint64_t kStream = 0x6d6f6d656e7473;
 // Terms of one component that are listed: half a gigabyte.
 constexpr std::int64_t kMaxPartTerms = std::int64_t{1} << 26;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
-
-// The indices of a term as one number; two terms share it by chance with a probability of some 2^-64.
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);
-  hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EBULL;
-  return hash ^ (hash >> 31);
-}
 
 double sum_of_squares(std::vector<std::uint64_t>& terms) {
   std::sort(terms.begin(), terms.end());
@@ -90,7 +83,7 @@ double sum_of_squares(const Part& part, const Program& program, std::vector<std:
     if (!execute(part.steps, slots)) continue;
     std::uint64_t key = 0;
     for (const CoordinateId id : part.visible)
-      key = mixed(key, static_cast<std::uint64_t>(slots[static_cast<std::size_t>(id)]));
+      key = mix_words(key, static_cast<std::uint64_t>(slots[static_cast<std::size_t>(id)]));
     keys.push_back(key);
   } while (next_index(part.reductions, program.extents, slots));
   return sum_of_squares(keys);

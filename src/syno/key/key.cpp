@@ -10,7 +10,9 @@
 #include "syno/key/points.h"
 #include "syno/key/section.h"
 #include "syno/support/error.h"
+#include "syno/support/flat_table.h"
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 
 namespace syno {
 namespace {
@@ -58,52 +60,43 @@ std::vector<std::vector<int>> permutations(std::size_t count) {
   return all;
 }
 
-// Numbers by hash: open addressing in one block of memory.
+// Numbers by hash.
 class HashIndex {
  public:
   std::size_t size() const { return size_; }
   void clear() {
-    slots_.clear();
+    slots_.clear(kFirstSlots);
     size_ = 0;
   }
   /// Nothing when there is none; until the next change.
-  const std::uint32_t* find(const Hash128& hash) const {
-    if (slots_.empty()) return nullptr;
-    const Slot& slot = slots_[place_of(hash)];
-    return slot.number != kFree ? &slot.number : nullptr;
+  const std::uint32_t* find(const Hash128& hash) {
+    const Slot& slot = slot_of(hash);
+    return slot.is_free() ? nullptr : &slot.number;
   }
   /// Adds a hash that is not there yet.
   std::uint32_t add(const Hash128& hash, std::size_t number) {
     ensure(number < kFree, "HashIndex: too many numbers");
-    if (3 * (size_ + 1) > 2 * slots_.size()) {
-      std::vector<Slot> old(std::max<std::size_t>(64, 2 * slots_.size()));
-      old.swap(slots_);
-      for (const Slot& slot : old) {
-        if (slot.number != kFree) slots_[place_of(slot.hash)] = slot;
-      }
-    }
-    slots_[place_of(hash)] = {hash, static_cast<std::uint32_t>(number)};
-    ++size_;
+    slots_.room(size_++);
+    slot_of(hash) = {hash, static_cast<std::uint32_t>(number)};
     return static_cast<std::uint32_t>(number);
   }
 
  private:
+  static constexpr std::size_t kFirstSlots = 64;
   static constexpr std::uint32_t kFree = static_cast<std::uint32_t>(-1);
   struct Slot {
-    Hash128 hash;
+    Hash128 name;
     std::uint32_t number = kFree;
+    bool is_free() const { return number == kFree; }
+    // Packed sizes come here too, so the bits are mixed.
+    std::uint64_t hash() const { return table_hash(name.high, name.low); }
   };
-  // Where `hash` is or belongs. Packed sizes come here too, so the bits are mixed.
-  std::size_t place_of(const Hash128& hash) const {
-    const std::uint64_t mixed =
-        (hash.low ^ hash.high * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t place = static_cast<std::size_t>(mixed >> 32) & mask;
-    while (slots_[place].number != kFree && slots_[place].hash != hash) place = (place + 1) & mask;
-    return place;
+  Slot& slot_of(const Hash128& hash) {
+    return slots_.find(table_hash(hash.high, hash.low),
+                       [&](const Slot& other) { return other.name == hash; });
   }
 
-  std::vector<Slot> slots_;
+  FlatTable<Slot> slots_{kFirstSlots};
   std::size_t size_ = 0;
 };
 

@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 
 namespace syno::key {
 namespace {
 
 using Word = std::uint64_t;
-
-Word mix(Word a, Word b) {
-  Word x = (a ^ (b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2))) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 30)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -149,7 +144,7 @@ void Labeller::read(const Points& points, const Pieces* pieces, int piece,
     if (pieces != nullptr && pieces->of_base[at(base)] != piece) continue;
     node_of_base_[at(base)] = static_cast<int>(bases_.size());
     bases_.push_back(base);
-    colours_.push_back(mix(1, static_cast<Word>(algebra_->extent(base))));
+    colours_.push_back(mix_words(1, static_cast<Word>(algebra_->extent(base))));
   }
   if (bases_.size() > kMaxDigits) throw CapExceeded{"digits"};
   const auto is_here = [&](const Form& form) {
@@ -191,7 +186,7 @@ std::size_t Labeller::node_of(std::int32_t id) {
   const std::size_t node = colours_.size();
   const std::size_t carry = carries_.size();
   carries_.push_back({id, 0});
-  colours_.push_back(mix(2, static_cast<Word>(atom.divisor)));
+  colours_.push_back(mix_words(2, static_cast<Word>(atom.divisor)));
   const std::size_t use = add(Kind::kInner, atom.inner, node);
   carries_[carry].use = use;
   return node;
@@ -215,14 +210,14 @@ std::size_t Labeller::add(Kind kind, const Form& form, std::size_t owner) {
 Labeller::Word Labeller::signature(const Use& use, Integer sign) const {
   Word sum = 0;
   for (std::size_t i = use.first; i < use.end; ++i)
-    sum += mix(colours_[terms_[i].node], static_cast<Word>(sign * terms_[i].factor));
-  Word start = mix(static_cast<Word>(use.kind), static_cast<Word>(sign * use.constant));
-  if (use.kind == Kind::kExact) start = mix(start, use.owner);
+    sum += mix_words(colours_[terms_[i].node], static_cast<Word>(sign * terms_[i].factor));
+  Word start = mix_words(static_cast<Word>(use.kind), static_cast<Word>(sign * use.constant));
+  if (use.kind == Kind::kExact) start = mix_words(start, use.owner);
   if (use.kind == Kind::kCondition) {
-    start = mix(start, static_cast<Word>(sign > 0 ? use.low : opposite_low(use.high)));
-    start = mix(start, static_cast<Word>(sign > 0 ? use.high : opposite_high(use.low)));
+    start = mix_words(start, static_cast<Word>(sign > 0 ? use.low : opposite_low(use.high)));
+    start = mix_words(start, static_cast<Word>(sign > 0 ? use.high : opposite_high(use.low)));
   }
-  return mix(start, sum);
+  return mix_words(start, sum);
 }
 
 void Labeller::sign(Use& use) const {
@@ -231,29 +226,30 @@ void Labeller::sign(Use& use) const {
 }
 
 void Labeller::refine_once() {
-  const auto both = [](Word a, Word b) { return mix(std::min(a, b), std::max(a, b)); };
+  const auto both = [](Word a, Word b) { return mix_words(std::min(a, b), std::max(a, b)); };
   sums_.assign(slots_.size(), 0);
   next_ = colours_;
   for (Use& use : uses_) {
     sign(use);
     if (use.kind == Kind::kGenerator) sums_[use.owner] += both(use.plus, use.minus);
-    if (use.kind == Kind::kInner) next_[use.owner] = mix(next_[use.owner], use.plus);
+    if (use.kind == Kind::kInner) next_[use.owner] = mix_words(next_[use.owner], use.plus);
   }
   for (const Use& use : uses_) {
     Word context = static_cast<Word>(use.kind);
     if (use.kind == Kind::kGenerator)
-      context = mix(mix(context, sums_[use.owner]), static_cast<Word>(slots_[use.owner]));
-    if (use.kind == Kind::kInner) context = mix(context, colours_[use.owner]);
+      context =
+          mix_words(mix_words(context, sums_[use.owner]), static_cast<Word>(slots_[use.owner]));
+    if (use.kind == Kind::kInner) context = mix_words(context, colours_[use.owner]);
     const bool either = says_the_same_negated(use.kind);
     for (std::size_t i = use.first; i < use.end; ++i) {
       const auto factor = static_cast<Word>(terms_[i].factor);
-      const Word plus = mix(use.plus, factor);
-      const Word minus = either ? mix(use.minus, 0 - factor) : plus;
-      next_[terms_[i].node] += mix(context, both(plus, minus));
+      const Word plus = mix_words(use.plus, factor);
+      const Word minus = either ? mix_words(use.minus, 0 - factor) : plus;
+      next_[terms_[i].node] += mix_words(context, both(plus, minus));
     }
   }
   // What was summed up becomes a colour.
-  for (Word& colour : next_) colour = mix(colour, 4);
+  for (Word& colour : next_) colour = mix_words(colour, 4);
   colours_.swap(next_);
 }
 
@@ -310,7 +306,7 @@ void Labeller::search() {
     const std::vector<Word> colours = colours_;
     for (std::size_t i = cell; i < cell + cell_size; ++i) {
       colours_ = colours;
-      colours_[order[i]] = mix(colours_[order[i]], 5);
+      colours_[order[i]] = mix_words(colours_[order[i]], 5);
       refine();
       search();
     }

@@ -15,6 +15,7 @@
 #include "syno/graph/operator.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
+#include "syno/support/mix.h"
 
 namespace syno::oracle {
 
@@ -121,20 +122,14 @@ inline TermSet term_set(const Operator& op, const Values& values) {
 
 using Colours = std::vector<std::uint64_t>;
 
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = (a * 0x9E3779B97F4A7C15ULL) ^ (b + 0x632BE59BD9B4E019ULL);
-  x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9ULL;
-  return x ^ (x >> 32);
-}
-
 /// Colours of nodes, then of columns.
 inline Colours first_colours(const TermSet& set) {
   Colours colours;
   for (const int column : set.node_columns)
-    colours.push_back(
-        mix(1, static_cast<std::uint64_t>(set.column_groups[static_cast<std::size_t>(column)])));
+    colours.push_back(mix_words(
+        1, static_cast<std::uint64_t>(set.column_groups[static_cast<std::size_t>(column)])));
   for (const int group : set.column_groups)
-    colours.push_back(mix(2, static_cast<std::uint64_t>(group)));
+    colours.push_back(mix_words(2, static_cast<std::uint64_t>(group)));
   return colours;
 }
 
@@ -150,23 +145,23 @@ inline void refine(const TermSet& set, Colours& colours) {
     for (const auto& [row, count] : set.rows) {
       std::uint64_t hash = static_cast<std::uint64_t>(count);
       for (const std::int64_t index : row.first)
-        hash = mix(hash, static_cast<std::uint64_t>(index));
+        hash = mix_words(hash, static_cast<std::uint64_t>(index));
       std::uint64_t all = 0;  // columns carry their colour, so a sum is enough
       for (const int node : row.second) {
         const auto column =
             static_cast<std::size_t>(set.node_columns[static_cast<std::size_t>(node)]);
-        all += mix(colours[static_cast<std::size_t>(node)], colours[nodes + column]);
+        all += mix_words(colours[static_cast<std::size_t>(node)], colours[nodes + column]);
       }
-      hash = mix(hash, all);
-      for (const int node : row.second) next[static_cast<std::size_t>(node)] += mix(hash, 3);
+      hash = mix_words(hash, all);
+      for (const int node : row.second) next[static_cast<std::size_t>(node)] += mix_words(hash, 3);
     }
     for (std::size_t node = 0; node < nodes; ++node) {
       const auto column = nodes + static_cast<std::size_t>(set.node_columns[node]);
-      next[node] = mix(mix(colours[node], next[node]), colours[column]);
-      next[column] += mix(next[node], 7);
+      next[node] = mix_words(mix_words(colours[node], next[node]), colours[column]);
+      next[column] += mix_words(next[node], 7);
     }
     for (std::size_t column = nodes; column < next.size(); ++column)
-      next[column] = mix(colours[column], next[column]);
+      next[column] = mix_words(colours[column], next[column]);
     colours = std::move(next);
     const std::size_t now = distinct(colours);
     if (now <= before) return;
@@ -180,14 +175,15 @@ inline std::uint64_t invariant(const TermSet& set) {
   refine(set, colours);
   std::sort(colours.begin(), colours.end());
   std::uint64_t hash = 0;
-  for (const std::uint64_t colour : colours) hash = mix(hash, colour);
+  for (const std::uint64_t colour : colours) hash = mix_words(hash, colour);
   std::uint64_t rows = 0;
   for (const auto& [row, count] : set.rows) {
     std::uint64_t one = static_cast<std::uint64_t>(count);
-    for (const std::int64_t index : row.first) one = mix(one, static_cast<std::uint64_t>(index));
-    rows += mix(one, 11);
+    for (const std::int64_t index : row.first)
+      one = mix_words(one, static_cast<std::uint64_t>(index));
+    rows += mix_words(one, 11);
   }
-  return mix(hash, rows);
+  return mix_words(hash, rows);
 }
 
 class Matcher {
@@ -226,11 +222,11 @@ class Matcher {
     const std::uint64_t colour = b[smallest->front()];
     const auto chosen = static_cast<std::size_t>(std::find(a.begin(), a.end(), colour) - a.begin());
     Colours next_a = a;
-    next_a[chosen] = mix(colour, 5);
+    next_a[chosen] = mix_words(colour, 5);
     refine(a_, next_a);
     for (const std::size_t candidate : *smallest) {
       Colours next_b = b;
-      next_b[candidate] = mix(colour, 5);
+      next_b[candidate] = mix_words(colour, 5);
       refine(b_, next_b);
       if (match(next_a, next_b)) return true;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "syno/support/mix.h"
+
 namespace syno::key {
 namespace {
 
@@ -9,16 +11,10 @@ std::size_t at(int id) {
   return static_cast<std::size_t>(id);
 }
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = (a ^ (b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2))) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 30)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
-
 std::uint64_t step_colour(const Step& step, const Variables& variables) {
   const auto amount = static_cast<std::uint64_t>(static_cast<std::int64_t>(step.amount));
-  return mix(mix(static_cast<std::uint64_t>(step.primitive), step.size.hash(variables)),
-             amount * 2 + (step.causal ? 1 : 0));
+  return mix_words(mix_words(static_cast<std::uint64_t>(step.primitive), step.size.hash(variables)),
+                   amount * 2 + (step.causal ? 1 : 0));
 }
 
 // Marks what is known when the marked coordinates are, at unmasked points.
@@ -173,38 +169,38 @@ std::vector<std::uint64_t> Sections::use_colours() const {
   const Variables& variables = *graph_->variables();
   const std::size_t count = graph_->coordinates().size();
   std::vector<std::uint64_t> made(count, 0);
-  for (std::size_t d = 0; d < graph_->output().size(); ++d) made[d] = mix(1, d);
+  for (std::size_t d = 0; d < graph_->output().size(); ++d) made[d] = mix_words(1, d);
   std::vector<std::uint64_t> colours;
   for (const Step& step : graph_->steps()) {
     colours.push_back(step_colour(step, variables));
     if (step.info().produces == 0) continue;
     std::uint64_t colour = colours.back();
-    for (const CoordinateId in : step.in) colour = mix(colour, in < 0 ? 0 : made[at(in)]);
+    for (const CoordinateId in : step.in) colour = mix_words(colour, in < 0 ? 0 : made[at(in)]);
     for (std::size_t i = 0; i < 2; ++i) {
-      if (step.out[i] >= 0) made[at(step.out[i])] = mix(colour, i);
+      if (step.out[i] >= 0) made[at(step.out[i])] = mix_words(colour, i);
     }
   }
   // Uses are summed, so that their order does not matter.
   std::vector<std::uint64_t> used(count, 0);
-  for (std::size_t d = 0; d < match_.size(); ++d) used[at(match_[d])] += mix(2, d);
+  for (std::size_t d = 0; d < match_.size(); ++d) used[at(match_[d])] += mix_words(2, d);
   for (const Weight& weight : graph_->weights()) {
     for (const CoordinateId id : weight.dims) {
       std::uint64_t beside = 0;
       for (const CoordinateId other : weight.dims) {
-        if (section_of_[at(other)] == section_of_[at(id)]) beside += mix(3, made[at(other)]);
+        if (section_of_[at(other)] == section_of_[at(id)]) beside += mix_words(3, made[at(other)]);
       }
-      used[at(id)] += mix(beside, made[at(id)]);
+      used[at(id)] += mix_words(beside, made[at(id)]);
     }
   }
   for (std::size_t s = graph_->steps().size(); s-- > 0;) {
     const Step& step = graph_->steps()[s];
     if (step.info().produces == 0) continue;
     std::uint64_t colour = colours[s];
-    for (const CoordinateId out : step.out) colour = mix(colour, out < 0 ? 0 : used[at(out)]);
+    for (const CoordinateId out : step.out) colour = mix_words(colour, out < 0 ? 0 : used[at(out)]);
     for (std::size_t i = 0; i < 2; ++i) {
       if (step.in[i] < 0) continue;
       const CoordinateId other = step.in[1 - i];
-      used[at(step.in[i])] += mix(mix(colour, i), other < 0 ? 0 : made[at(other)]);
+      used[at(step.in[i])] += mix_words(mix_words(colour, i), other < 0 ? 0 : made[at(other)]);
     }
   }
   return used;

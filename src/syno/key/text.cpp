@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "syno/affine/sum_text.h"
 #include "syno/key/label.h"
 
 namespace syno::key {
@@ -75,16 +76,10 @@ class Writer {
     for (const Term& term : value.terms)
       terms.emplace_back(atom_text(points_.algebra.atom(term.atom)), sign * term.factor);
     std::sort(terms.begin(), terms.end());
-    std::string result;
-    for (const auto& [name, factor] : terms) {
-      if (!result.empty() || factor < 0) result += factor < 0 ? "-" : "+";
-      if (std::abs(factor) != 1) result += std::to_string(std::abs(factor)) + "*";
-      result += name;
-    }
-    const Integer constant = sign * value.constant;
-    if (constant != 0 || result.empty())
-      result += (constant >= 0 && !result.empty() ? "+" : "") + std::to_string(constant);
-    return result;
+    SumText sum(SumText::Spaces::kNone);
+    for (const auto& [name, factor] : terms) sum.add(factor, name);
+    sum.add(sign * value.constant);
+    return sum.text();
   }
 
   const Points& points_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "syno/affine/sum_text.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
@@ -267,27 +268,17 @@ std::string Forms::atom_text(int id) const {
 }
 
 std::string Forms::text(FormId id) const {
-  std::string result;
-  const auto add = [&](std::int64_t times, const std::string& what) {
-    if (times < 0)
-      result += "-";
-    else if (!result.empty())
-      result += "+";
-    const std::uint64_t size =
-        times < 0 ? 0 - static_cast<std::uint64_t>(times) : static_cast<std::uint64_t>(times);
-    if (what.empty() || size != 1) result += std::to_string(size) + (what.empty() ? "" : "*");
-    result += what;
-  };
+  SumText sum(SumText::Spaces::kNone);
   const auto sized = [&](const Size& size, const std::string& what) {
     if (size.is_one()) return what;
     return what + (what.empty() ? "" : "*") + size.text(variables());
   };
-  for (const Term& term : at(id).terms) add(term.times, sized(term.size, atom_text(term.atom)));
+  for (const Term& term : at(id).terms) sum.add(term.times, sized(term.size, atom_text(term.atom)));
   for (const Offset& offset : at(id).offsets) {
-    add(offset.times, offset.half ? sized(offset.scale, offset.of.text(variables()) + "/2")
-                                  : sized(offset.scale, ""));
+    sum.add(offset.times, offset.half ? sized(offset.scale, offset.of.text(variables()) + "/2")
+                                      : sized(offset.scale, ""));
   }
-  return result.empty() ? "0" : result;
+  return sum.text();
 }
 
 std::optional<std::int64_t> Forms::evaluate(FormId id, const std::vector<std::int64_t>& leaves,

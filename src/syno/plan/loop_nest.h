@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "syno/plan/index.h"
+#include "syno/affine/index.h"
 #include "syno/plan/plan.h"
 
 namespace syno {

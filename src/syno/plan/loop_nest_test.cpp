@@ -1,6 +1,5 @@
 #include "syno/plan/loop_nest.h"
 
-#include <functional>
 #include <gtest/gtest.h>
 
 #include "syno/interp/interpreter.h"
@@ -8,8 +7,6 @@
 #include "syno/interp/zoo_texts_test.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/plan/one_tap.h"
-#include "syno/support/checked.h"
-#include "syno/support/random.h"
 
 namespace syno {
 namespace {
@@ -170,67 +167,6 @@ TEST(LoopNest, ComputesTheZoo) {
   }
 }
 
-TEST(Index, FormsNormalFormsThatHaveTheSameValue) {
-  const Indices indices({4, 3, 5});
-  const Index a = Index::axis(0);
-  const Index b = Index::axis(1);
-  const Index mixed = a * 3 + b;
-  EXPECT_EQ(indices.quotient(mixed, 3), a);
-  EXPECT_EQ(indices.remainder(mixed, 3), b);
-  const Index whole =
-      indices.quotient(Index::axis(2), 2) * 2 + indices.remainder(Index::axis(2), 2);
-  EXPECT_EQ(whole, Index::axis(2));
-  EXPECT_EQ(indices.remainder(a * 6 + b * 2 + Index(1), 4).text({"a", "b", "c"}),
-            "2*((3*a + b) % 2) + 1");
-  EXPECT_EQ(indices.quotient(indices.quotient(mixed + Index(1), 2), 3).text({"a", "b", "c"}),
-            "((3*a + b + 1) / 6)");
-  EXPECT_EQ((a - a).text({"a", "b", "c"}), "0");
-  // Rotations of one axis add up, and a rotation of what is merged rotates its outer part.
-  const Index turned = indices.remainder(mixed + Index(1), 12);
-  EXPECT_EQ(indices.remainder(turned + Index(1), 12).text({"a", "b", "c"}), "((3*a + b + 2) % 12)");
-  EXPECT_EQ(indices.quotient(indices.remainder(a * 3 + Index(4), 12), 3).text({"a", "b", "c"}),
-            "((a + 1) % 4)");
-  EXPECT_EQ(indices.remainder(turned * -1 + Index(11), 12), turned * -1 + Index(11));
-}
-
-TEST(Index, HasTheSameValueAfterAnyQuotientsAndRemainders) {
-  const Indices indices({4, 6, 5});
-  CounterRandom random(7, 0);
-  for (int round = 0; round < 20'000; ++round) {
-    Index exact = Index::axis(static_cast<int>(random.below(3)));
-    std::vector<std::function<std::int64_t(std::int64_t)>> steps;
-    const int first = exact.terms()[0].axis;
-    for (int step = 0; step < 4; ++step) {
-      const std::int64_t divisor = 1 + static_cast<std::int64_t>(random.below(12));
-      switch (random.below(4)) {
-        case 0:
-          exact = indices.quotient(exact, divisor);
-          steps.push_back([=](std::int64_t v) { return floor_divide(v, divisor); });
-          break;
-        case 1:
-          exact = indices.remainder(exact, divisor);
-          steps.push_back([=](std::int64_t v) { return floor_modulo(v, divisor); });
-          break;
-        case 2:
-          exact = exact * divisor;
-          steps.push_back([=](std::int64_t v) { return v * divisor; });
-          break;
-        default:
-          exact = exact + Index(divisor);
-          steps.push_back([=](std::int64_t v) { return v + divisor; });
-      }
-    }
-    for (std::int64_t value = 0; value < indices.extents()[static_cast<std::size_t>(first)];
-         ++value) {
-      std::int64_t expected = value;
-      for (const auto& step : steps) expected = step(expected);
-      std::vector<std::int64_t> axes(3, 0);
-      axes[static_cast<std::size_t>(first)] = value;
-      EXPECT_EQ(exact.evaluate(axes), expected) << exact.text({"a", "b", "c"});
-    }
-  }
-}
-
 TEST(LoopNest, StaysTheSameWhenRotationsOfTheStoreAreReadInstead) {
   std::size_t changed = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
@@ -250,16 +186,6 @@ TEST(LoopNest, StaysTheSameWhenRotationsOfTheStoreAreReadInstead) {
         << program.text() << other.text();
   }
   EXPECT_GT(changed, 30U);
-}
-
-TEST(Index, AConditionBoundsWhatItIsAbout) {
-  Indices indices({4, 3});
-  const Index window = Index::axis(0) + Index::axis(1) - Index(1);
-  EXPECT_TRUE(indices.assume({window, 4}));
-  EXPECT_FALSE(indices.assume({window, 4}));
-  EXPECT_EQ(indices.remainder(window, 4), window);
-  EXPECT_EQ(indices.range(window + Index(2)).least, 2);
-  EXPECT_EQ(indices.range(window + Index(2)).most, 5);
 }
 
 }  // namespace

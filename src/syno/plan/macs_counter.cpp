@@ -1,7 +1,10 @@
 #include "syno/plan/macs_counter.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+
+#include "syno/support/mix.h"
 
 namespace syno {
 namespace {
@@ -99,24 +102,20 @@ void MacsCounter::offer(std::size_t place, CoordinateMask elements, std::size_t 
 
 bool MacsCounter::solve(State state, std::size_t& place) {
   settle(state);
-  std::size_t slot = static_cast<std::size_t>((state.views * 0x9E3779B97F4A7C15ULL ^
-                                               state.weights * 0xD6E8FEB86659FD93ULL ^
-                                               state.reduces * 0xFF51AFD7ED558CCDULL) >>
-                                              40);
-  slot &= slots_.size() - 1;
-  for (; slots_[slot].generation == generation_; slot = (slot + 1) & (slots_.size() - 1)) {
-    const Slot& known = slots_[slot];
-    if (known.views != state.views || known.weights != state.weights ||
-        known.reduces != state.reduces) {
-      continue;
-    }
-    place = known.place;
+  const std::uint64_t hash = table_hash(state.views ^ std::rotl(state.weights, 32), state.reduces);
+  Slot& slot = slots_.find(hash, [&](const Slot& known) {
+    return known.generation != generation_ ||
+           (known.views == state.views && known.weights == state.weights &&
+            known.reduces == state.reduces);
+  });
+  if (slot.generation == generation_) {
+    place = slot.place;
     return true;
   }
   if (states_ == kMaxStates) return false;
   place = states_++;
-  slots_[slot] = {state.views, state.weights, state.reduces, generation_,
-                  static_cast<std::uint32_t>(place)};
+  slot = {state.views, state.weights, state.reduces, generation_,
+          static_cast<std::uint32_t>(place)};
   const bool done = state.views == 0 && state.weights == 0 && state.reduces == 0;
   costs_.resize(std::max(costs_.size(), states_ * lanes_));
   std::fill_n(costs_.begin() + static_cast<std::ptrdiff_t>(place * lanes_), lanes_,
@@ -209,7 +208,7 @@ bool MacsCounter::count(const Graph& graph, const CompactMap& map, FitMask fit) 
       extents_of_[i * lanes_ + b] = static_cast<double>(values[b]);
   }
   if (++generation_ == 0) {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
+    slots_.clear(2 * kMaxStates);
     generation_ = 1;
   }
   states_ = 0;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "syno/quality/compact_map.h"
+#include "syno/support/flat_table.h"
 
 namespace syno {
 
@@ -60,9 +61,10 @@ class MacsCounter {
     std::uint64_t views = 0;
     std::uint64_t weights = 0;
     CoordinateMask reduces = 0;
-    /// Place of the costs, in a generation; stale slots are empty.
+    /// Place of the costs, in a generation. A slot of an older one may be taken again.
     std::uint32_t generation = 0;
     std::uint32_t place = 0;
+    bool is_free() const { return generation == 0; }
   };
 
   CoordinateMask waiting(const State& state) const;
@@ -79,7 +81,7 @@ class MacsCounter {
   std::vector<double> extents_of_;
   std::vector<std::int64_t> macs_;
   std::vector<View> views_;
-  std::vector<Slot> slots_;
+  FlatTable<Slot> slots_;
   std::uint32_t generation_ = 0;
   std::vector<double> costs_;
   std::size_t states_ = 0;

@@ -71,9 +71,7 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
   for (std::size_t id = 0; id < g.coordinates().size(); ++id) {
     const auto coordinate = static_cast<CoordinateId>(id);
     extents_.push_back(value_of(g.extent(coordinate), "coordinate '" + g.name(coordinate) + "'"));
-    free_.push_back(g.is_iterator(coordinate) && g.share_count(coordinate) == 0 &&
-                    std::find(op.match().begin(), op.match().end(), coordinate) !=
-                        op.match().end());
+    free_.push_back(op.passes_through(coordinate));
   }
   for (std::size_t s = 0; s < g.steps().size(); ++s) {
     const Step& step = g.steps()[s];

@@ -9,6 +9,7 @@
 
 #include "syno/support/error.h"
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 
 namespace syno {
 namespace {
@@ -65,17 +66,11 @@ bool only_reindexes(const Network& network, std::size_t s, StepSet done,
   return true;
 }
 
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  a ^= b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2);
-  a *= 0xFF51AFD7ED558CCDULL;
-  return a ^ (a >> 32);
-}
-
 std::uint64_t hash_of(const CoordinateSet& dims) {
   static const CoordinateSet kLow(~0ULL);
   std::uint64_t hash = 0;
   for (std::size_t from = 0; from < kMaxPlanCoordinates; from += 64)
-    hash = mixed(hash, ((dims >> from) & kLow).to_ullong());
+    hash = mix_words(hash, ((dims >> from) & kLow).to_ullong());
   return hash;
 }
 
@@ -83,11 +78,11 @@ std::uint64_t hash_of(const CoordinateSet& dims) {
 std::uint64_t after(std::uint64_t computed, const PlanMove& move, const CoordinateSet& data) {
   if (move.kind == MoveKind::kView) return computed;
   const StepSet steps = move.kind == MoveKind::kContract ? move.folded | bit(move.step) : 0;
-  computed = mixed(computed, static_cast<std::uint64_t>(move.kind) + 1);
-  computed = mixed(computed, steps);
-  computed = mixed(computed, move.reduces);
-  computed = mixed(computed, move.offline);
-  return mixed(computed, hash_of(data));
+  computed = mix_words(computed, static_cast<std::uint64_t>(move.kind) + 1);
+  computed = mix_words(computed, steps);
+  computed = mix_words(computed, move.reduces);
+  computed = mix_words(computed, move.offline);
+  return mix_words(computed, hash_of(data));
 }
 
 // Moves that multiply several weights into the data at once, or a weight that is summed beforehand.

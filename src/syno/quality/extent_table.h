@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "syno/spec/specification.h"
+#include "syno/support/flat_table.h"
 
 namespace syno {
 
@@ -30,14 +31,19 @@ class ExtentTable {
   FitMask fit(Number number) const { return fits_[number]; }
 
  private:
-  void grow();
+  static constexpr std::uint32_t kFree = static_cast<std::uint32_t>(-1);
+  struct Slot {
+    std::uint32_t low_hash = 0;
+    std::uint32_t number = kFree;
+    bool is_free() const { return number == kFree; }
+    std::uint64_t hash() const { return low_hash; }
+  };
 
   std::vector<Values> bindings_;
   std::vector<Size> sizes_;
   std::vector<std::int64_t> values_;
   std::vector<FitMask> fits_;
-  /// Open addressing; a slot holds a number plus 1, or 0.
-  std::vector<std::uint32_t> slots_;
+  FlatTable<Slot> slots_;
 };
 
 }  // namespace syno

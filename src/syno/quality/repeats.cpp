@@ -5,7 +5,9 @@
 #include <bit>
 #include <numeric>
 
+#include "syno/support/flat_table.h"
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 
 namespace syno {
 namespace {
@@ -68,16 +70,20 @@ class Quotients {
 };
 
 bool all_different(const std::vector<TermSum>& group, Quotients& quotients) {
-  // Open addressing; quotients are never 2^64 - 1.
-  constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
-  std::vector<std::uint64_t> slots(std::bit_ceil(2 * group.size() + 1), kEmpty);
+  // Quotients are never 2^64 - 1.
+  struct Slot {
+    std::uint64_t value = ~std::uint64_t{0};
+    bool is_free() const { return value == ~std::uint64_t{0}; }
+    std::uint64_t hash() const { return table_hash(value); }
+  };
+  FlatTable<Slot> slots(std::bit_ceil(2 * group.size() + 1));
   for (const TermSum& sum : group) {
     if (sum.terms == 0) continue;
     const std::uint64_t value = quotients.of(sum);
-    std::size_t slot = (value * 0x9E3779B97F4A7C15ULL >> 20) & (slots.size() - 1);
-    while (slots[slot] != kEmpty && slots[slot] != value) slot = (slot + 1) & (slots.size() - 1);
-    if (slots[slot] == value) return false;
-    slots[slot] = value;
+    Slot& slot =
+        slots.find(table_hash(value), [&](const Slot& other) { return other.value == value; });
+    if (!slot.is_free()) return false;
+    slot.value = value;
   }
   return true;
 }

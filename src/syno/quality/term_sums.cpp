@@ -4,6 +4,7 @@
 #include <map>
 
 #include "syno/support/interrupt.h"
+#include "syno/support/mix.h"
 
 namespace syno {
 namespace {
@@ -31,15 +32,10 @@ std::uint64_t field::inverse(std::uint64_t x) {
 }
 
 std::uint64_t TermSums::number(int round, int id, std::int64_t value) {
-  const auto mix = [](std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31);
-  };
-  const std::uint64_t coordinate = mix(static_cast<std::uint64_t>(round) * 0x9E3779B97F4A7C15ULL +
-                                       static_cast<std::uint64_t>(id));
+  const std::uint64_t coordinate =
+      mix_bits(static_cast<std::uint64_t>(round) * kGoldenRatio + static_cast<std::uint64_t>(id));
   const std::uint64_t x =
-      mix(coordinate + (static_cast<std::uint64_t>(value) + 1) * 0xD6E8FEB86659FD93ULL);
+      mix_bits(coordinate + (static_cast<std::uint64_t>(value) + 1) * 0xD6E8FEB86659FD93ULL);
   return x % (field::kPrime - 1) + 1;
 }
 

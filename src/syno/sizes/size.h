@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "syno/sizes/variables.h"
 #include "syno/support/hash.h"
+#include "syno/support/mix.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -62,6 +64,14 @@ class Size {
 
  private:
   std::array<std::int8_t, kMaxVariables> powers_{};
+};
+
+/// For tables in memory: it depends on the table of variables.
+struct SizeHash {
+  std::size_t operator()(const Size& size) const noexcept {
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(size);
+    return static_cast<std::size_t>(table_hash(words[0], words[1]));
+  }
 };
 
 }  // namespace syno

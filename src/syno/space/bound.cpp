@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "syno/support/mix.h"
+
 namespace syno {
 namespace {
 
@@ -19,14 +21,6 @@ std::vector<SizeId> sorted_target(const Specification& spec, SizeSpace& sizes) {
 constexpr std::uint64_t kNotProved = 255;
 /// Coordinates of which a contraction may drop or hold any subset.
 constexpr std::size_t kMostChoices = 20;
-
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 32;
-  x *= 0xD6E8FEB86659FD93ULL;
-  x ^= x >> 32;
-  x *= 0xD6E8FEB86659FD93ULL;
-  return x ^ x >> 32;
-}
 
 }  // namespace
 
@@ -142,20 +136,13 @@ bool CompletionBound::may_complete_with_more(const State& state, int steps) {
   return false;
 }
 
-CompletionBound::Entry& CompletionBound::find(std::uint64_t key, std::uint64_t check) {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t place = static_cast<std::size_t>(key) & mask;
-  while (table_[place].key != 0 && (table_[place].key != key || table_[place].check != check))
-    place = (place + 1) & mask;
-  return table_[place];
-}
-
 CompletionBound::Entry& CompletionBound::remember(std::uint64_t key, std::uint64_t check) {
   key |= key == 0;
   check &= (std::uint64_t{1} << 48) - 1;
-  if ((used_ + 1) * 4 > table_.size() * 3) grow();
-  Entry& entry = find(key, check);
-  if (entry.key == 0) {
+  table_.room(used_);
+  Entry& entry = table_.find(
+      key, [&](const Entry& other) { return other.key == key && other.check == check; });
+  if (entry.is_free()) {
     ++used_;
     entry.key = key;
     entry.check = check;
@@ -163,14 +150,6 @@ CompletionBound::Entry& CompletionBound::remember(std::uint64_t key, std::uint64
     entry.proved = kNotProved;
   }
   return entry;
-}
-
-void CompletionBound::grow() {
-  std::vector<Entry> old(table_.size() * 2);
-  old.swap(table_);
-  for (const Entry& entry : old) {
-    if (entry.key != 0) find(entry.key, entry.check) = entry;
-  }
 }
 
 bool CompletionBound::is_complete(const Frontier& frontier) const {
@@ -288,16 +267,16 @@ bool CompletionBound::feasible(Frontier& frontier, int steps) {
   std::uint64_t key = 0;
   std::uint64_t check = 0;
   for (std::size_t i = 0; i < frontier.size; ++i) {
-    const std::uint64_t word = mix(frontier.pieces[i] + 0x9E3779B97F4A7C15ULL);
+    const std::uint64_t word = mix_bits(frontier.pieces[i] + kGoldenRatio);
     key += word;
-    check += mix(word + 0x7F4A7C159E3779B9ULL);
+    check += mix_bits(word + 0x7F4A7C159E3779B9ULL);
   }
   std::uint64_t caps = frontier.weighted;
   for (const std::int8_t cap :
        {frontier.splits, frontier.merges, frontier.unfolds, frontier.strides, frontier.weights})
     caps = caps << 8 | static_cast<std::uint8_t>(cap);
-  key = mix(key ^ mix(caps));
-  check = mix(check + caps);
+  key = mix_bits(key ^ mix_bits(caps));
+  check = mix_bits(check + caps);
   const auto depth = static_cast<std::uint64_t>(std::min(steps, 200));
   // Sizes alone, whatever the budgets.
   {
@@ -315,8 +294,8 @@ bool CompletionBound::feasible(Frontier& frontier, int steps) {
   std::uint64_t budgets[2] = {};
   for (std::size_t v = 0; v < kMaxVariables; ++v)
     budgets[v / 8] = budgets[v / 8] << 8 | static_cast<std::uint8_t>(frontier.left[v]);
-  key = mix(key ^ mix(budgets[0] + 1)) ^ mix(budgets[1]);
-  check = mix(check + budgets[0]) + mix(budgets[1] + 3);
+  key = mix_bits(key ^ mix_bits(budgets[0] + 1)) ^ mix_bits(budgets[1]);
+  check = mix_bits(check + budgets[0]) + mix_bits(budgets[1] + 3);
   {
     const Entry& known = remember(key, check);
     if (depth <= known.refuted) return false;

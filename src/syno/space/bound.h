@@ -13,6 +13,7 @@
 #include "syno/rules/catalogue.h"
 #include "syno/space/reshape.h"
 #include "syno/space/state.h"
+#include "syno/support/flat_table.h"
 
 namespace syno {
 
@@ -37,7 +38,7 @@ class CompletionBound {
 
   /// Entries of the memo table, and how many times it was asked.
   std::size_t entries() const { return used_; }
-  std::size_t bytes() const { return table_.size() * sizeof(Entry); }
+  std::size_t bytes() const { return table_.slot_count() * sizeof(Entry); }
   std::int64_t asked() const { return asked_; }
 
  private:
@@ -77,6 +78,8 @@ class CompletionBound {
     std::uint64_t check : 48 = 0;
     std::uint64_t refuted : 8 = 0;
     std::uint64_t proved : 8 = 0;
+    bool is_free() const { return key == 0; }
+    std::uint64_t hash() const { return key; }
   };
 
   Kind kind_of(const Slot& slot) const;
@@ -97,10 +100,8 @@ class CompletionBound {
   void clamp(Frontier& frontier) const;
   /// Takes the primary powers of `size` from the budgets; false when they do not suffice.
   bool charge_share(std::array<std::int8_t, kMaxVariables>& left, SizeId size) const;
-  Entry& find(std::uint64_t key, std::uint64_t check);
   /// The entry, made where there is none. The reference holds until the next call.
   Entry& remember(std::uint64_t key, std::uint64_t check);
-  void grow();
 
   const Specification& spec_;
   StateSpace& space_;
@@ -114,7 +115,7 @@ class CompletionBound {
   std::vector<SizeId> target_;
   std::array<std::int8_t, kMaxVariables> target_powers_{};
   Reshape reshape_;
-  std::vector<Entry> table_;
+  FlatTable<Entry> table_;
   std::size_t used_ = 0;
   std::int64_t asked_ = 0;
 };

@@ -183,20 +183,11 @@ class Prefixes {
 };
 
 TEST(Bound, AdmitsEveryPrefixOfEveryListedOperatorInEveryOrder) {
-  std::vector<SmallSpace> list = small_spaces();
-  // Their operators are deeper than those of the small ones.
-  for (const char* name : {"paper/resnet18", "paper/vit", "paper/gcn", "paper/readme"})
-    list.push_back(space_of(varied_spaces(), name));
-  for (const SmallSpace& small : list) {
+  for (const SmallSpace& small : small_and_deep_spaces()) {
     const Specification spec(small.source);
-    EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
-    made.keys = false;
-    made.max_nodes = 1500;
-    const Space space = list_space(spec, made);
-    Prefixes prefixes(spec, made.rules);
-    const std::size_t step = 1 + space.operators.size() / 60;
-    for (std::size_t i = 0; i < space.operators.size(); i += step)
-      prefixes.check(space.op(spec, i), small.name);
+    const RuleSet rules;
+    Prefixes prefixes(spec, rules);
+    for_some_operators(spec, 60, [&](const Operator& op) { prefixes.check(op, small.name); });
     EXPECT_GT(prefixes.count(), 20) << small.name;
   }
 }

@@ -15,6 +15,7 @@
 #include "syno/key/oracle_test.h"
 #include "syno/space/path.h"
 #include "syno/space/small_spaces_test.h"
+#include "syno/support/mix.h"
 #include "syno/support/source_dir_test.h"
 #include "syno/support/text.h"
 
@@ -352,7 +353,7 @@ TEST(Classes, OperatorsOfOneKeyAreTheSame) {
       std::uint64_t invariant = 0;
       for (std::size_t b = 0; b < classes.spec().bindings().size(); ++b) {
         if (fit >> b & 1)
-          invariant = oracle::mix(
+          invariant = mix_words(
               invariant, oracle::invariant(oracle::term_set(local, classes.spec().bindings()[b])));
       }
       const auto [place, is_new] = invariants.try_emplace(member.key, fit, invariant);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -33,24 +33,20 @@ std::vector<std::int64_t> costs(const Space& space, const Specification& spec, S
                                 std::int64_t threads) {
   std::vector<std::int64_t> values(space.operator_count());
   constexpr std::size_t kChunk = 64;
-  std::atomic<std::size_t> next{0};
-  const auto work = [&](std::size_t) {
-    OperatorJudge judge(spec);
-    while (true) {
-      const std::size_t from = next.fetch_add(kChunk);
-      if (from >= values.size()) return;
-      for (std::size_t i = from; i < std::min(from + kChunk, values.size()); ++i) {
-        check_interrupt();
-        const Operator op = space.op(spec, i);
-        // The judge remembers what parts of operators cost; it knows no cost of what it refuses.
-        const bool judged = judge.first_reason(op).empty();
-        values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
-                                          : (judged ? judge.params() : total_params(op, spec));
-      }
+  // The judge of each thread remembers what parts of operators cost; it knows no cost of what it refuses.
+  std::vector<std::unique_ptr<OperatorJudge>> judges(thread_count(threads));
+  const auto work = [&](std::size_t thread, std::size_t from, std::size_t to) {
+    if (!judges[thread]) judges[thread] = std::make_unique<OperatorJudge>(spec);
+    OperatorJudge& judge = *judges[thread];
+    for (std::size_t i = from; i < to; ++i) {
+      check_interrupt();
+      const Operator op = space.op(spec, i);
+      const bool judged = judge.first_reason(op).empty();
+      values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
+                                        : (judged ? judge.params() : total_params(op, spec));
     }
   };
-  // No more threads than there are chunks.
-  run_on_threads(std::min(thread_count(threads), values.size() / kChunk + 1), work);
+  share_out(judges.size(), values.size(), kChunk, work);
   return values;
 }
 

@@ -339,23 +339,21 @@ class Lister {
       const std::int64_t room = std::max<std::int64_t>(0, options_.max_nodes - visited_);
       end = begin + static_cast<std::uint32_t>(std::min<std::int64_t>(whole - begin, room));
     }
-    std::atomic<std::uint32_t> place{begin};
-    std::atomic<bool> stop{false};
     // A level of a few graphs is not worth the threads, and no thread is without a chunk.
     const std::size_t chunks = (end - begin) / kChunk;
     const std::size_t threads = end - begin > 2 * kChunk ? std::min(threads_, chunks) : 1;
     while (workers_.size() < threads) workers_.push_back(std::make_unique<Worker>(spec_, options_));
-    run_on_threads(threads, [&](std::size_t t) {
-      while (!stop.load(std::memory_order_relaxed)) {
-        const std::uint32_t from = place.fetch_add(kChunk, std::memory_order_relaxed);
-        if (from >= end) return;
-        const std::uint32_t to = std::min(end, from + kChunk);
-        for (std::uint32_t node = from; node < to; ++node)
-          workers_[t]->visit(space, node, limit, next);
-        if (t == 0 && must_stop(space, begin, to, whole, limit, next)) stop = true;
-      }
-    });
-    stopped_ = stopped_ || stop || end < whole || (has_result_ && is_spent(begin, whole, next));
+    const bool all = share_out(
+        threads, end - begin, kChunk,
+        [&](std::size_t t, std::size_t from, std::size_t to) {
+          for (std::size_t i = from; i < to; ++i)
+            workers_[t]->visit(space, begin + static_cast<std::uint32_t>(i), limit, next);
+        },
+        [&](std::size_t, std::size_t to) {
+          return !must_stop(space, begin, begin + static_cast<std::uint32_t>(to), whole, limit,
+                            next);
+        });
+    stopped_ = stopped_ || !all || end < whole || (has_result_ && is_spent(begin, whole, next));
     visited_ += end - begin;
   }
 

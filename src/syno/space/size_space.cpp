@@ -17,13 +17,6 @@ constexpr FitMask kUnknownFit = ~FitMask{0} - 1;
 
 }  // namespace
 
-std::size_t SizeSpace::SizeHash::operator()(const Size& size) const {
-  std::uint64_t hash = 0;
-  for (std::size_t v = 0; v < kMaxVariables; ++v)
-    hash = hash * 0x9E3779B97F4A7C15ULL + static_cast<std::uint8_t>(size.power(v));
-  return static_cast<std::size_t>(hash ^ hash >> 29);
-}
-
 SizeSpace::SizeSpace(const Specification& spec) : spec_(spec) {
   list_universe(0, Size());
   std::sort(universe_.begin(), universe_.end(),

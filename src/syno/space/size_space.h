@@ -102,9 +102,6 @@ class SizeSpace {
 
   const Specification& spec_;
   std::vector<Entry> entries_;
-  struct SizeHash {
-    std::size_t operator()(const Size& size) const;
-  };
   std::unordered_map<Size, SizeId, SizeHash> ids_;
   Pairs<SizeId> products_;
   Pairs<SizeId> ratios_;

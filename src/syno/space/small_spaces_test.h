@@ -176,4 +176,30 @@ inline EnumerateOptions options(RuleSet rules, BoundMode bound, std::int64_t dep
   return made;
 }
 
+/// Windows over two dimensions: many steps that can be taken in any order, and equal reductions.
+inline SpecificationSource windows_over_two(std::int64_t depth) {
+  return make("windows", "", "[I: unordered, H, W]", "[O: unordered, H, W]",
+              {"I: 2", "O: 2", "H: 0", "W: 0"}, {"k=3: 3"}, {"I=8, O=8, H=16, W=16"}, depth)
+      .source;
+}
+
+/// The small spaces, and some whose operators are deeper.
+inline std::vector<SmallSpace> small_and_deep_spaces() {
+  std::vector<SmallSpace> list = small_spaces();
+  for (const char* name : {"paper/resnet18", "paper/vit", "paper/gcn", "paper/readme"})
+    list.push_back(space_of(varied_spaces(), name));
+  return list;
+}
+
+/// Calls visit(op) for about `most` structures of a space, evenly from all that a short search without rules lists.
+template <class Visit>
+void for_some_operators(const Specification& spec, std::size_t most, const Visit& visit) {
+  EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
+  made.keys = false;
+  made.max_nodes = 1500;
+  const Space space = list_space(spec, made);
+  const std::size_t step = 1 + space.operators.size() / most;
+  for (std::size_t i = 0; i < space.operators.size(); i += step) visit(space.op(spec, i));
+}
+
 }  // namespace syno::samples

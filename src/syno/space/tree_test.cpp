@@ -4,18 +4,13 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "syno/space/small_spaces_test.h"
+
 namespace syno {
 namespace {
 
 SpecificationSource square() {
-  SpecificationSource source;
-  source.input = "[I: unordered, H, W]";
-  source.output = "[O: unordered, H, W]";
-  source.primary = {"I: 2", "O: 2", "H: 0", "W: 0"};
-  source.coefficient = {"k=3: 3"};
-  source.bindings = {Binding::parse("I=8, O=8, H=16, W=16")};
-  source.limits.max_depth = 6;
-  return source;
+  return samples::windows_over_two(6);
 }
 
 Space listed(const Specification& spec, std::int64_t depth) {

@@ -1,7 +1,6 @@
 #include "syno/space/walks.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -341,10 +340,8 @@ class Shepherd {
   }
 
   void wander(std::vector<Flock>& flocks) {
-    std::atomic<std::size_t> next{0};
-    run_on_threads(std::min(walkers_.size(), flocks.size()), [&](std::size_t t) {
-      for (std::size_t i = next++; i < flocks.size(); i = next++)
-        flocks[i] = walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
+    share_out(walkers_.size(), flocks.size(), 1, [&](std::size_t t, std::size_t i, std::size_t) {
+      flocks[i] = walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
     });
   }
 

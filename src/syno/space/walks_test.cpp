@@ -6,33 +6,18 @@
 #include <set>
 
 #include "syno/space/live_steps.h"
+#include "syno/space/small_spaces_test.h"
 #include "syno/spec/presets.h"
 
 namespace syno {
 namespace {
 
 SpecificationSource conv1d() {
-  SpecificationSource source;
-  source.input = "[N, I: unordered, H]";
-  source.output = "[N, O: unordered, H]";
-  source.primary = {"N: 0", "I: 1", "O: 1", "H: 0"};
-  source.coefficient = {"k=3: 1", "s=2: 1"};
-  source.bindings = {Binding({{"I", 4}, {"O", 8}, {"H", 8}})};
-  source.passed_through = {{0, 0}};
-  source.limits.max_depth = 5;
-  return source;
+  return samples::small_space("conv1d").source;
 }
 
-/// Windows over two dimensions: many steps that can be taken in any order, and equal reductions.
 SpecificationSource square() {
-  SpecificationSource source;
-  source.input = "[I: unordered, H, W]";
-  source.output = "[O: unordered, H, W]";
-  source.primary = {"I: 2", "O: 2", "H: 0", "W: 0"};
-  source.coefficient = {"k=3: 3"};
-  source.bindings = {Binding::parse("I=8, O=8, H=16, W=16")};
-  source.limits.max_depth = 7;
-  return source;
+  return samples::windows_over_two(7);
 }
 
 /// Merges and element-wise weights.

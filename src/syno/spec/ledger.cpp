@@ -130,10 +130,7 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
   const PrimitiveInfo& info = step.info();
   const std::string name(info.name);
   const auto limit = [&](std::string_view option) {
-    const double number = limit_option(option).get(spec.limits());
-    const auto whole = static_cast<std::int64_t>(number);
-    return std::string(option) + "=" +
-           (static_cast<double>(whole) == number ? std::to_string(whole) : std::to_string(number));
+    return std::string(option) + "=" + digits_text(limit_option(option).get(spec.limits()));
   };
   const auto not_whole = [&](const Size& size) -> std::string {
     if (spec.fit(size) == 0) return " is a positive integer under no binding";

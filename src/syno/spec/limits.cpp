@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
@@ -56,21 +57,13 @@ constexpr std::array kOptions = std::to_array<Option<Limits>>({
      "layer"},
 });
 
-bool is_whole(double value) {
-  return std::floor(value) == value && std::abs(value) < 9e15;
-}
-
-std::string written(double value) {
-  return is_whole(value) ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
-}
-
 [[noreturn]] void refuse(const Option<Limits>& option, double value, const char* more = "") {
-  const std::string least = " of at least " + written(option.minimum);
-  throw Complaint("limit '" + std::string(option.name) + "' cannot be " + written(value))
+  const std::string least = " of at least " + digits_text(option.minimum);
+  throw Complaint("limit '" + std::string(option.name) + "' cannot be " + digits_text(value))
       .expected(option.type() == "flag"      ? "true or false"
                 : option.type() == "integer" ? "an integer" + least
                                              : "a number" + least + more,
-                written(value))
+                digits_text(value))
       .error();
 }
 
@@ -79,10 +72,10 @@ void check_window(const Limits& limits, const char* least, const char* most) {
   const double low = limit_option(least).get(limits);
   const double high = limit_option(most).get(limits);
   if (high == 0 || low <= high) return;
-  const std::string low_text = std::string(least) + "=" + written(low);
-  const std::string high_text = std::string(most) + "=" + written(high);
+  const std::string low_text = std::string(least) + "=" + digits_text(low);
+  const std::string high_text = std::string(most) + "=" + digits_text(high);
   throw Complaint(low_text + " is above " + high_text + ": no operator is within both limits")
-      .expected(std::string(least) + " of at most " + written(high), low_text)
+      .expected(std::string(least) + " of at most " + digits_text(high), low_text)
       .hint(std::string("raise ") + most + ", lower " + least + ", or give " + most +
             "=0, which means no limit")
       .error();

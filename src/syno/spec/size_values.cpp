@@ -1,8 +1,8 @@
 #include "syno/spec/size_values.h"
 
 #include <array>
-#include <bit>
 #include <memory>
+#include <utility>
 
 namespace syno {
 namespace {
@@ -12,25 +12,10 @@ constexpr std::size_t kMostEntries = std::size_t{1} << 16;
 /// Specifications that one thread asks about in turns.
 constexpr std::size_t kTables = 4;
 
-std::uint64_t hash(const Size& size) {
-  const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(size);
-  std::uint64_t x = words[0] * 0x9E3779B97F4A7C15ULL ^ words[1] * 0xD6E8FEB86659FD93ULL;
-  x ^= x >> 32;
-  x *= 0xFF51AFD7ED558CCDULL;
-  return x ^ x >> 29;
-}
-
 }  // namespace
 
-struct SizeTable::Entry : SizeValues {
-  std::unique_ptr<double[]> storage;
-};
-
-SizeTable::SizeTable() : slots_(kFirstSlots, nullptr) {}
-
-SizeTable::~SizeTable() {
-  for (const Entry* entry : slots_) delete entry;
-}
+SizeTable::SizeTable() : slots_(kFirstSlots) {}
+SizeTable::~SizeTable() = default;
 
 SizeTable& SizeTable::of(const Specification& spec) {
   thread_local std::array<SizeTable, kTables> tables;
@@ -56,22 +41,11 @@ void SizeTable::tidy() {
   identity_ = identity;
 }
 
-void SizeTable::grow() {
-  std::vector<Entry*> bigger(2 * slots_.size(), nullptr);
-  for (Entry* entry : slots_) {
-    if (entry == nullptr) continue;
-    std::size_t slot = hash(entry->size) & (bigger.size() - 1);
-    while (bigger[slot] != nullptr) slot = (slot + 1) & (bigger.size() - 1);
-    bigger[slot] = entry;
-  }
-  slots_ = std::move(bigger);
-}
-
 const SizeValues& SizeTable::at(const Specification& spec, const Size& size) {
-  std::size_t slot = hash(size) & (slots_.size() - 1);
-  for (; slots_[slot] != nullptr; slot = (slot + 1) & (slots_.size() - 1)) {
-    if (slots_[slot]->size == size) return *slots_[slot];
-  }
+  slots_.room(count_);
+  Slot& slot =
+      slots_.find(SizeHash()(size), [&](const Slot& other) { return other.entry->size == size; });
+  if (!slot.is_free()) return *slot.entry;
   auto entry = std::make_unique<Entry>();
   entry->size = size;
   entry->legal = spec.legal(size);
@@ -85,10 +59,9 @@ const SizeValues& SizeTable::at(const Specification& spec, const Size& size) {
     entry->storage[b] = static_cast<double>(*value);
     entry->sum += entry->storage[b];
   }
-  const SizeValues& result = *entry;
-  slots_[slot] = entry.release();
-  if (2 * ++count_ > slots_.size()) grow();
-  return result;
+  slot.entry = std::move(entry);
+  ++count_;
+  return *slot.entry;
 }
 
 }  // namespace syno

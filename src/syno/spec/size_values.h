@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "syno/spec/specification.h"
+#include "syno/support/flat_table.h"
 
 namespace syno {
 
@@ -50,11 +52,17 @@ class SizeTable {
   SizeTable& operator=(const SizeTable&) = delete;
 
  private:
-  struct Entry;
-  void grow();
+  struct Entry : SizeValues {
+    std::unique_ptr<double[]> storage;
+  };
+  struct Slot {
+    std::unique_ptr<Entry> entry;
+    bool is_free() const { return entry == nullptr; }
+    std::uint64_t hash() const { return SizeHash()(entry->size); }
+  };
 
   std::uint64_t identity_ = 0;
-  std::vector<Entry*> slots_;
+  FlatTable<Slot> slots_;
   std::size_t count_ = 0;
 };
 

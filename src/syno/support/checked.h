@@ -1,6 +1,7 @@
 // 64-bit arithmetic in which an overflow is an error that names the computation, never a wrong number.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -33,6 +34,11 @@ inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 }
 inline std::int64_t floor_modulo(std::int64_t a, std::int64_t b) {
   return a - b * floor_divide(a, b);
+}
+
+/// Whether a double is an integer that converts to 64 bits and back.
+inline bool is_whole(double value) {
+  return std::floor(value) == value && std::abs(value) < 9e15;
 }
 
 }  // namespace syno

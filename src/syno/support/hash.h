@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "syno/support/mix.h"
+
 namespace syno {
 
 struct Hash128 {
@@ -31,7 +33,7 @@ class Hasher {
   explicit Hasher(std::string_view tag) { add(tag); }
 
   Hasher& add(std::uint64_t word) {
-    a_ = mix(a_ ^ (word * 0x9E3779B97F4A7C15ULL + 0x7F4A7C159E3779B9ULL));
+    a_ = mix(a_ ^ (word * kGoldenRatio + 0x7F4A7C159E3779B9ULL));
     b_ = mix(b_ + (word ^ 0xD6E8FEB86659FD93ULL)) * 0xFF51AFD7ED558CCDULL;
     ++count_;
     return *this;

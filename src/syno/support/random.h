@@ -4,15 +4,17 @@
 
 #include <cstdint>
 
+#include "syno/support/mix.h"
+
 namespace syno {
 
 class CounterRandom {
  public:
   CounterRandom(std::uint64_t seed, std::uint64_t stream)
-      : key_(mix(seed + kStep) ^ mix(stream * kStep + 1)) {}
+      : key_(mix_bits(seed + kGoldenRatio) ^ mix_bits(stream * kGoldenRatio + 1)) {}
 
   /// 64 uniform bits.
-  std::uint64_t next() { return mix(mix(key_ + counter_++ * kStep) ^ key_); }
+  std::uint64_t next() { return mix_bits(mix_bits(key_ + counter_++ * kGoldenRatio) ^ key_); }
 
   /// Uniform in 0..bound-1, without bias (Lemire, "Fast Random Integer Generation in an Interval", 2019).
   std::uint64_t below(std::uint64_t bound) {
@@ -30,13 +32,6 @@ class CounterRandom {
 
  private:
   __extension__ using Uint128 = unsigned __int128;
-  static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ULL;
-  /// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
-  static std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31);
-  }
   std::uint64_t key_;
   std::uint64_t counter_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <locale>
 #include <sstream>
 
+#include "syno/support/checked.h"
 #include "syno/support/error.h"
 
 namespace syno {
@@ -48,6 +49,10 @@ std::string number_text(double value) {
   text.precision(15);
   text << value;
   return text.str();
+}
+
+std::string digits_text(double value) {
+  return is_whole(value) ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
 }
 
 void Cursor::expect(char c, const std::string& why) {

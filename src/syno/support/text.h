@@ -15,6 +15,8 @@ std::vector<std::string_view> split_lines(std::string_view text);
 std::string with_thousands(std::int64_t value);
 /// 15 significant digits, without trailing zeros and in no locale: "2.5", "1e+20".
 std::string number_text(double value);
+/// The same, but with all digits of a whole number below 9e15.
+std::string digits_text(double value);
 
 /// Reads a string from left to right. Errors point at a column, counted from 1.
 class Cursor {

@@ -15,6 +15,16 @@ TEST(Text, TrimsSplitsAndJoins) {
   EXPECT_EQ(with_thousands(123), "123");
 }
 
+TEST(Text, WritesNumbersWithoutTrailingZeros) {
+  EXPECT_EQ(number_text(2.5), "2.5");
+  EXPECT_EQ(number_text(0.1 + 0.2), "0.3");
+  EXPECT_EQ(number_text(1e15), "1e+15");
+  EXPECT_EQ(digits_text(1e15), "1000000000000000");
+  EXPECT_EQ(digits_text(-3), "-3");
+  EXPECT_EQ(digits_text(2.3), "2.3");
+  EXPECT_EQ(digits_text(1e300), "1e+300");
+}
+
 TEST(Cursor, NamesTheColumnOfAnError) {
   Cursor cursor("ab  ?", "thing");
   EXPECT_EQ(cursor.name("here"), "ab");

@@ -122,4 +122,23 @@ void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& w
   Run(work).go(count);
 }
 
+bool share_out(std::size_t threads, std::size_t count, std::size_t chunk,
+               const std::function<void(std::size_t, std::size_t, std::size_t)>& work,
+               const std::function<bool(std::size_t, std::size_t)>& go_on) {
+  const std::size_t chunks = count / chunk + (count % chunk == 0 ? 0 : 1);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  run_on_threads(std::min(threads, chunks), [&](std::size_t thread) {
+    while (!stop.load(std::memory_order_relaxed)) {
+      const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
+      if (number >= chunks) return;
+      const std::size_t from = number * chunk;
+      const std::size_t to = std::min(count, from + chunk);
+      work(thread, from, to);
+      if (thread == 0 && go_on && !go_on(from, to)) stop = true;
+    }
+  });
+  return !stop;
+}
+
 }  // namespace syno

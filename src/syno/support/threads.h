@@ -21,4 +21,12 @@ std::size_t thread_count(std::int64_t requested);
 /// an interrupt of the calling thread, also while it only waits.
 void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work);
 
+/// Shares 0..count-1 out in chunks among at most `threads` threads: work(thread, from, to) is called for each chunk, on
+/// whichever thread is free, with the number of that thread. No more threads are started than there are chunks.
+/// go_on(from, to), asked on the calling thread behind each of its chunks, ends everything by saying no: chunks that have
+/// begun are finished, and no other begins. Returns whether it never did. Exceptions and interrupts: as above.
+bool share_out(std::size_t threads, std::size_t count, std::size_t chunk,
+               const std::function<void(std::size_t, std::size_t, std::size_t)>& work,
+               const std::function<bool(std::size_t, std::size_t)>& go_on = {});
+
 }  // namespace syno

@@ -53,6 +53,37 @@ TEST(Threads, ShareOutAllOfTheWork) {
   }
 }
 
+TEST(Threads, ChunksAreSharedOutEachOnce) {
+  for (const std::size_t threads : {1U, 3U, 50U}) {
+    for (const std::size_t chunk : {1U, 7U, 5000U}) {
+      for (const std::size_t count : {0U, 1U, 1000U}) {
+        std::vector<int> done(count, 0);
+        std::atomic<std::size_t> most{0};
+        const bool all =
+            share_out(threads, count, chunk, [&](std::size_t t, std::size_t from, std::size_t to) {
+              if (t >= threads || to - from > chunk) ++most;
+              for (std::size_t i = from; i < to; ++i) ++done[i];
+            });
+        EXPECT_TRUE(all);
+        EXPECT_EQ(most, 0U) << "chunks that are too large, or of a thread that is one too many";
+        EXPECT_EQ(done, std::vector<int>(count, 1)) << threads << " threads, chunks of " << chunk;
+      }
+    }
+  }
+}
+
+TEST(Threads, TheCallingThreadEndsWhatIsSharedOut) {
+  std::atomic<std::size_t> done{0};
+  const auto work = [&](std::size_t thread, std::size_t from, std::size_t to) {
+    // The others wait for the calling thread, so that they do not take all chunks before it.
+    while (thread != 0 && done == 0) check_interrupt();
+    done += to - from;
+  };
+  const auto no = [](std::size_t, std::size_t) { return false; };
+  EXPECT_FALSE(share_out(4, 1'000'000'000, 10, work, no));
+  EXPECT_LT(done, 1'000'000'000U);
+}
+
 TEST(Threads, TheFirstExceptionEndsTheOthersAndIsThrown) {
   // Threads that never end by themselves, the calling one among them.
   for (const std::size_t failing : {0U, 1U, 3U}) {

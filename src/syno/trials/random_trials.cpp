@@ -133,20 +133,17 @@ class Walker {
   std::int64_t looked_at_ = 0;
 };
 
-// Runs `work(worker, first, last)` for chunks of 0..count-1 on several threads, until `go_on` says no on the calling one.
-template <class Worker, class Work, class GoOn>
-void in_chunks(std::vector<std::unique_ptr<Worker>>& workers, std::int64_t count, const Work& work,
-               const GoOn& go_on) {
-  std::atomic<std::int64_t> next{0};
-  std::atomic<bool> stop{false};
-  run_on_threads(workers.size(), [&](std::size_t index) {
-    while (!stop.load(std::memory_order_relaxed)) {
-      const std::int64_t from = next.fetch_add(kChunk);
-      if (from >= count) return;
-      work(*workers[index], from, std::min(count, from + kChunk));
-      if (index == 0 && !go_on(from)) stop = true;
-    }
-  });
+// Calls work(worker, number) for 0..count-1 on several threads, until `go_on` says no on the calling one.
+template <class Worker, class Work>
+void for_each(std::vector<std::unique_ptr<Worker>>& workers, std::int64_t count, const Work& work,
+              const std::function<bool(std::size_t, std::size_t)>& go_on = {}) {
+  share_out(
+      workers.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), kChunk,
+      [&](std::size_t thread, std::size_t from, std::size_t to) {
+        for (std::size_t i = from; i < to; ++i)
+          work(*workers[thread], static_cast<std::int64_t>(i));
+      },
+      go_on);
 }
 
 // What each thread owns, made by `make`: no more of them than there are chunks of work.
@@ -233,15 +230,10 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
     worker.counts.complete += complete;
     worker.counts.valid += valid;
   };
-  in_chunks(
-      workers, options.trials,
-      [&](TrialWorker& worker, std::int64_t from, std::int64_t to) {
-        for (std::int64_t number = from; number < to; ++number) trial(worker, number);
-      },
-      [&](std::int64_t done) {
-        if (options.max_seconds > 0 && elapsed() >= options.max_seconds) return false;
-        return !progress || progress(done);
-      });
+  for_each(workers, options.trials, trial, [&](std::size_t done, std::size_t) {
+    if (options.max_seconds > 0 && elapsed() >= options.max_seconds) return false;
+    return !progress || progress(static_cast<std::int64_t>(done));
+  });
 
   Trials result;
   std::set<Hash128> keys;
@@ -295,13 +287,10 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
   bool ended = false;
   while (static_cast<std::int64_t>(samples.size()) < options.trials && !ended) {
     const std::int64_t round = std::max(kLeastRound, options.trials / 8);
-    in_chunks(
+    for_each(
         workers, round,
-        [&](SampleWorker& worker, std::int64_t from, std::int64_t to) {
-          for (std::int64_t number = from; number < to; ++number)
-            trial(worker, result.trials + number);
-        },
-        [&](std::int64_t) {
+        [&](SampleWorker& worker, std::int64_t number) { trial(worker, result.trials + number); },
+        [&](std::size_t, std::size_t) {
           ended = (options.max_seconds > 0 && elapsed() >= options.max_seconds) ||
                   (progress && !progress(found.load()));
           return !ended;
@@ -324,21 +313,18 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
     bool listed = false;
   };
   std::vector<Verdict> verdicts(samples.size());
-  in_chunks(
+  for_each(
       workers, static_cast<std::int64_t>(samples.size()),
-      [&](SampleWorker& worker, std::int64_t from, std::int64_t to) {
-        for (std::int64_t n = from; n < to; ++n) {
-          check_interrupt();
-          const Operator local = samples[static_cast<std::size_t>(n)].op.in_table(spec.variables());
-          Verdict& verdict = verdicts[static_cast<std::size_t>(n)];
-          verdict.key = semantic_key(local, spec.bindings());
-          verdict.canonical = options.rules.first_refusal(spec, local.graph(), spec.input(),
-                                                          local.match()) == nullptr &&
-                              find_path(worker.generator, local, spec.limits().max_depth).reached;
-          verdict.listed = verdict.canonical && worker.judge.first_reason(local).empty();
-        }
-      },
-      [](std::int64_t) { return true; });
+      [&](SampleWorker& worker, std::int64_t n) {
+        check_interrupt();
+        const Operator local = samples[static_cast<std::size_t>(n)].op.in_table(spec.variables());
+        Verdict& verdict = verdicts[static_cast<std::size_t>(n)];
+        verdict.key = semantic_key(local, spec.bindings());
+        verdict.canonical = options.rules.first_refusal(spec, local.graph(), spec.input(),
+                                                        local.match()) == nullptr &&
+                            find_path(worker.generator, local, spec.limits().max_depth).reached;
+        verdict.listed = verdict.canonical && worker.judge.first_reason(local).empty();
+      });
 
   std::vector<std::pair<std::set<Hash128>, std::set<Hash128>>> seen(static_cast<std::size_t>(most) +
                                                                     1);

@@ -21,31 +21,14 @@ constexpr std::size_t kColumns = 92;
 // offsets of nested ones: (((9*c + h + 3) % 63) + 1) % 63 becomes (9*c + h + 3) % 63.
 std::string index_text(const Index& index, const std::vector<LoopAxis>& axes,
                        const std::vector<std::string>& names) {
-  const auto part_text = [&](const Index::Term& term) {
-    const Index& of = *term.of;
-    const bool quotient = term.kind == Index::Kind::kQuotient;
-    const bool one_axis = of.constant() == 0 && of.terms().size() == 1 &&
-                          of.terms()[0].kind == Index::Kind::kAxis &&
-                          of.terms()[0].coefficient == 1;
-    const std::string inner = index_text(of, axes, names);
-    const std::string divisor = std::to_string(term.divisor);
-    if (one_axis && axes[static_cast<std::size_t>(of.terms()[0].axis)].extent % term.divisor == 0)
-      return "(" + inner + (quotient ? " // " : " % ") + divisor + ")";
-    return (quotient ? "tirx.truncdiv(" : "tirx.truncmod(") + inner + ", " + divisor + ")";
-  };
-  std::string text;
-  for (const Index::Term& term : index.terms()) {
-    if (!text.empty()) text += term.coefficient < 0 ? " - " : " + ";
-    if (text.empty() && term.coefficient < 0) text += "-";
-    const std::int64_t factor = std::abs(term.coefficient);
-    if (factor != 1) text += std::to_string(factor) + "*";
-    text += term.kind == Index::Kind::kAxis ? names[static_cast<std::size_t>(term.axis)]
-                                            : part_text(term);
-  }
-  const std::int64_t constant = index.constant();
-  if (text.empty()) return std::to_string(constant);
-  if (constant != 0) text += (constant < 0 ? " - " : " + ") + std::to_string(std::abs(constant));
-  return text;
+  return index.text(names, [&](const Index::Term& part, const std::string& of) {
+    const bool quotient = part.kind == Index::Kind::kQuotient;
+    const std::string divisor = std::to_string(part.divisor);
+    const int axis = part.of->only_axis();
+    if (axis >= 0 && axes[static_cast<std::size_t>(axis)].extent % part.divisor == 0)
+      return "(" + of + (quotient ? " // " : " % ") + divisor + ")";
+    return (quotient ? "tirx.truncdiv(" : "tirx.truncmod(") + of + ", " + divisor + ")";
+  });
 }
 
 // Where the batch, dimension 0 of the input, stands in each buffer: -1 in those of weights alone. Empty when it does not
@@ -61,9 +44,9 @@ std::vector<int> batch_places(const LoopProgram& program) {
       const int at = place(operand.buffer);
       if (at < 0) continue;
       const Index& index = operand.index[static_cast<std::size_t>(at)];
-      if (index.terms().size() != 1 || index != Index::axis(index.terms()[0].axis)) return {};
-      if (batch >= 0 && batch != index.terms()[0].axis) return {};
-      batch = index.terms()[0].axis;
+      const int axis = index.only_axis();
+      if (axis < 0 || (batch >= 0 && batch != axis)) return {};
+      batch = axis;
     }
     if (batch < 0) continue;
     const LoopAxis& axis = nest.axes[static_cast<std::size_t>(batch)];
@@ -164,11 +147,9 @@ class Emitter {
                                               const std::vector<std::string>& names) {
     std::vector<std::string> result;
     for (const Index& index : nest.store.index) {
-      const bool axis = index.constant() == 0 && index.terms().size() == 1 &&
-                        index.terms()[0].kind == Index::Kind::kAxis &&
-                        index.terms()[0].coefficient == 1;
-      ensure(axis, "emit_tvm: a store that is not in the order of axes");
-      result.push_back(names[static_cast<std::size_t>(index.terms()[0].axis)]);
+      const int axis = index.only_axis();
+      ensure(axis >= 0, "emit_tvm: a store that is not in the order of axes");
+      result.push_back(names[static_cast<std::size_t>(axis)]);
     }
     return result;
   }

@@ -8,6 +8,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,8 +44,13 @@ class Index {
 
   /// `axes` are the values of the axes; floor division.
   std::int64_t evaluate(const std::vector<std::int64_t>& axes) const;
-  /// In C, Python and TVM alike where values are not negative: "3*h + (w + 1) % 7". `divide` is "/" or "//".
+  /// The axis that the index is, or -1 where it is more.
+  int only_axis() const;
+  /// In C and Python alike where values are not negative: "3*h + ((w + 1) % 7)". `divide` is "/" or "//".
   std::string text(const std::vector<std::string>& axes, const char* divide = "/") const;
+  /// In another language: `part` writes a quotient or remainder of what has the text `of`.
+  using PartText = std::function<std::string(const Term& part, const std::string& of)>;
+  std::string text(const std::vector<std::string>& axes, const PartText& part) const;
 
   friend Index operator+(const Index& a, const Index& b);
   friend Index operator-(const Index& a, const Index& b) { return a + b * -1; }

@@ -1,11 +1,11 @@
-#include "syno/plan/index.h"
+#include "syno/affine/index.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "syno/affine/sum_text.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
-#include "syno/support/text.h"
 
 namespace syno {
 namespace {
@@ -90,34 +90,27 @@ std::int64_t Index::evaluate(const std::vector<std::int64_t>& axes) const {
   return value;
 }
 
+int Index::only_axis() const {
+  const bool only = constant_ == 0 && terms_.size() == 1 && terms_[0].kind == Kind::kAxis &&
+                    terms_[0].coefficient == 1;
+  return only ? terms_[0].axis : -1;
+}
+
 std::string Index::text(const std::vector<std::string>& axes, const char* divide) const {
-  if (terms_.empty()) return std::to_string(constant_);
-  std::string text;
+  return text(axes, [&](const Term& term, const std::string& of) {
+    return "(" + (term.of->only_axis() >= 0 ? of : "(" + of + ")") + " " +
+           (term.kind == Kind::kQuotient ? divide : "%") + " " + std::to_string(term.divisor) + ")";
+  });
+}
+
+std::string Index::text(const std::vector<std::string>& axes, const PartText& part) const {
+  SumText sum(SumText::Spaces::kAround);
   for (const Term& term : terms_) {
-    std::int64_t factor = term.coefficient;
-    if (!text.empty()) {
-      text += factor < 0 ? " - " : " + ";
-      factor = std::abs(factor);
-    }
-    if (factor == -1) {
-      text += "-";
-    } else if (factor != 1) {
-      text += std::to_string(factor) + "*";
-    }
-    if (term.kind == Kind::kAxis) {
-      text += axes[static_cast<std::size_t>(term.axis)];
-      continue;
-    }
-    const Index& of = *term.of;
-    const bool plain = of.constant() == 0 && of.terms().size() == 1 &&
-                       of.terms()[0].kind == Kind::kAxis && of.terms()[0].coefficient == 1;
-    const std::string inner = of.text(axes, divide);
-    text += "(" + (plain ? inner : "(" + inner + ")") + " " +
-            (term.kind == Kind::kQuotient ? divide : "%") + " " + std::to_string(term.divisor) +
-            ")";
+    sum.add(term.coefficient, term.kind == Kind::kAxis ? axes[static_cast<std::size_t>(term.axis)]
+                                                       : part(term, term.of->text(axes, part)));
   }
-  if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(std::abs(constant_));
-  return text;
+  sum.add(constant_);
+  return sum.text();
 }
 
 void Index::add(const Term& term) {
