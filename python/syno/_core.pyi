@@ -486,12 +486,15 @@ class Space:
     def load(path: str, spec: Specification, rules: RuleSet) -> Space:
         """Refuses files of other specifications or rules, and damaged ones."""
 
-def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
+def enumerate_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of an enumeration."""
+
+def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
     """
     Lists the space level by level under growing depth limits. progress(status) is called now and then; False ends the listing like a spent budget. The same for any number of threads.
     """
 
-def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
+def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
     """list_space with the operators written out."""
 
 class UniformDraws:
@@ -504,7 +507,7 @@ class UniformDraws:
 
     def __len__(self) -> int: ...
 
-def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
+def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
     """
     list_space one depth limit after the other, and why it ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each complete one; `before` is what is listed already.
     """
@@ -595,7 +598,10 @@ class Walks:
     @property
     def at_least(self) -> float: ...
 
-def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = 64, max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
+def walk_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of walks."""
+
+def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = ..., max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
     """
     Guided random walks. progress(walks, operators, coverage) is called after every round; False ends them. The same for any number of threads.
     """
@@ -648,7 +654,7 @@ def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]
     How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
     """
 
-def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = 20000, max_seconds: float = 10.0) -> dict[str, Any]:
+def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = ..., max_seconds: float = ...) -> dict[str, Any]:
     """
     What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
     """
@@ -718,12 +724,15 @@ class CanonicalRates:
     @property
     def seconds(self) -> float: ...
 
-def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
+def trial_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of random trials."""
+
+def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
     """
     Random walks from the root that never go back, guided by none, distance, distance-once or bound. progress(trials done) is called now and then; False ends them.
     """
 
-def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
+def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
     """
     Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
     """

@@ -9,6 +9,7 @@ from syno import _core
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import MAX_NODES
 from syno.space.rules import Rule, list_rules, rule_set
 
 
@@ -36,7 +37,7 @@ def why_not(
     *,
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
-    max_nodes: int = 20_000,
+    max_nodes: int = MAX_NODES,
     max_seconds: float = 10.0,
 ) -> dict[str, Any]:
     """What keeps the operator out of the space of the specification, as plain values.

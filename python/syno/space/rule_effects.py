@@ -11,7 +11,8 @@ from typing import Any
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.rules import RuleInfo, describe_rule, list_rules, of_kind
-from syno.space.space import MOST_NODES, Space
+from syno.space.options import EFFECT_NODES
+from syno.space.space import Space
 
 # (what is listed now, how many listings are complete).
 Progress = Callable[[str, int], None]
@@ -52,7 +53,7 @@ def rule_effects(
     depth: int = 0,
     *,
     rules: Iterable[str] | None = None,
-    max_nodes: int = MOST_NODES,
+    max_nodes: int = EFFECT_NODES,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Effect]:

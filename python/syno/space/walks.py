@@ -11,6 +11,7 @@ from syno._util import checks
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import WALK_WIDTH, WALKS
 from syno.space.rules import Rule, rule_set
 from syno.space.space import check_layers
 
@@ -114,11 +115,11 @@ class Walks:
 def walk(
     specification: Specification,
     *,
-    count: int = 10_000,
+    count: int = WALKS,
     seconds: float = 0.0,
     seed: int = 0,
     depth: int = 0,
-    width: int = 64,
+    width: int = WALK_WIDTH,
     max_operators: int = 0,
     threads: int = 0,
     rules_off: Iterable[str] = (),

@@ -11,6 +11,9 @@ from syno._util.errors import UserError
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
 GIVEN = "given"
+# How many operators a search trains, and how it chooses them, unless it is told.
+EVALUATIONS = 20
+METHOD = "uniform"
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,10 @@ class StudySettings:
     ladder: dict[str, Any] | None = None
     training: dict[str, Any] = field(default_factory=dict)
     space: dict[str, Any] = field(default_factory=dict)
-    method: str = "uniform"
+    method: str = METHOD
     method_options: dict[str, Any] = field(default_factory=dict)
     latency: dict[str, Any] = field(default_factory=dict)
-    evaluations: int = 20
+    evaluations: int = EVALUATIONS
     seconds: float | None = None
     seed: int = 0
     baseline: bool = True

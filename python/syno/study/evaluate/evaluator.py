@@ -25,6 +25,7 @@ from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate.loading import Data, load_for
+from syno.study.evaluate.options import TimingOptions
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
@@ -38,15 +39,6 @@ from syno.train import (
     training_images,
 )
 from syno.train import Outcome as Training
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How networks are timed: one sample, `warmup` calls, then `repeats` timed ones."""
-
-    repeats: int = 30
-    warmup: int = 5
-    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ class NetworkEvaluator:
     dataset: Data
     fidelity: Fidelity
     seed: int
-    timing: Timing = field(default_factory=Timing)
+    timing: TimingOptions = field(default_factory=TimingOptions)
     deadline_s: float | None = None
     max_slowdown: float = math.inf
     observer: EvaluationObserver = field(default_factory=EvaluationObserver)
