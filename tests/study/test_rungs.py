@@ -247,7 +247,9 @@ def test_survivors_of_a_search_go_on_from_their_checkpoints(tmp_path):
         assert evaluation.details["resumed_at"] == evaluation.rung_index
         assert evaluation.latency_ms > 0
     assert not (tmp_path / "runs.db.checkpoints").exists()
-    more = resume(path, evaluations=8, isolation=IsolationOptions(isolate=False))  # checkpoints are gone: trained anew
+    more = resume(
+        path, evaluations=8, isolation=IsolationOptions(isolate=False)
+    )  # checkpoints are gone: trained anew
     assert more.evaluations[: len(summary.evaluations)] != ()
     assert more.rungs[0].evaluated == 8
     if not processes.is_supported():

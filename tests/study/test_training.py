@@ -40,11 +40,9 @@ def train(folder: Path, *operators: Any, **given: Any) -> TrainedOperators:
     """Without processes of its own and without timing."""
     trained = TrainOptions(fidelity=QUICK)
     given = {"model_options": {"width": 4}, "train": trained, "name": "mine"} | given
-    alone = IsolationOptions(isolate=False)
+    given = {"isolation": IsolationOptions(isolate=False)} | given
     store = f"sqlite:///{folder / 'r.db'}"
-    return syno.train_operators(
-        operators, "digits", latency=False, isolation=alone, store=store, **given
-    )
+    return syno.train_operators(operators, "digits", latency=False, store=store, **given)
 
 
 def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:

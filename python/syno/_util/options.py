@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import ClassVar, ParamSpec, TypeVar, cast
+from typing import Any, ClassVar, ParamSpec, TypeVar, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
@@ -133,22 +133,22 @@ def option(
         gather=gather,
         shown=shown,
     )
-    return cast(T, field(default=default, metadata={"option": declared}))
+    return field(default=default, metadata={"option": declared})
 
 
-def required(doc: str, *, names: str = "", metavar: str = "") -> str:
+def required(doc: str, *, names: str = "", metavar: str = "") -> Any:
     """Declare a field without a default; `names` without dashes makes it an argument."""
-    return cast(str, field(metadata={"option": Option(doc, names=names, metavar=metavar)}))
+    return field(metadata={"option": Option(doc, names=names, metavar=metavar)})
 
 
 def described(descriptors: Sequence[Descriptor], name: str, default: T, **more: object) -> T:
-    """Declare a field that C++ describes. A default that is not its own says why where it stands;
-    `own` takes that of the descriptor."""
+    """Declare a field that C++ describes; `own` takes the default of the descriptor."""
     found = next(each for each in descriptors if each["name"] == name)
-    least = cast(float, found["minimum"])
-    made = Option(str(found["doc"]), default=default, minimum=least)
+    words = str(found["doc"])
+    doc, least = f"{words[0].upper()}{words[1:]}.", cast(float, found["minimum"])
+    made = Option(doc, default=default, minimum=least)
     made = dataclasses.replace(made, **more)  # type: ignore[arg-type]
-    return cast(T, field(default=default, metadata={"option": made}))
+    return field(default=default, metadata={"option": made})
 
 
 def own(descriptors: Sequence[Descriptor], name: str) -> int:
@@ -159,7 +159,7 @@ def own(descriptors: Sequence[Descriptor], name: str) -> int:
 def group(kind: type[T], *only: str, without: Sequence[str] = ()) -> T:
     """Declare a field that holds other options: all of `kind`, or those named."""
     metadata = {"group": kind, "only": only, "without": tuple(without)}
-    return cast(T, field(default_factory=kind, metadata=metadata))
+    return field(default_factory=kind, metadata=metadata)
 
 
 def mapping(descriptors: Callable[[], Sequence[Descriptor]]) -> Mapping[str, int | float | bool]:
@@ -225,6 +225,7 @@ def of_descriptor(found: Descriptor, section: str) -> Option:
         optional=True,
         minimum=cast("float | None", found["minimum"]),
         unset=shown if isinstance(default, bool) else str(default),
+        metavar="yes|no" if isinstance(default, bool) else str(found["type"]).upper(),
         section=section,
     )
 

@@ -10,18 +10,21 @@
 from __future__ import annotations
 
 import errno
-import functools
 import importlib
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from importlib.resources import files
+from typing import Any, NoReturn, TypeVar, cast
 
 import click
 
 from syno._util.checks import short, shown
 from syno._util.errors import UserError
+from syno._util.options import Options
 from syno.cli import output
+from syno.cli.options import built, parameters
 
 OK = 0
 NEGATIVE = 1
@@ -30,28 +33,20 @@ FAULT = 70
 INTERRUPTED = 130
 
 
-class SectionOption(click.Option):
-    """An option that help lists under a heading of its own."""
-
-    def __init__(self, *args: Any, section: str = "Options", **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.section = section
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        """What follows the words of help, without the range: the words say it."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("range", None)
-        return extra
-
-
 class Command(click.Command):
-    """A command with examples at the end of its help; each is (what it does, the line)."""
+    """A command with examples at the end of its help, from the file of its name."""
 
-    def __init__(
-        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **options: Any
-    ) -> None:
-        super().__init__(*args, **options)
-        self.examples = examples
+    full_name = ""  # with the group it belongs to, such as "zoo list"
+
+    @property
+    def examples(self) -> list[tuple[str, str]]:
+        """What each example does, and its line."""
+        first, *rest = self.full_name.split()
+        path = files("syno.cli") / "examples" / f"{first}.toml"
+        found = tomllib.loads(path.read_text(encoding="utf-8"))[first]
+        for word in rest:
+            found = found[word]
+        return [(words, line) for words, line in found.items() if isinstance(line, str)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then those of each named section."""
@@ -67,7 +62,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one line of words above each command line."""
-        if not self.examples:
+        if not self.full_name:
             return
         with formatter.section("Examples"):
             for index, (words, line) in enumerate(self.examples):
@@ -75,13 +70,6 @@ class Command(click.Command):
                     formatter.write_paragraph()
                 formatter.write_text(f"# {words}")
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
-
-
-def command(
-    *, examples: Sequence[tuple[str, str]], **options: Any
-) -> Callable[[Callable[..., Any]], Command]:
-    """`click.command` with examples."""
-    return click.command(cls=Command, examples=tuple(examples), **options)
 
 
 class Group(Command, click.Group):
@@ -93,22 +81,39 @@ class Group(Command, click.Group):
         self.format_commands(ctx, formatter)
 
 
-def group(
-    *, examples: Sequence[tuple[str, str]], **options: Any
-) -> Callable[[Callable[..., Any]], Group]:
-    """`click.group` with examples; without one of its commands it prints its help."""
+Kind = TypeVar("Kind", bound=Options)
 
-    def decorate(function: Callable[..., Any]) -> Group:
-        @functools.wraps(function)
+
+def command(name: str, kind: type[Kind]) -> Callable[[Callable[[Kind], int | None]], Command]:
+    """Make a command of a function from its options, with a parameter for each of them.
+
+    name: in full, such as "zoo list". The function gives an exit code; None is success.
+    """
+
+    def decorate(function: Callable[[Kind], int | None]) -> Command:
+        def run(**values: object) -> int | None:
+            return function(cast(Kind, built(kind, values)))
+
+        made = Command(
+            name.split()[-1], callback=run, params=parameters(kind), help=function.__doc__
+        )
+        made.full_name = name
+        return made
+
+    return decorate
+
+
+def group(name: str) -> Callable[[Callable[[], None]], Group]:
+    """Make a group of commands; without one of its commands it prints its help."""
+
+    def decorate(function: Callable[[], None]) -> Group:
         @click.pass_context
         def shown(ctx: click.Context) -> None:
             if ctx.invoked_subcommand is None:
                 output.echo(ctx.get_help())
 
-        made = click.group(
-            cls=Group, examples=tuple(examples), invoke_without_command=True, **options
-        )(shown)
-        assert isinstance(made, Group)
+        made = Group(name, callback=shown, help=function.__doc__, invoke_without_command=True)
+        made.full_name = name
         return made
 
     return decorate

@@ -14,11 +14,12 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
+from syno._util.options import option
 from syno._util.printable import json_escaped, printable
 
 if TYPE_CHECKING:
@@ -29,12 +30,19 @@ if TYPE_CHECKING:
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
 
+Row = TypeVar("Row")
+
 _LINE_EVERY = 10.0  # seconds between progress lines where there is no terminal
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, with its cost, and do nothing."
-)
+
+def as_json() -> bool:
+    """Declare whether JSON is printed."""
+    return option("Print JSON instead of text.", False, names="--json")
+
+
+def dry_run() -> bool:
+    """Declare whether nothing is done."""
+    return option("Say what would be done, with its cost, and do nothing.", False)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -58,7 +66,7 @@ def say(text: str = "") -> None:
     echo(text, err=True)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """`value` as indented JSON on stdout."""
     click.echo(json_escaped(json.dumps(value, indent=2, ensure_ascii=False)))
 
@@ -78,27 +86,39 @@ def indented(text: str, by: int) -> Text:
     return Text("\n".join(f"{'':{by}}{line}" for line in lines))
 
 
-def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
-    """A plain table; `columns` are (heading, "left" | "right" | "fold").
-
-    "fold" lets a long text go over several lines; the others stay on one. Cells are literal: a
-    formula's brackets are no markup.
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A plain table; a heading that ends in ">" is of numbers, one in "~" of texts that may go over
+    several lines. The others stay on one line. Cells are literal: a formula's brackets are no
+    markup.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading, kind in columns:
+    for heading in columns:
         made.add_column(
-            heading,
-            justify="right" if kind == "right" else "left",
-            no_wrap=kind != "fold",
+            heading.rstrip(">~"),
+            justify="right" if heading.endswith(">") else "left",
+            no_wrap=not heading.endswith("~"),
             overflow="fold",
         )
     for row in rows:
         made.add_row(*(Text(printable(cell)) for cell in row))
     return made
+
+
+def show(rows: Iterable[Row], *columns: tuple[str, Callable[[Row], str]]) -> None:
+    """Print a table of things; each column is a heading as in `table`, and what it shows of one."""
+    shown = [[cell(row) for _, cell in columns] for row in rows]
+    console().print(table([heading for heading, _ in columns], shown))
+
+
+def paragraph(title: str, text: str, rest: str = "", *, by: int = 2) -> None:
+    """Print a text under its title."""
+    screen = console()
+    screen.print(heading(title, rest))
+    screen.print(indented(text, by), soft_wrap=True)
 
 
 def facts(rows: Sequence[Sequence[str]]) -> Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from syno._util import numbers as fmt
 from syno.cli import output
-from syno.report import format as fmt
 from syno.store.objective import ACCURACY, objective_of
 from syno.study import Observer, Proposal, StopReason, StudySettings, Tally
 
@@ -98,9 +98,9 @@ class Watch(Observer):
             timed = outcome.measurement or outcome.latency
             latency = fmt.milliseconds(timed.median_ms if timed else None)
             mark = self._mark(proposal, value)
-            shown = f"{fmt.quality(value, self._objective.name):>7}"
-            if self._objective.name == "loss":
-                shown = f"loss {shown.strip()}, perplexity {fmt.perplexity(value)}"
+            shown = f"{self._objective.shown(value):>7}"
+            if not self._objective.is_share:
+                shown = f"loss {shown.strip()}, {self._objective.beside(value)}"
             self._line(
                 f"{name:<{self._width}} {shown}  {latency:>8}  "
                 f"{fmt.count(outcome.macs):>7} MACs  {fmt.duration(outcome.seconds):>7}{mark}"

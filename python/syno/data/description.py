@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from syno.data.dataset import DataSet
+from syno.data.records import Records
 from syno.data.text import TextData
 
 
@@ -46,4 +47,17 @@ def describe_text(data: TextData) -> dict[str, Any]:
         "tokens": tokens,
         "begins": data.tokenizer.decode(data.train_tokens[:60]),
         "fingerprint": data.fingerprint,
+    }
+
+
+def describe_records(records: Records) -> dict[str, Any]:
+    """Counts, and what is on disk."""
+    return {
+        "train_images": len(records.train),
+        "test_images": len(records.test),
+        "skipped": records.skipped,
+        "classes": len(records.classes),
+        "channels": records.channels,
+        "bytes": sum(path.stat().st_size for path in records.folder.glob("shard-*.rec")),
+        "fingerprint": records.fingerprint,
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from syno import _core
 from syno.operators.operator import Operator
+from syno.space.rules import Rule
 from syno.space.space import Space
 from syno.space.walks import WalkProgress, Walks, walk
 
@@ -61,27 +63,38 @@ def walk_beyond(
     space: Space,
     count: int | None,
     seconds: float | None,
-    settings: dict[str, Any],
+    *,
+    depth: int = 0,
+    seed: int = 0,
+    threads: int = 0,
+    bound: str = "full",
+    rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
     progress: WalkProgress | None = None,
 ) -> Walked:
     """Walks in the specification of a space.
 
-    count, seconds: how many, and for how long at most (None: no limit); settings: further arguments
-    of `syno.walk`, the depth among them; progress: as there, what was met by its end counts.
+    count, seconds: how many, and for how long at most (None: no limit); the others are as in
+    `syno.walk`; what was met by the end of `progress` counts.
     """
     started = time.monotonic()
     walks = walk(
         space.specification,
         count=count or _WITHOUT_END,
         seconds=seconds or 0.0,
+        depth=depth,
+        seed=seed,
+        threads=threads,
+        bound=bound,
+        rules_off=rules_off,
+        rules=rules,
         progress=progress,
-        **settings,
     )
     known = {space.key_of(index) for index in range(len(space))}
     return Walked(
         walks,
         [i for i, operator in enumerate(walks) if operator.key not in known],
         time.monotonic() - started,
-        settings["depth"],
+        depth,
         space.complete_depth,
     )

@@ -9,8 +9,10 @@ from syno import _core
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.options import MAX_NODES
+from syno.space.options import EXPLANATION_SECONDS, MAX_NODES
 from syno.space.rules import Rule, list_rules, rule_set
+
+Found = dict[str, Any]  # what `explain` and `why_not` give, as plain values
 
 
 def explain(
@@ -38,7 +40,7 @@ def why_not(
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
     max_nodes: int = MAX_NODES,
-    max_seconds: float = 10.0,
+    max_seconds: float = EXPLANATION_SECONDS,
 ) -> dict[str, Any]:
     """What keeps the operator out of the space of the specification, as plain values.
 

@@ -25,6 +25,11 @@ ENUMERATED_NODES = 20_000_000
 # `rule_effects` enumerates a specification once for each rule.
 EFFECT_NODES = 2_000_000
 
+# `check_rule` compares so many refusals, and grows so many random graphs at most.
+CHECK_TRIALS, CHECK_GRAPHS = 100, 2_000
+# `why_not` enumerates for so many seconds, and looks for changes for as many.
+EXPLANATION_SECONDS = 10.0
+
 BOUNDS = ("full", "loose", "none")
 
 
@@ -56,14 +61,31 @@ def rules_off() -> tuple[str, ...]:
     )
 
 
-def threads() -> int:
+def depth() -> int | None:
+    """Declare the depth of an enumeration."""
+    words = "Primitives in an operator, at most."
+    return option(words, cast("int | None", None), minimum=1, unset="--max-depth")
+
+
+def threads() -> int | None:
     """Declare the threads of an enumeration."""
     return option(
-        "Threads; the result does not depend on them. [as many as there are cores]",
-        0,
-        minimum=0,
+        "Threads; the result does not depend on them.",
+        cast("int | None", None),
+        minimum=1,
         maximum=MOST_THREADS,
+        unset="as many as there are cores",
     )
+
+
+def max_nodes(default: int) -> int:
+    """Declare the budget of an enumeration, where it has another default for a reason."""
+    return described(BUDGETS, "max_nodes", default)
+
+
+def time_limit(doc: str) -> float | None:
+    """Declare a time limit."""
+    return option(doc, cast("float | None", None), minimum=0, above=True, metavar="SECONDS")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +109,10 @@ class EnumerationOptions(Options):
     """How far a specification is enumerated, as arguments of `Space.listed`."""
 
     section: ClassVar[str] = "Enumeration"
-    depth: int = described(BUDGETS, "depth", 0)
+    depth: int | None = depth()
     max_nodes: int = described(BUDGETS, "max_nodes", ENUMERATED_NODES)
     max_memory: int = described(BUDGETS, "max_memory", 0, parse=memory_size, metavar="BYTES")
-    threads: int = threads()
+    threads: int | None = threads()
     bound: str = option(
         "The completion bound: saves time; the operators are the same.", "full", choices=BOUNDS
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.rules import RuleInfo, describe_rule, list_rules, of_kind
 from syno.space.options import EFFECT_NODES
+from syno.space.rules import RuleInfo, describe_rule, list_rules, of_kind
 from syno.space.space import Space
 
 # (what is listed now, how many listings are complete).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from statistics import NormalDist
 from typing import Any
 
 from syno import _core
@@ -88,6 +89,12 @@ class Walks:
     def structures(self) -> tuple[float, float]:
         """An estimate of the number of structures up to the depth asked for, its standard error."""
         return self._core.structures, self._core.structures_error
+
+    @property
+    def structures_reach(self) -> float:
+        """How far the estimate reaches to both sides: 95 of 100 such intervals hold the truth, were
+        the estimates normal."""
+        return NormalDist().inv_cdf(0.975) * self._core.structures_error
 
     def statistics(self) -> dict[str, Any]:
         """All figures, as plain data."""

@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "sqlite:///runs.db"
 
 
-@grouped(
-    space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions
-)
+@grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def search(
     net: str | nn.Module,
     data: str,

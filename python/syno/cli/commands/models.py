@@ -3,66 +3,54 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import click
-
+from syno._util import numbers as fmt
 from syno._util.errors import UserError
+from syno._util.options import Options, option
 from syno.cli import framework, options, output
-from syno.report import format as fmt
 
 if TYPE_CHECKING:
     from syno.network.models import Summary
+    from syno.network.models.summary import Entry
 
 
-@framework.command(
-    name="models",
-    examples=[
-        ("all of them, with their slots and costs", "syno models"),
-        ("for programs", "syno models --json"),
-        ("every layer of one, with its options", "syno models resnet18"),
-        (
-            "as it is for images of 32 px",
-            "syno models resnet18 --size 32 --classes 100 --model-option cifar_stem=1",
-        ),
-    ],
-)
-@click.argument("name", required=False)
-@options.model_option_option
-@click.option("--classes", type=int, help="Classes of the images. [those of the original]")
-@click.option("--channels", type=int, help="Channels of the images. [those of the original]")
-@click.option("--size", type=int, help="Side of the images in pixels. [that of the original]")
-@output.json_option
-def command(
-    name: str | None,
-    model_options: tuple[str, ...],
-    classes: int | None,
-    channels: int | None,
-    size: int | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(Options):
+    """Arguments of `syno models`."""
+
+    name: str | None = option("", None, names="NAME")
+    model_options: Mapping[str, int | str] = options.model_options()
+    classes: int | None = option("Classes of the images.", None, unset="those of the original")
+    channels: int | None = option("Channels of the images.", None, unset="those of the original")
+    size: int | None = option("Side of the images in pixels.", None, unset="that of the original")
+    as_json: bool = output.as_json()
+
+
+@framework.command("models", Arguments)
+def command(given: Arguments) -> int:
     """List the models, or show the layers of one: found as slots, or kept and why.
 
     MACs are multiply-adds for one sample. A model is built without weights, so this is quick for
     large ones, too. Those of timm are not listed: `syno models timm/NAME` shows one.
     """
-    from syno.cli.commands.search import numbers
     from syno.network import models
 
-    shape = {"classes": classes, "channels": channels, "size": size}
-    given = {key: value for key, value in shape.items() if value is not None}
-    chosen = numbers(model_options)
-    if name is None:
-        if given or chosen:
+    sizes = {"classes": given.classes, "channels": given.channels, "size": given.size}
+    shape = {key: value for key, value in sizes.items() if value is not None}
+    if given.name is None:
+        if shape or given.model_options:
             raise UserError("options of a model are given without a model\n  expected: its name")
-        return _list(as_json)
-    info = models.describe(name)
-    found = models.summarise(name, **given, **chosen)
-    if as_json:
+        return _list(given.as_json)
+    found = models.summarise(given.name, **shape, **given.model_options)
+    if given.as_json:
+        known = models.describe(given.name).options
         output.print_json(
             found.to_json()
             | {
-                "options": {key: dataclasses.asdict(o) for key, o in info.options.items()},
+                "options": {key: dataclasses.asdict(o) for key, o in known.items()},
                 "layers": [dataclasses.asdict(row) for row in found.report.rows],
             }
         )
@@ -74,60 +62,41 @@ def command(
 def _list(as_json: bool) -> int:
     """Print all models; those whose package is missing with what brings it."""
     from syno.network import models
+    from syno.network.models.summary import entry
 
-    entries: list[dict[str, Any]] = []
+    entries = []
     names = models.list_models()
     with output.progress("building", len(names)) as move:
         for done, name in enumerate(names):
             move(done, name)
-            entries.append(_entry(name))
+            entries.append(entry(name))
     if as_json:
         output.print_json(entries)
         return framework.OK
-    columns = [("model", "left"), ("input", "left"), ("slots", "right"), ("bindings", "right")]
-    columns += [
-        ("MACs", "right"),
-        ("in slots", "right"),
-        ("params", "right"),
-        ("in slots", "right"),
-    ]
-    columns += [("preset", "left"), ("what it is", "fold")]
-    output.console().print(output.table(columns, [_row(entry) for entry in entries]))
+
+    def cell(value: Callable[[Entry], str]) -> Callable[[Entry], str]:
+        return lambda each: "" if "missing" in each else value(each)
+
+    output.show(
+        entries,
+        ("model", lambda each: each["name"]),
+        ("input", cell(lambda each: "x".join(map(str, each["input_shape"])))),
+        ("slots>", cell(lambda each: str(each["slots"]))),
+        ("bindings>", cell(lambda each: str(len(each["bindings"])))),
+        ("MACs>", cell(lambda each: fmt.count(each["macs"]))),
+        ("in slots>", cell(lambda each: f"{each['slot_macs'] / each['macs']:.0%}")),
+        ("params>", cell(lambda each: fmt.count(each["params"]))),
+        ("in slots>", cell(lambda each: f"{each['slot_params'] / each['params']:.0%}")),
+        ("preset", lambda each: each["preset"] or ""),
+        ("what it is~", _about),
+    )
     return framework.OK
 
 
-def _entry(name: str) -> dict[str, Any]:
-    from syno.network import models
-
-    try:
-        return models.summarise(name).to_json()
-    except UserError as error:
-        info = models.describe(name)
-        return {
-            "name": name,
-            "summary": info.summary,
-            "package": info.package,
-            "preset": info.preset,
-            "missing": str(error),
-        }
-
-
-def _row(entry: dict[str, Any]) -> list[str]:
+def _about(entry: Entry) -> str:
     if "missing" in entry:
-        about = f"{entry['summary']} ({entry['missing'].splitlines()[-1].strip()})"
-        return [entry["name"], *[""] * 7, entry["preset"] or "", about]
-    return [
-        entry["name"],
-        "x".join(map(str, entry["input_shape"])),
-        str(entry["slots"]),
-        str(len(entry["bindings"])),
-        fmt.count(entry["macs"]),
-        f"{entry['slot_macs'] / entry['macs']:.0%}",
-        fmt.count(entry["params"]),
-        f"{entry['slot_params'] / entry['params']:.0%}",
-        entry["preset"] or "",
-        entry["summary"],
-    ]
+        return f"{entry['summary']} ({entry['missing'].splitlines()[-1].strip()})"
+    return str(entry["summary"])
 
 
 def _show(found: Summary) -> None:
@@ -139,16 +108,16 @@ def _show(found: Summary) -> None:
     if info.options:
         screen.print()
         screen.print(output.heading("Options"))
-        rows = [
-            [name, str(o.default), f"{o.least:,} to {o.most:,}", o.doc]
-            for name, o in info.options.items()
-        ]
-        columns = [("option", "left"), ("default", "right"), ("range", "left"), ("meaning", "fold")]
-        screen.print(output.table(columns, rows))
+        output.show(
+            info.options.items(),
+            ("option", lambda each: each[0]),
+            ("default>", lambda each: str(each[1].default)),
+            ("range", lambda each: f"{each[1].least:,} to {each[1].most:,}"),
+            ("meaning~", lambda each: each[1].doc),
+        )
     if not info.options:
         screen.print()
-    screen.print(output.heading("Layers"))
-    screen.print(output.indented(str(found.report), 2), soft_wrap=True)
+    output.paragraph("Layers", str(found.report))
     screen.print()
     screen.print(output.heading("Bindings"))
     for sizes, count in found.bindings:

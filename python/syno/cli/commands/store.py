@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from dataclasses import dataclass
 
-import click
-
+from syno._util.options import Options, required
 from syno.cli import framework, output
 
 
-@framework.group(
-    name="store",
-    examples=[
-        ("is it as it was written?", "syno store check runs.db"),
-        ("the same for a script", "syno store check runs.db --json"),
-        ("save what is intact into a new store", "syno store recover runs.db saved.db"),
-    ],
-)
+@framework.group("store")
 def command() -> None:
     """Check whether a store is whole, and save what is intact in a damaged one."""
 
 
-@command.command(
-    name="check",
-    cls=framework.Command,
-    examples=(
-        ("a file", "syno store check runs.db"),
-        ("a server, for a script", "syno store check postgresql://user@host/database --json"),
-    ),
-)
-@click.argument("store")
-@output.json_option
-def check_command(store: str, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class CheckArguments(Options):
+    """Arguments of `syno store check`."""
+
+    store: str = required("", names="STORE")
+    as_json: bool = output.as_json()
+
+
+@framework.command("store check", CheckArguments)
+def check_command(given: CheckArguments) -> int:
     """Compare every row of a store with what was written, and list what is damaged.
 
     The exit code is 1 when there is damage. The store is only read. Each command that opens a store
@@ -44,39 +35,38 @@ def check_command(store: str, as_json: bool) -> int:
     saved: tuple[str, ...] = ()
     counts: dict[str, int] = {}
     try:
-        with Store.open(store, read_only=True) as opened:
+        with Store.open(given.store, read_only=True) as opened:
             for study in opened.studies():
                 counts[study.name] = len(opened.events(study))
     except DamagedError as error:
         found, saved = error.found, error.saved
-    if as_json:
-        content: dict[str, Any] = {"store": store, "whole": not found, "events": counts}
+    if given.as_json:
+        content = {"store": given.store, "whole": not found, "events": counts}
         output.print_json(content | {"findings": list(found), "can_be_saved": list(saved)})
     elif found:
-        output.echo(f"{store} is damaged:")
+        output.echo(f"{given.store} is damaged:")
         for line in found:
             output.echo(f"  {line}")
         for line in saved:
             output.echo(f"can be saved: {line}")
-        output.say(f"next: syno store recover {shlex.quote(store)} NEW")
+        output.say(f"next: syno store recover {shlex.quote(given.store)} NEW")
     else:
         events = sum(counts.values())
-        output.echo(f"{store} is whole: {len(counts)} studies, {events} events of logs")
+        output.echo(f"{given.store} is whole: {len(counts)} studies, {events} events of logs")
     return framework.NEGATIVE if found else framework.OK
 
 
-@command.command(
-    name="recover",
-    cls=framework.Command,
-    examples=(
-        ("a damaged file", "syno store recover runs.db saved.db"),
-        ("a server's, for a script", "syno store recover postgresql://user@host/db s.db --json"),
-    ),
-)
-@click.argument("store")
-@click.argument("new")
-@output.json_option
-def recover_command(store: str, new: str, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class RecoverArguments(Options):
+    """Arguments of `syno store recover`."""
+
+    store: str = required("", names="STORE")
+    new: str = required("", names="NEW")
+    as_json: bool = output.as_json()
+
+
+@framework.command("store recover", RecoverArguments)
+def recover_command(given: RecoverArguments) -> int:
     """Write what is intact in a damaged store into a new one. The damaged store is only read.
 
     NEW is a file that does not exist yet. Of each study the longest part is kept that is whole, so
@@ -85,8 +75,8 @@ def recover_command(store: str, new: str, as_json: bool) -> int:
     """
     from syno.store import recover
 
-    done = recover(store, new)
-    if as_json:
+    done = recover(given.store, given.new)
+    if given.as_json:
         studies = [
             {
                 "name": saved.study["name"],
@@ -112,3 +102,7 @@ def recover_command(store: str, new: str, as_json: bool) -> int:
         return framework.OK
     output.say("no study could be saved: none has its settings and specification left")
     return framework.NEGATIVE
+
+
+command.add_command(check_command)
+command.add_command(recover_command)

@@ -25,9 +25,9 @@ from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate.loading import Data, load_for
-from syno.study.evaluate.options import TimingOptions
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.evaluate.options import TimingOptions
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.train import (
