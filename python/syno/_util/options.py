@@ -274,3 +274,16 @@ def memory_size(text: str) -> int:
             "  expected: bytes, with a unit if you like, such as 500M or 2G"
         )
     return int(found[1]) * _UNITS[found[2]]
+
+
+def pair(words: str, expected: str) -> Callable[[str], tuple[int, int]]:
+    """What reads two numbers with a colon between them, such as `0:0`."""
+
+    def parse(text: str) -> tuple[int, int]:
+        first, colon, second = text.partition(":")
+        parts = [part.strip() for part in (first, second)]
+        if not colon or not all(part.isdecimal() and len(part) <= 9 for part in parts):
+            raise UserError(f"'{text}' is {words}\n  expected: {expected}")
+        return int(parts[0]), int(parts[1])
+
+    return parse

@@ -34,4 +34,6 @@ class Table:
         rule = " | ".join("---:" if h.endswith(">") else "---" for h in self.headings)
         names = " | ".join(heading.rstrip(">~") for heading in self.headings)
         lines = [names, rule, *(" | ".join(row) for row in self.rows)]
-        return "\n".join(f"| {line} |".replace("|  |", "| |").replace("|  |", "| |") for line in lines)
+        return "\n".join(
+            f"| {line} |".replace("|  |", "| |").replace("|  |", "| |") for line in lines
+        )

@@ -14,7 +14,7 @@ import importlib
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -122,12 +122,10 @@ def group(name: str) -> Callable[[Callable[[], None]], Group]:
 class LazyGroup(click.Group):
     """A group that imports a command's module when that command runs.
 
-    `commands_by_name` maps a name to (module, one line of help): the overview needs no import.
+    `commands_by_name` maps a name to a line of help: the overview needs no import.
     """
 
-    def __init__(
-        self, *args: Any, commands_by_name: dict[str, tuple[str, str]], **options: Any
-    ) -> None:
+    def __init__(self, *args: Any, commands_by_name: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
         self.commands_by_name = commands_by_name
 
@@ -139,7 +137,7 @@ class LazyGroup(click.Group):
         """The command, its module imported now; None for an unknown name."""
         if cmd_name not in self.commands_by_name:
             return None
-        module = importlib.import_module(self.commands_by_name[cmd_name][0])
+        module = importlib.import_module(f"syno.cli.commands.{cmd_name.replace('-', '_')}")
         found = module.command
         assert isinstance(found, click.Command)
         return found
@@ -147,7 +145,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The overview, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
+            formatter.write_dl(list(self.commands_by_name.items()))
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run and leave the process with the exit code of what happened."""

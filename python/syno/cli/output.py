@@ -14,8 +14,8 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -24,13 +24,13 @@ from syno._util.printable import json_escaped, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
+
+    from syno._util.tables import Table
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
-
-Row = TypeVar("Row")
 
 _LINE_EVERY = 10.0  # seconds between progress lines where there is no terminal
 
@@ -86,32 +86,28 @@ def indented(text: str, by: int) -> Text:
     return Text("\n".join(f"{'':{by}}{line}" for line in lines))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table; a heading that ends in ">" is of numbers, one in "~" of texts that may go over
-    several lines. The others stay on one line. Cells are literal: a formula's brackets are no
-    markup.
-    """
+def grid(found: Table) -> RichTable:
+    """A table for a terminal. Cells are literal: a formula's brackets are no markup."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading in columns:
+    for heading in found.headings:
         made.add_column(
             heading.rstrip(">~"),
             justify="right" if heading.endswith(">") else "left",
             no_wrap=not heading.endswith("~"),
             overflow="fold",
         )
-    for row in rows:
+    for row in found.rows:
         made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 
-def show(rows: Iterable[Row], *columns: tuple[str, Callable[[Row], str]]) -> None:
-    """Print a table of things; each column is a heading as in `table`, and what it shows of one."""
-    shown = [[cell(row) for _, cell in columns] for row in rows]
-    console().print(table([heading for heading, _ in columns], shown))
+def show(found: Table) -> None:
+    """Print a table."""
+    console().print(grid(found))
 
 
 def paragraph(title: str, text: str, rest: str = "", *, by: int = 2) -> None:
@@ -121,7 +117,7 @@ def paragraph(title: str, text: str, rest: str = "", *, by: int = 2) -> None:
     screen.print(indented(text, by), soft_wrap=True)
 
 
-def facts(rows: Sequence[Sequence[str]]) -> Table:
+def facts(rows: Iterable[Sequence[str]]) -> RichTable:
     """Names and what they are, side by side; a long text goes over several lines."""
     from rich.table import Table
     from rich.text import Text

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
-from syno.cli import framework, options, output
+from syno._util.tables import Table
+from syno.cli import framework, output
 from syno.cli.commands import bench_kernels, bench_slots
+from syno.space.named import NamedSpecification, checked_depth
 from syno.space.options import EnumerationOptions, rules_off, time_limit
 
 if TYPE_CHECKING:
@@ -23,10 +25,8 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno bench synthesis`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     seconds: float = option("How long to go on.", 10.0, minimum=0, above=True)
     walk_seconds: float | None = time_limit(
         "Then walk for so long to the full depth, where that was not listed."
@@ -36,8 +36,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("bench synthesis", Arguments)
-def synthesis(given: Arguments) -> int:
+@framework.command("bench synthesis", _Arguments)
+def synthesis(given: _Arguments) -> int:
     """List operators from cold start under growing depth limits, and say how fast that was.
 
     The limit during which the time runs out does not count: rates are about the last complete one.
@@ -46,7 +46,7 @@ def synthesis(given: Arguments) -> int:
     from syno.experiments.synthesis import FIGURES, WALK_FIGURES, synthesis_rate
 
     specification = given.named.required()
-    depth = options.checked_depth(given.enumeration.depth, specification)
+    depth = checked_depth(given.enumeration.depth, specification)
     enumeration = dataclasses.replace(given.enumeration, depth=depth)
     timed = synthesis_rate(specification, given.seconds, enumeration, given.rules_off)
     figures = timed.figures()
@@ -83,10 +83,12 @@ def _walk_figures(
 
 def _print(figures: dict[str, object], words: dict[str, str], found: dict[str, Any]) -> None:
     output.show(
-        words.items(),
-        ("figure", lambda each: each[0]),
-        ("value>", lambda each: _shown(figures[each[0]])),
-        ("meaning~", lambda each: each[1]),
+        Table.of(
+            words.items(),
+            ("figure", lambda each: each[0]),
+            ("value>", lambda each: _shown(figures[each[0]])),
+            ("meaning~", lambda each: each[1]),
+        )
     )
     machine = found["machine"]
     output.console().print(

@@ -20,9 +20,7 @@ _DEFAULT = "conv2d,operator-1,operator-2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelArguments(Options):
-    """Arguments of `syno bench kernels`."""
-
+class _KernelArguments(Options):
     operators: str = option("Names of the zoo, or `zoo` for all of it.", _DEFAULT, metavar="NAMES")
     drawn: int = option(
         "So many operators of paper/resnet18 as well, drawn from those of up to 8 steps.",
@@ -59,8 +57,8 @@ class KernelArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("bench kernels", KernelArguments)
-def command(given: KernelArguments) -> int:
+@framework.command("bench kernels", _KernelArguments)
+def command(given: _KernelArguments) -> int:
     """Time operators as compiled C++ and in PyTorch, in ResNet-18's four layers.
 
     Each kernel is checked against the reference interpreter first, and a time below the machine's
@@ -83,9 +81,7 @@ def command(given: KernelArguments) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZooArguments(Options):
-    """Arguments of `syno zoo bench`."""
-
+class _ZooArguments(Options):
     names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
     threads: int = option("", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds(30)
@@ -93,8 +89,8 @@ class ZooArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("zoo bench", ZooArguments)
-def zoo_command(given: ZooArguments) -> int:
+@framework.command("zoo bench", _ZooArguments)
+def zoo_command(given: _ZooArguments) -> int:
     """Time the operators as compiled C++ in ResNet-18's four layers, at batch size 1.
 
     A sequence has as many positions as the layer's map. `syno bench kernels` has more options.
@@ -109,7 +105,7 @@ def _measure(
     chosen: dict[str, Operator],
     batches: Sequence[int],
     wanted: Sequence[str],
-    given: KernelArguments | ZooArguments,
+    given: _KernelArguments | _ZooArguments,
     *,
     layers: Sequence[tuple[int, int]] | None = None,
     form_seconds: float | None = None,
@@ -143,29 +139,15 @@ def _measure(
 
 
 def _print(run: KernelRun, batch: int) -> None:
-    from syno.experiments.kernels import speedups
+    from syno.experiments.tables import means_table, times_table
 
     screen = output.console()
     peak = run.roofline.flops / 1e9
     noisy = "   (noisy: something else used the machine)" if run.noisy else ""
     title = f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s at most"
     screen.print(output.heading(title, noisy))
-    output.show(
-        run.times,
-        ("layer", lambda time: time.layer),
-        ("kernel", lambda time: time.kernel),
-        ("best ms>", lambda time: f"{time.best_ms:.3f}"),
-        ("median ms>", lambda time: f"{time.median_ms:.3f}"),
-        ("over conv2d>", lambda time: "" if time.speedup is None else f"{time.speedup:.2f}x"),
-        ("of roofline>", lambda time: "" if time.roofline is None else f"{time.roofline:.0%}"),
-        ("outputs checked>", lambda time: f"{time.outputs:,}" if time.outputs else ""),
-    )
-    means = [
-        [name, *("" if v is None else f"{v:.2f}" for v in values.values())]
-        for name, values in speedups(run, batch).items()
-    ]
-    kept = [n for n in range(len(_MEANS)) if n == 0 or any(row[n] for row in means)]
-    screen.print(output.table([_MEANS[n] for n in kept], [[row[n] for n in kept] for row in means]))
+    output.show(times_table(run))
+    output.show(means_table(run, batch))
     for absent in run.missing:
         output.echo(f"{absent.layer} {absent.kernel}: not measured: {absent.reason}")
     for choice in run.chosen:
@@ -173,13 +155,3 @@ def _print(run: KernelRun, batch: int) -> None:
             output.echo(
                 f"{choice.layer} {choice.kernel}: plan {choice.number}, {choice.speedup:.2f}x"
             )
-
-
-_MEANS = (
-    "geometric mean",
-    "over conv2d>",
-    "over the best conv2d>",
-    "of roofline>",
-    "measured plan over the cheapest>",
-    "over straightforward>",
-)

@@ -6,34 +6,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from syno._util import numbers as fmt
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
     from syno.measure.slots import SlotsRun
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno bench slots`."""
-
+class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="OP...")
     model: str = option("", "resnet-small", metavar="NAME")
     model_options: Mapping[str, int | str] = options.model_options()
     size: int | None = option("Side of the images in pixels.", None, minimum=1, unset="the model's")
     binding: str | None = options.own_sizes()
     store: str | None = option("Where to look for a key.", None, metavar="URL")
-    study: str | None = options.study()
+    study: str | None = study_option()
     batch: int = option("", 1, minimum=1)
     threads: int = option("", 1, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds()
     as_json: bool = output.as_json()
 
 
-@framework.command("bench slots", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("bench slots", _Arguments)
+def command(given: _Arguments) -> int:
     """Time operators as compiled C++ in every slot of a network, and sum the times.
 
     An operator is what `syno train` takes. Slots that are alike are timed once, in turns with
@@ -72,17 +70,10 @@ def command(given: Arguments) -> int:
 
 
 def _print(run: SlotsRun, model: str, batch: int) -> None:
-    count, original = sum(run.counts.values()), run.times[0]
+    from syno.experiments.tables import slots_table
+
+    count = sum(run.counts.values())
     noisy = "   (noisy: something else used the machine)" if run.kernels.noisy else ""
     title = f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
     output.console().print(output.heading(f"{title}{run.kernels.threads} threads", noisy))
-    output.show(
-        run.times,
-        ("operator", lambda time: time.name),
-        ("replaced>", lambda time: str(time.replaced)),
-        ("best ms>", lambda time: f"{time.best_ms:.3f}"),
-        ("median ms>", lambda time: f"{time.median_ms:.3f}"),
-        ("over the original>", lambda time: f"{original.best_ms / time.best_ms:.2f}x"),
-        ("MACs>", lambda time: fmt.count(time.macs)),
-        ("params>", lambda time: fmt.count(time.params)),
-    )
+    output.show(slots_table(run))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from syno._util.options import Options, group, option, required
+from syno._util.tables import Table
 from syno.cli import framework, options, output
 from syno.data.record_options import RecordOptions
 
@@ -17,15 +18,13 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListArguments(Options):
-    """Arguments of `syno data list`."""
-
+class _ListArguments(Options):
     data_dir: str | None = options.data_dir()
     as_json: bool = output.as_json()
 
 
-@framework.command("data list", ListArguments)
-def list_command(given: ListArguments) -> None:
+@framework.command("data list", _ListArguments)
+def list_command(given: _ListArguments) -> None:
     """List the data sets that can be loaded by name, told by the names of files alone."""
     from syno.data.catalogue import EMBEDDED, entries
 
@@ -36,20 +35,20 @@ def list_command(given: ListArguments) -> None:
         output.print_json({"data_dir": folder, "data_sets": sets})
         return
     output.show(
-        found,
-        ("name", lambda e: e.name),
-        ("kind", lambda e: e.kind),
-        ("size>", lambda e: "" if e.bytes is None else f"{e.bytes / 1e6:,.1f} MB"),
-        ("where~", lambda e: str(e.path or "")),
+        Table.of(
+            found,
+            ("name", lambda e: e.name),
+            ("kind", lambda e: e.kind),
+            ("size>", lambda e: "" if e.bytes is None else f"{e.bytes / 1e6:,.1f} MB"),
+            ("where~", lambda e: str(e.path or "")),
+        )
     )
     if not folder:
         output.say("No data folder is named: --data-dir or SYNO_DATA does that.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowArguments(Options):
-    """Arguments of `syno data show`."""
-
+class _ShowArguments(Options):
     name: str = required("", names="NAME")
     data_dir: str | None = options.data_dir()
     resolution: int | None = option("Scale images to this size.", None, minimum=1, metavar="PIXELS")
@@ -59,8 +58,8 @@ class ShowArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("data show", ShowArguments)
-def show_command(given: ShowArguments) -> None:
+@framework.command("data show", _ShowArguments)
+def show_command(given: _ShowArguments) -> None:
     """Load a data set, into the cache, and print what is in it.
 
     NAME is a name that `syno data list` prints, or a path.
@@ -84,9 +83,7 @@ def show_command(given: ShowArguments) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareArguments(Options):
-    """Arguments of `syno data prepare`."""
-
+class _PrepareArguments(Options):
     name: str = required("", names="NAME")
     data_dir: str | None = options.data_dir()
     out: str = required("Folder for the records.", metavar="DIR")
@@ -96,8 +93,8 @@ class PrepareArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("data prepare", PrepareArguments)
-def prepare_command(given: PrepareArguments) -> None:
+@framework.command("data prepare", _PrepareArguments)
+def prepare_command(given: _PrepareArguments) -> None:
     """Store images of any size as records that load fast and can be read at random.
 
     NAME is what `syno data show` takes. A run that was stopped or killed goes on when it is

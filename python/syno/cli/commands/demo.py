@@ -21,9 +21,7 @@ _DATA = "digits"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno demo`."""
-
+class _Arguments(Options):
     out: Path = option("Folder for everything that is written.", Path("build/demo"))
     operators: int = option("How many operators to train.", 32, minimum=1)
     seed: int = options.seed()
@@ -31,8 +29,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("demo", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("demo", _Arguments)
+def command(given: _Arguments) -> int:
     """Compose operators, train a small network with each, and report, on embedded images.
 
     The data are the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels; nothing is downloaded.
@@ -77,19 +75,9 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
 
 
 def _print(result: dict[str, Any], report: Report, out: Path) -> None:
-    base = report.baseline
-    original = {"key": "original", "latency_ratio": 1.0, "formula": ""}
-    names = ("accuracy", "latency_ms", "macs", "params")
-    output.show(
-        [original | {name: getattr(base, name) for name in names}, *result["best"]],
-        ("Pareto front", lambda entry: entry["key"][:8]),
-        ("accuracy>", lambda entry: fmt.percent(entry["accuracy"])),
-        ("latency>", lambda entry: fmt.milliseconds(entry["latency_ms"])),
-        ("ratio>", lambda entry: fmt.ratio(entry["latency_ratio"])),
-        ("MACs>", lambda entry: fmt.count(entry["macs"])),
-        ("params>", lambda entry: fmt.count(entry["params"])),
-        ("formula~", lambda entry: entry["formula"].partition("\n")[0]),
-    )
+    from syno.experiments.tables import front_table
+
+    output.show(front_table(result, report))
     found, exported = result["diversity"], result["exported"]
     facts = (
         ("operators trained", f"{result['operators_trained']}, all checked and timed"),

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.installation import FAIL, OK, WARN, Check, check_installation
 
-if TYPE_CHECKING:
-    from syno.measure.roofline import Roofline
-
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno doctor`."""
-
+class _Arguments(Options):
     store: str = options.store()
     data_dir: str | None = options.data_dir()
     roofline: bool = option(
@@ -31,8 +24,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("doctor", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("doctor", _Arguments)
+def command(given: _Arguments) -> int:
     """Check this installation: each line says ok, warn or fail, and what to do.
 
     The exit code is 1 when something that every search needs is missing.
@@ -49,6 +42,7 @@ def command(given: Arguments) -> int:
 
 def _roofline(threads: int | None, as_json: bool) -> int:
     from syno.measure.roofline import measure_roofline
+    from syno.measure.tables import roofline_table
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     counts = [threads] if threads else sorted({1, usable or 1})
@@ -56,23 +50,11 @@ def _roofline(threads: int | None, as_json: bool) -> int:
     if as_json:
         output.print_json([asdict(roofline) for roofline in measured])
         return framework.OK
-    output.show(
-        measured,
-        ("threads>", lambda m: str(m.threads)),
-        ("GFLOP/s>", lambda m: f"{m.flops / 1e9:,.0f}"),
-        *(
-            (f"GB/s in {level.bytes >> 10:,} KiB>", _bandwidth(index))
-            for index, level in enumerate(measured[0].levels)
-        ),
-    )
+    output.show(roofline_table(measured))
     output.console().print(
         "float32; a multiply-add is two FLOP; reads of a working set of that size a thread"
     )
     return framework.OK
-
-
-def _bandwidth(level: int) -> Callable[[Roofline], str]:
-    return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
 
 
 def _print(checks: list[Check]) -> None:

@@ -13,9 +13,11 @@ from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import enumeration, framework, options, output
 from syno.operators.summary import costed_summary
+from syno.space.named import NamedSpecification, Rules, checked_depth
 from syno.space.options import EnumerationOptions, time_limit
 from syno.space.rejections import rejection_tree
 from syno.space.summary import enumeration_json
+from syno.space.tables import depths_table, multisets_table, nothing_found, reached
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
@@ -25,13 +27,11 @@ _MOST_MULTISETS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno enumerate`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     enumeration: EnumerationOptions = group(EnumerationOptions)
     max_seconds: float | None = time_limit("Time. The result depends on the machine then.")
-    rules: options.Rules = group(options.Rules)
+    rules: Rules = group(Rules)
     file: Path | None = option(
         "Keep what is listed in a file, after each depth limit.", None, metavar="PATH"
     )
@@ -56,8 +56,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("enumerate", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("enumerate", _Arguments)
+def command(given: _Arguments) -> int:
     """List every operator of a specification, and count them.
 
     Operators are listed under growing depth limits until the depth is reached or a budget is
@@ -76,7 +76,7 @@ def command(given: Arguments) -> int:
             "  expected: --draw K, the number of operators to draw      got: --stratify alone"
         )
     specification = given.named.required()
-    depth = options.checked_depth(given.enumeration.depth, specification)
+    depth = checked_depth(given.enumeration.depth, specification)
     limited = dataclasses.replace(given.enumeration, depth=depth)
     before = _opened(given, specification)
     started = time.monotonic()
@@ -113,12 +113,12 @@ def command(given: Arguments) -> int:
     if interrupted:
         return framework.INTERRUPTED
     if not len(space) and (walked is None or not walked.found):
-        output.say(_nothing(space))
+        output.say(nothing_found(space))
         return framework.NEGATIVE
     return framework.OK
 
 
-def _opened(given: Arguments, specification: Specification) -> Space | None:
+def _opened(given: _Arguments, specification: Specification) -> Space | None:
     """What a file holds already; None for a new one. UserError where the two do not go together."""
     from syno.space.space import Space, check_writable
 
@@ -141,7 +141,7 @@ def _opened(given: Arguments, specification: Specification) -> Space | None:
 
 
 def _enumerated(
-    given: Arguments,
+    given: _Arguments,
     specification: Specification,
     limited: EnumerationOptions,
     before: Space | None,
@@ -198,7 +198,7 @@ def _print(
         f"{counts['graphs']:,} graphs, {counts['structures']:,} structures (graphs with a matching"
         f" to the input), {counts['operators']:,} operators (distinct semantic keys)"
     )
-    screen.print(_reached(space))
+    screen.print(reached(space))
     if taken > 0 and counts["visited"]:
         screen.print(
             f"{counts['visited']:,} partial graphs in {fmt.duration(taken)}: "
@@ -217,43 +217,14 @@ def _print_counts(space: Space, known: int) -> None:
     """Tables by depth and by primitives; depths up to `known` were printed before."""
     depths = [row for row in space.by_depth() if row["depth"] > known]
     if depths:
-        output.show(
-            depths,
-            ("primitives>", lambda row: str(row["depth"])),
-            ("graphs>", lambda row: f"{row['graphs']:,}"),
-            ("operators>", lambda row: f"{row['operators']:,}"),
-        )
+        output.show(depths_table(depths))
     multisets = list(space.by_primitives().items())
     if not multisets:
         return
-    output.show(
-        multisets[:_MOST_MULTISETS],
-        ("operators>", lambda row: f"{row[1]:,}"),
-        ("made of~", lambda row: row[0]),
-    )
+    output.show(multisets_table(multisets[:_MOST_MULTISETS]))
     rest = multisets[_MOST_MULTISETS:]
     if rest:
         output.console().print(
             f"and {sum(count for _, count in rest):,} of {len(rest)} other multisets of primitives "
             "(--json lists them)\n"
         )
-
-
-def _reached(space: Space) -> str:
-    if space.exhausted:
-        return f"complete up to depth {space.complete_depth}"
-    why = {"stopped": "Ctrl-C"}.get(space.ended, "--" + space.ended.replace("_", "-"))
-    why = why.replace(" or max-", " or --max-")
-    if space.depth_limit > space.complete_depth:
-        return f"found so far under depth limit {space.depth_limit}, which {why} ended unfinished"
-    return f"complete up to depth {space.complete_depth}; then ended by {why}"
-
-
-def _nothing(space: Space) -> str:
-    most = ", ".join(f"{name} {count:,}" for name, count in list(space.rejections().items())[:5])
-    return (
-        f"no operator connects the shapes within depth {space.complete_depth}\n"
-        f"  most frequent rejections: {most or 'none'}\n"
-        "  what to do: a larger --depth, larger budgets of variables, or other limits; "
-        "--stats says what refused how much"
-    )

@@ -12,10 +12,11 @@ from syno.cli import framework, options, output
 from syno.cli.commands.experiment_projection import command as projection_command
 from syno.cli.commands.experiment_ranking import command as ranking_command
 from syno.experiments.options import SAMPLE_DEPTH, SAMPLES, TRIALS
+from syno.space.named import NamedSpecification
 from syno.space.options import rules_off, threads
 
 if TYPE_CHECKING:
-    from syno.experiments import Ablation, CanonicalRate, SizeRow
+    from syno.experiments import Ablation, CanonicalRate
 
 
 @framework.group("experiment")
@@ -27,10 +28,8 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CanonicalRateArguments(Options):
-    """Arguments of `syno experiment canonical-rate`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _CanonicalRateArguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     samples: int = option("Complete graphs to draw.", SAMPLES, minimum=1)
     seed: int = options.seed()
     depth: int = option("Primitives in an operator.", SAMPLE_DEPTH, minimum=2)
@@ -45,8 +44,8 @@ class CanonicalRateArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("experiment canonical-rate", CanonicalRateArguments)
-def canonical_rate_command(given: CanonicalRateArguments) -> int:
+@framework.command("experiment canonical-rate", _CanonicalRateArguments)
+def canonical_rate_command(given: _CanonicalRateArguments) -> int:
     """Draw complete graphs without rules, and count those that the rules keep (Table 2).
 
     A sample is canonical when no rule refuses it: some order of its steps is allowed. The exit code
@@ -81,10 +80,8 @@ def canonical_rate_command(given: CanonicalRateArguments) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistanceAblationArguments(Options):
-    """Arguments of `syno experiment distance-ablation`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _DistanceAblationArguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     trials: int = option("Trials under each guide.", TRIALS, minimum=1)
     seed: int = options.seed()
     depth: int | None = option(
@@ -96,8 +93,8 @@ class DistanceAblationArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("experiment distance-ablation", DistanceAblationArguments)
-def distance_ablation_command(given: DistanceAblationArguments) -> int:
+@framework.command("experiment distance-ablation", _DistanceAblationArguments)
+def distance_ablation_command(given: _DistanceAblationArguments) -> int:
     """Run random trials with and without a distance, and count the operators they find.
 
     A trial takes random steps that the specification and the rules allow, and never goes back.
@@ -134,23 +131,9 @@ def distance_ablation_command(given: DistanceAblationArguments) -> int:
 
 
 def _print_rate(result: CanonicalRate, picture: Path) -> None:
-    def interval(row: SizeRow) -> str:
-        low, high = row.interval
-        return f"{low:.4f} to {high:.4f}" if row.samples else fmt.MISSING
+    from syno.experiments.tables import rate_table
 
-    total = result.total
-    output.show(
-        [*result.rows, total],
-        ("primitives", lambda row: row.label),
-        ("samples>", lambda row: f"{row.samples:,}"),
-        ("canonical>", lambda row: f"{row.canonical:,}"),
-        ("rate>", lambda row: fmt.MISSING if row.rate is None else f"{row.rate:.4f}"),
-        ("95 % interval>", lambda row: "" if row is total else interval(row)),
-        ("paper>", lambda row: f"{row.paper:.4f}"),
-        ("listed>", lambda row: f"{row.listed:,}"),
-        ("structures>", lambda row: "" if row is total else f"{row.structures:,}"),
-        ("operators>", lambda row: "" if row is total else f"{row.operators:,}"),
-    )
+    output.show(rate_table(result))
     output.say(
         f"{result.shapes}; guided by {result.guide}; {result.trials:,} trials in "
         f"{fmt.duration(result.seconds)}; picture: {picture}"
@@ -158,30 +141,9 @@ def _print_rate(result: CanonicalRate, picture: Path) -> None:
 
 
 def _print_ablation(result: Ablation, picture: Path) -> None:
-    from syno.experiments.ablation import PAPER
+    from syno.experiments.tables import ablation_table
 
-    def shown(value: float | None, digits: str) -> str:
-        return fmt.MISSING if value is None else format(value, digits)
-
-    output.show(
-        [*(("paper", run) for run in PAPER), *(("ours", run) for run in result.guided)],
-        ("", lambda row: row[0]),
-        ("guide", lambda row: row[1].guide),
-        ("trials>", lambda row: f"{row[1].trials:,}"),
-        ("complete>", lambda row: shown(row[1].complete, ",")),
-        ("valid>", lambda row: shown(row[1].valid, ",")),
-        ("distinct>", lambda row: f"{row[1].distinct:,}"),
-        (
-            "distinct in a million trials>",
-            lambda row: shown(row[1].per_million(row[1].distinct), ",.1f"),
-        ),
-        ("seconds>", lambda row: f"{row[1].seconds:.2f}"),
-        ("cores>", lambda row: str(row[1].cores)),
-        (
-            "distinct a core second>",
-            lambda row: shown(row[1].per_core_second(row[1].distinct), ".4f"),
-        ),
-    )
+    output.show(ablation_table(result))
     output.say(f"{result.shapes}; seed {result.seed}; picture: {picture}")
 
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.options import Options, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.study.evaluate.options import TimingOptions
 
 if TYPE_CHECKING:
-    from syno.experiments.projection import Comparison, Row
-    from syno.study.training.comparison import Paired
+    from syno.experiments.projection import Comparison
 
 _PAUSED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno experiment projection`."""
-
+class _Arguments(Options):
     op: str = option("", "gpt2-projection", names="OP")
     data: str = required("A text.", metavar="NAME")
     data_dir: str | None = options.data_dir()
@@ -49,8 +44,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("experiment projection", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("experiment projection", _Arguments)
+def command(given: _Arguments) -> int:
     """Compare a projection with the original's at equal steps, and at equal time.
 
     OP is an operator as every command takes it; without it, the paper's. Both are timed in turns;
@@ -104,50 +99,13 @@ def command(given: Arguments) -> int:
 
 
 def _print(found: Comparison, out: Path, picture: Path) -> None:
-    from syno.experiments.projection import ORIGINAL
+    from syno.experiments.tables import projection_table, steps_table
 
-    def bits(row: Row) -> float | None:
-        values = found.values(row.what, row.way, "bits_a_byte").values()
-        return sum(values) / len(values) if values else None
-
-    def perplexity(row: Row) -> float | None:
-        return None if row.loss is None else math.exp(row.loss.mean)
-
-    def loss(row: Row) -> str:
-        return fmt.MISSING if row.loss is None else _number(row.loss.mean, row.loss.deviation)
-
-    output.show(
-        found.rows(),
-        ("", lambda row: row.what if row.what == ORIGINAL else f"{row.what}, equal {row.way}"),
-        ("steps>", lambda row: f"{row.steps:,}"),
-        ("held-out loss>", loss),
-        ("perplexity>", lambda row: _number(perplexity(row), None, 2)),
-        ("bits a byte>", lambda row: _number(bits(row))),
-        ("difference>", lambda row: "" if row.beside is None else f"{row.beside.difference:+.4f}"),
-        ("better>", lambda row: "" if row.beside is None else _wins(row.beside)),
-    )
+    output.show(projection_table(found))
     timing = found.timing
     assert timing is not None
-    output.show(
-        [(ORIGINAL, timing.original), ("operator", timing.operator)],
-        ("", lambda row: row[0]),
-        ("forward, ms>", lambda row: f"{row[1].forward_ms:.1f}"),
-        ("backward, ms>", lambda row: f"{row[1].backward_ms:.1f}"),
-        ("update, ms>", lambda row: f"{row[1].update_ms:.1f}"),
-        ("step, ms>", lambda row: f"{row[1].step_ms:.1f}"),
-    )
+    output.show(steps_table(timing))
     output.say(
         f"a step of the operator takes {timing.ratio:.3f} of the original's (median of "
         f"{timing.rounds} rounds); results: {out}; picture: {picture}"
     )
-
-
-def _wins(pair: Paired) -> str:
-    return f"{pair.wins} of {pair.count}"
-
-
-def _number(value: float | None, deviation: float | None = None, digits: int = 4) -> str:
-    if value is None:
-        return fmt.MISSING
-    spread = "" if deviation is None else f" ± {deviation:.{digits}f}"
-    return f"{value:.{digits}f}{spread}"

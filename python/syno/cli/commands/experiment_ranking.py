@@ -8,21 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.options import Options, option, required
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.experiments.agreement import Agreement, Correlation
+    from syno.experiments.agreement import Agreement
     from syno.experiments.ranking import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno experiment ranking`."""
-
+class _Arguments(Options):
     data: str | None = option("Images. Not needed for a table that is there.", None, metavar="NAME")
     data_dir: str | None = options.data_dir()
     model: str = option("", "resnet-small", metavar="NAME")
@@ -51,8 +48,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("experiment ranking", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("experiment ranking", _Arguments)
+def command(given: _Arguments) -> int:
     """Train many operators cheaply, some of them long, and compare the orders.
 
     Operators are drawn by the seed before anything is trained. Each is trained at the low rung with
@@ -95,7 +92,7 @@ def command(given: Arguments) -> int:
     return framework.OK if left is None else framework.NEGATIVE
 
 
-def _make(given: Arguments) -> None:
+def _make(given: _Arguments) -> None:
     from syno.experiments.ranking_draw import new_settings, new_table
 
     if given.data is None:
@@ -122,43 +119,15 @@ def _make(given: Arguments) -> None:
 
 
 def _print(found: Agreement, table: Table) -> None:
+    from syno.experiments.tables import arms_table, best_ten, correlations_table, summary
+
     screen = output.console()
-    output.show(
-        [each for each in found.correlations if each.count],
-        ("ranks the high rung, or seed the other", lambda each: each.name),
-        ("operators>", lambda each: str(each.count)),
-        ("Spearman>", _value),
-        ("95 % interval>", _interval),
-    )
+    output.show(correlations_table(found))
     if found.recall is not None:
         screen.print(f"\nof the best ten at the high rung {found.recall} are so at the low one")
     if found.arms:
-        output.show(
-            found.arms,
-            ("scales", lambda arm: arm.scales),
-            ("operators>", lambda arm: str(arm.count)),
-            ("accuracy>", lambda arm: f"{100 * arm.accuracy:.2f} %"),
-            ("difference>", lambda arm: f"{100 * arm.difference:+.2f} ± {100 * arm.error:.2f}"),
-            ("agreement of seeds>", lambda arm: f"{_value(arm.seeds)} {_interval(arm.seeds)}"),
-        )
-    long = "" if found.seconds_high is None else f", {found.seconds_high:.0f} s at the high one"
-    screen.print(
-        f"\n{found.operators} operators; {found.trained_low} trained at the low rung, "
-        f"{found.trained_high} at the high one, which sees {found.images:.0f} times as many "
-        f"images; {found.failed} failures; median {found.seconds_low:.1f} s at the low rung{long}"
-    )
-    best = sorted(table.accuracies("high").items(), key=lambda each: -each[1])[:10]
+        output.show(arms_table(found))
+    screen.print(f"\n{summary(found)}")
+    best = best_ten(table)
     if best:
-        entries = [(table.entries[i], accuracy) for i, accuracy in best]
-        named = ", ".join(f"{e.name or e.key[:8]} {100 * a:.1f} %" for e, a in entries)
-        screen.print(f"best at the high rung: {named}")
-
-
-def _value(each: Correlation) -> str:
-    return fmt.MISSING if each.value is None or each.low is None else f"{each.value:.2f}"
-
-
-def _interval(each: Correlation) -> str:
-    if each.value is None or each.low is None or each.high is None:
-        return fmt.MISSING
-    return f"{each.low:.2f} to {each.high:.2f}"
+        screen.print(f"best at the high rung: {best}")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
 from syno._util.options import Options, group, required
-from syno.cli import framework, options, output
+from syno.cli import framework, output
+from syno.operands.options import Operand
 from syno.operators.summary import operator_summary
+from syno.space.named import NamedSpecification, Rules
+from syno.space.tables import rules_table
 from syno.space.usage import amount, obstacle_in_words, says_something
 
 if TYPE_CHECKING:
@@ -20,18 +23,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno explain`."""
-
+class _Arguments(Options):
     op: str = required("", names="OP")
-    named: options.NamedSpecification = group(options.NamedSpecification)
-    found: options.Operand = group(options.Operand, without=("preset",))
-    rules: options.Rules = group(options.Rules)
+    named: NamedSpecification = group(NamedSpecification)
+    found: Operand = group(Operand, without=("preset",))
+    rules: Rules = group(Rules)
     as_json: bool = output.as_json()
 
 
-@framework.command("explain", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("explain", _Arguments)
+def command(given: _Arguments) -> int:
     """Print how a search builds an operator, and what it uses of its specification.
 
     The path goes from the output towards the input. Beside each step stands how many steps were
@@ -106,13 +107,7 @@ def _shaped(screen: Console, rules: Sequence[Found]) -> None:
         return
     screen.print()
     screen.print(output.heading("Rules along the path"))
-    output.show(
-        rules,
-        ("rule", lambda r: r["rule"]),
-        ("kind", lambda r: r["kind"]),
-        ("steps refused>", lambda r: f"{r['steps_refused']:,}"),
-        ("of its own>", lambda r: f"{r['own_steps_refused']:,}" if r["own_steps_refused"] else ""),
-    )
+    output.show(rules_table(rules))
 
 
 def use(screen: Console, usage: Found) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno._util.options import Options, group, option, required
+from syno._util.options import Options, group, option, pair, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.operands import sizes
+from syno.operands.options import Operand
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -24,15 +25,13 @@ Image = tuple[int, int]  # channels and size
 STUDY = "study"
 
 
-_IMAGE = options.pair("no size of images", "CHANNELS:SIZE, such as 3:32")
+_IMAGE = pair("no size of images", "CHANNELS:SIZE, such as 3:32")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno export`."""
-
+class _Arguments(Options):
     op: str = required("", names="OP")
-    operand: options.Operand = group(options.Operand)
+    operand: Operand = group(Operand)
     format_: str | None = option(
         "torch, torch-export, onnx, aoti, cpp, ...",
         None,
@@ -69,8 +68,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("export", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("export", _Arguments)
+def command(given: _Arguments) -> int:
     """Write an operator, or a network with it inside, so that it runs without Syno.
 
     The format torch is a .py file with torch code and a .safetensors file with weights: `python
@@ -127,7 +126,7 @@ def command(given: Arguments) -> int:
     return framework.OK if run is None or run.passed else framework.NEGATIVE
 
 
-def _network(given: Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
+def _network(given: _Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
     """The model of that name with fresh weights, or the network of a study, trained as there."""
     from syno.codegen.export.write import network_subject
     from syno.study.training import filled

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno.network.models import Summary
-    from syno.network.models.summary import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno models`."""
-
+class _Arguments(Options):
     name: str | None = option("", None, names="NAME")
     model_options: Mapping[str, int | str] = options.model_options()
     classes: int | None = option("Classes of the images.", None, unset="those of the original")
@@ -29,8 +25,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("models", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("models", _Arguments)
+def command(given: _Arguments) -> int:
     """List the models, or show the layers of one: found as slots, or kept and why.
 
     MACs are multiply-adds for one sample. A model is built without weights, so this is quick for
@@ -63,6 +59,7 @@ def _list(as_json: bool) -> int:
     """Print all models; those whose package is missing with what brings it."""
     from syno.network import models
     from syno.network.models.summary import entry
+    from syno.network.models.tables import models_table
 
     entries = []
     names = models.list_models()
@@ -74,33 +71,13 @@ def _list(as_json: bool) -> int:
         output.print_json(entries)
         return framework.OK
 
-    def cell(value: Callable[[Entry], str]) -> Callable[[Entry], str]:
-        return lambda each: "" if "missing" in each else value(each)
-
-    output.show(
-        entries,
-        ("model", lambda each: each["name"]),
-        ("input", cell(lambda each: "x".join(map(str, each["input_shape"])))),
-        ("slots>", cell(lambda each: str(each["slots"]))),
-        ("bindings>", cell(lambda each: str(len(each["bindings"])))),
-        ("MACs>", cell(lambda each: fmt.count(each["macs"]))),
-        ("in slots>", cell(lambda each: f"{each['slot_macs'] / each['macs']:.0%}")),
-        ("params>", cell(lambda each: fmt.count(each["params"]))),
-        ("in slots>", cell(lambda each: f"{each['slot_params'] / each['params']:.0%}")),
-        ("preset", lambda each: each["preset"] or ""),
-        ("what it is~", _about),
-    )
+    output.show(models_table(entries))
     return framework.OK
-
-
-def _about(entry: Entry) -> str:
-    if "missing" in entry:
-        return f"{entry['summary']} ({entry['missing'].splitlines()[-1].strip()})"
-    return str(entry["summary"])
 
 
 def _show(found: Summary) -> None:
     from syno.network import models
+    from syno.network.models.tables import options_table
 
     info = models.describe(found.name)
     screen = output.console()
@@ -108,13 +85,7 @@ def _show(found: Summary) -> None:
     if info.options:
         screen.print()
         screen.print(output.heading("Options"))
-        output.show(
-            info.options.items(),
-            ("option", lambda each: each[0]),
-            ("default>", lambda each: str(each[1].default)),
-            ("range", lambda each: f"{each[1].least:,} to {each[1].most:,}"),
-            ("meaning~", lambda each: each[1].doc),
-        )
+        output.show(options_table(info))
     if not info.options:
         screen.print()
     output.paragraph("Layers", str(found.report))

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.options import Options, option, required
-from syno.cli import framework, options, output
+from syno.cli import framework, output
+from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
     from syno.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno report`."""
-
+class _Arguments(Options):
     store: str = required("", names="STORE")
-    study: str | None = options.study()
+    study: str | None = study_option()
     out: Path = option("The file to write.", Path("report.html"), names="-o/--out")
     final: bool = option(
         "First evaluate the operators on a front, and the original, on the test split.", False
@@ -30,8 +29,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("report", Arguments)
-def command(given: Arguments) -> None:
+@framework.command("report", _Arguments)
+def command(given: _Arguments) -> None:
     """Write the report of a study: one HTML page that needs no network and no other file.
 
     STORE is a file or a database URL; it is only read, except with --final, which trains the

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from syno._util import numbers as fmt
 from syno._util.checks import MOST_COUNTED
 from syno._util.options import Options, group, option, required
-from syno.cli import framework, options, output
+from syno.cli import framework, output
+from syno.operands.options import study as study_option
 from syno.study.evaluate.options import IsolationOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno resume`."""
-
+class _Arguments(Options):
     store: str = required("", names="STORE")
-    study: str | None = options.study()
+    study: str | None = study_option()
     evaluations: int | None = option(
         "New limit of the whole study: operators.", None, minimum=1, maximum=MOST_COUNTED
     )
@@ -33,8 +32,8 @@ class Arguments(Options):
     isolation: IsolationOptions = group(IsolationOptions)
 
 
-@framework.command("resume", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("resume", _Arguments)
+def command(given: _Arguments) -> int:
     """Go on with a search that was stopped or killed: nothing finished is lost or done again.
 
     Everything it needs is in the store. The operator that was being evaluated is evaluated again.
@@ -59,7 +58,7 @@ def command(given: Arguments) -> int:
     return finished(summary, given.store, as_json=given.as_json)
 
 
-def _describe(given: Arguments) -> int:
+def _describe(given: _Arguments) -> int:
     """Say what is left to do, and how long the operators took so far."""
     from syno.store import Store
     from syno.store.overview import remaining

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from syno._util.options import Options, option, required
+from syno._util.tables import Table
 from syno.cli import framework, output
 from syno.cli.commands import rules_check, rules_effect
 
@@ -20,17 +21,15 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListArguments(Options):
-    """Arguments of `syno rules list`."""
-
+class _ListArguments(Options):
     kind: str | None = option(
         "Rules of this kind only.", None, choices=("exact", "approximate", "restriction")
     )
     as_json: bool = output.as_json()
 
 
-@framework.command("rules list", ListArguments)
-def list_command(given: ListArguments) -> None:
+@framework.command("rules list", _ListArguments)
+def list_command(given: _ListArguments) -> None:
     """List the rules: id, name, kind, status, and what each refuses."""
     from syno.space.rules import list_rules
 
@@ -39,25 +38,25 @@ def list_command(given: ListArguments) -> None:
         output.print_json([rule.as_json() for rule in found])
         return
     output.show(
-        found,
-        ("id", lambda rule: rule.id),
-        ("name", lambda rule: rule.name),
-        ("kind", lambda rule: rule.kind),
-        ("status", lambda rule: rule.status),
-        ("refuses~", lambda rule: rule.doc["What"]),
+        Table.of(
+            found,
+            ("id", lambda rule: rule.id),
+            ("name", lambda rule: rule.name),
+            ("kind", lambda rule: rule.kind),
+            ("status", lambda rule: rule.status),
+            ("refuses~", lambda rule: rule.doc["What"]),
+        )
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowArguments(Options):
-    """Arguments of `syno rules show`."""
-
+class _ShowArguments(Options):
     rule: str = required("", names="RULE")
     as_json: bool = output.as_json()
 
 
-@framework.command("rules show", ShowArguments)
-def show_command(given: ShowArguments) -> None:
+@framework.command("rules show", _ShowArguments)
+def show_command(given: _ShowArguments) -> None:
     """Print what a rule refuses, why, when, how sound it is, and an example.
 
     RULE is an id or a name, as `syno rules list` prints them.

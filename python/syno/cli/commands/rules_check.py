@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
+from syno.space.named import NamedSpecification
 from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
 
 if TYPE_CHECKING:
@@ -16,19 +17,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno rules check`."""
-
+class _Arguments(Options):
     rule: str = required("", names="RULE")
-    named: options.NamedSpecification = group(options.NamedSpecification)
+    named: NamedSpecification = group(NamedSpecification)
     trials: int = option("Refusals to compare, each of another graph.", CHECK_TRIALS, minimum=1)
     max_graphs: int = option("Random graphs to grow, at most.", CHECK_GRAPHS, minimum=1)
     seed: int = options.seed()
     as_json: bool = output.as_json()
 
 
-@framework.command("rules check", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("rules check", _Arguments)
+def command(given: _Arguments) -> int:
     """Compare what a rule refuses on random graphs with what it keeps instead.
 
     RULE is a Python file with rules of your own, or the id or name of a rule. Both operators are

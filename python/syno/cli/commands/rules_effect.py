@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, group, option
-from syno.cli import framework, options, output
+from syno.cli import framework, output
+from syno.space.named import NamedSpecification, checked_depth
 from syno.space.options import EFFECT_NODES, depth, max_nodes, threads
+from syno.space.tables import effects_table
 
 if TYPE_CHECKING:
     from syno.space.rule_effects import Effect
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno rules effect`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     depth: int | None = depth()
     only: tuple[str, ...] = option(
         "A rule to switch off; repeat.",
@@ -31,8 +31,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("rules effect", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("rules effect", _Arguments)
+def command(given: _Arguments) -> int:
     """List a specification with each rule off in turn, and count what it saves.
 
     Exact rules save graphs and structures and may not change the operators, approximate rules keep
@@ -45,7 +45,7 @@ def command(given: Arguments) -> int:
     from syno.space.rules import list_rules
 
     specification = given.named.required()
-    wanted = options.checked_depth(given.depth, specification)
+    wanted = checked_depth(given.depth, specification)
     found: list[Effect] = []
     count = len(given.only or list_rules()) + 2
     with output.progress("listing", count, remaining=False) as move:
@@ -61,37 +61,11 @@ def command(given: Arguments) -> int:
     if given.as_json:
         output.print_json({"depth": wanted, "effects": [effect.as_json() for effect in found]})
     elif given.markdown:
-        output.echo(_markdown(found))
+        output.echo(effects_table(found).markdown())
     else:
-        columns = ["", "kind", *(f"{name}>" for name in _COUNTS)]
-        output.console().print(output.table(columns, [_row(effect) for effect in found]))
+        output.show(effects_table(found))
     changed = [e.rule for e in found if e.kind == "exact" and (e.more or e.fewer)]
     if changed:
         output.say(f"exact rules that change the operators: {', '.join(map(str, changed))}")
         return framework.NEGATIVE
     return framework.OK
-
-
-_COUNTS = ("graphs", "structures", "operators", "more", "fewer", "repeats")
-
-
-def _row(effect: Effect) -> list[str]:
-    what = f"{effect.rule} {effect.name} off" if effect.rule else "all rules"
-    if effect.rule is None and effect.without:
-        what = f"all {effect.without} rules off"
-    if not effect.exhausted:
-        what += " (budget spent)"
-    counts = [effect.graphs, effect.structures, effect.operators]
-    changes = [effect.more, effect.fewer, effect.repeats]
-    return [
-        what,
-        effect.kind,
-        *(f"{n:,}" for n in counts),
-        *(f"{n:,}" if n else "" for n in changes),
-    ]
-
-
-def _markdown(effects: list[Effect]) -> str:
-    lines = ["| | kind | " + " | ".join(_COUNTS) + " |", "| --- | --- |" + " ---: |" * len(_COUNTS)]
-    lines += ["| " + " | ".join(_row(effect)) + " |" for effect in effects]
-    return "\n".join(line.replace("|  |", "| |").replace("|  |", "| |") for line in lines)

@@ -9,6 +9,7 @@ from syno._util.errors import UserError
 from syno._util.options import Options, described, group, option
 from syno.cli import enumeration, framework, options, output
 from syno.operators.summary import costed_summary
+from syno.space.named import NamedSpecification, Rules
 from syno.space.options import BUDGETS, MAX_NODES
 from syno.space.rejections import rejection_tree
 
@@ -17,21 +18,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno sample`."""
-
-    named: options.NamedSpecification = group(options.NamedSpecification)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
     count: int = option("How many to draw.", 20, minimum=1)
     seed: int = options.seed()
     max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES)
-    rules: options.Rules = group(options.Rules)
+    rules: Rules = group(Rules)
     text: bool = option("Print the text of the first one only.", False)
     stats: bool = options.stats()
     as_json: bool = output.as_json()
 
 
-@framework.command("sample", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("sample", _Arguments)
+def command(given: _Arguments) -> int:
     """Draw distinct operators of a specification and print formula, MACs and parameters.
 
     MACs and parameters are of all layers of the specification together, at batch size 1. The exit
@@ -64,7 +63,7 @@ def command(given: Arguments) -> int:
     return framework.OK
 
 
-def _draw(given: Arguments, specification: Specification) -> tuple[Sampler, list[Operator]]:
+def _draw(given: _Arguments, specification: Specification) -> tuple[Sampler, list[Operator]]:
     from syno import Sampler
 
     with output.progress("composing operators", given.max_nodes) as move:

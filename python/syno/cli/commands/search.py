@@ -7,27 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.checks import MOST_COUNTED
 from syno._util.command_line import report_line
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
+from syno.space.named import NamedSpecification
 from syno.space.options import SpaceOptions
-from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
+from syno.study.evaluate.options import (
+    FidelityOptions,
+    IsolationOptions,
+    TimingOptions,
+    TrainOptions,
+)
 from syno.study.settings import EVALUATIONS, METHOD
 
 if TYPE_CHECKING:
     from syno.store import StudySummary
     from syno.study.fidelity.ladder import Ladder
     from syno.study.training.forecast import Forecast, LadderForecast
-    from syno.train import Fidelity
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno search`."""
-
+class _Arguments(Options):
     model: str | None = option(
         "`syno models` lists them.",
         None,
@@ -50,13 +52,11 @@ class Arguments(Options):
     )
     seed: int = options.seed()
     method: str = option("How operators are chosen: uniform, or diverse.", METHOD, metavar="NAME")
-    named: options.NamedSpecification = group(
-        options.NamedSpecification, without=("bindings", "limits")
-    )
+    named: NamedSpecification = group(NamedSpecification, without=("bindings", "limits"))
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     space: SpaceOptions = group(SpaceOptions)
-    fidelity: options.FidelityArguments = group(options.FidelityArguments)
+    fidelity: FidelityOptions = group(FidelityOptions)
     train: TrainOptions = group(TrainOptions)
     isolation: IsolationOptions = group(IsolationOptions)
     timing: TimingOptions = group(TimingOptions)
@@ -76,8 +76,8 @@ class Arguments(Options):
         return self.train
 
 
-@framework.command("search", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("search", _Arguments)
+def command(given: _Arguments) -> int:
     """Find operators for a network: compose them, train the network with each, time it, store it.
 
     Everything is in the store as soon as it is known: a search that is stopped in any way goes on
@@ -141,71 +141,24 @@ def _check_evaluations(ladder: Ladder, evaluations: int) -> None:
 
 def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
     """Print what a search found and what can be done with it; 1 when it trained nothing."""
-    from syno.cli.commands import status
+    from syno.cli.commands.status import print_study
     from syno.store.overview import study_json
+    from syno.store.tables import studies_table
 
     if as_json:
         output.print_json(study_json(summary, operators=True))
     else:
-        status.print_studies([summary])
-        status.print_rungs(summary)
-        status.print_operators(summary, limit=10)
-        status.print_quarantine(summary)
+        output.show(studies_table([summary]))
+        print_study(summary, operators=True, limit=10)
         output.say(f"next: {report_line(store, summary.study.name)}")
     return framework.OK if summary.trained else framework.NEGATIVE
 
 
 def _describe(found: Forecast | LadderForecast, store: str, *, as_json: bool) -> None:
     """Print what a search would do, its layers and its cost, from a short probe of training."""
-    from syno.study.training.forecast import LadderForecast
-
     if as_json:
         output.print_json(found.as_json() | {"store": store})
         return
-    screen = output.console()
-    output.paragraph("Layers", str(found.layers))
-    screen.print()
-    if isinstance(found, LadderForecast):
-        cost = _print_rungs(found)
-    else:
-        output.paragraph("Fidelity", amounts(found.fidelity))
-        cost = training_cost(found.trainings, found.seconds_each)
-    screen.print()
-    output.paragraph("Cost", f"{cost}\n")
-    screen.print(f"Nothing was written; the results would go to {store}")
-
-
-def training_cost(count: int, seconds: float | None) -> str:
-    """The cost of some trainings, by that of the original network."""
-    if seconds is None:
-        return "unknown: the probe did not train"
-    return (
-        f"{count} trainings of about {fmt.duration(seconds)} each, by a few steps of the original "
-        f"network: {fmt.duration(count * seconds)}; operators that lower badly take longer"
-    )
-
-
-def _print_rungs(found: LadderForecast) -> str:
-    screen = output.console()
-    ladder = found.ladder
-    screen.print(
-        output.heading("Rungs", f" of ladder {ladder.name}: the best 1/{ladder.eta} go on")
-    )
-    for each in found.rungs:
-        rung, seconds = each.rung, each.seconds_each
-        width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
-        how = ", from the checkpoint of the rung below" if each.continues else ""
-        cost = "unknown: the probe did not train" if seconds is None else fmt.duration(seconds)
-        operators = f"about {each.operators} operators and the original, {cost} each{how}"
-        text = f"{amounts(rung.fidelity)}{width}\n  {operators}"
-        screen.print(output.indented(text, 2), soft_wrap=True)
-    cost = "unknown" if found.seconds is None else f"about {fmt.duration(found.seconds)}"
-    return f"{cost}; operators that lower badly take longer"
-
-
-def amounts(fidelity: Fidelity) -> str:
-    """The fidelity in a line: what it has, and by which recipe."""
-    own = {name: value for name, value in fidelity.to_json().items() if name != "recipe"}
-    parts = [f"{name} {value}" for name, value in own.items() if value is not None]
-    recipe = fidelity.recipe
-    return ", ".join([*parts, f"batch {recipe.batch}", f"recipe {recipe.name} {recipe.version}"])
+    for title, text in (("Layers", str(found.layers)), found.trained, ("Cost", found.cost)):
+        output.paragraph(title, f"{text}\n")
+    output.echo(f"Nothing was written; the results would go to {store}")

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.command_line import command_line
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
-
-if TYPE_CHECKING:
-    from syno.store.objective import Objective
-    from syno.study.selection import Choice
+from syno.operands.options import study as study_option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno select`."""
-
+class _Arguments(Options):
     store: str = options.store()
-    study: str | None = options.study()
+    study: str | None = study_option()
     top: int = option("At most so many.", 10, minimum=1)
     within: float | None = option(
         "Only operators at most so many points (percent) below the reference, or of a perplexity "
@@ -52,8 +45,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("select", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("select", _Arguments)
+def command(given: _Arguments) -> int:
     """Pick operators of a study and write them as `<score>_<key>/operator.txt`.
 
     Each folder holds the operator, the specification it was found under and its figures; commands
@@ -61,6 +54,7 @@ def command(given: Arguments) -> int:
     """
     from syno.store import Store
     from syno.study import selection
+    from syno.study.tables import asked_for, choices_table
 
     with Store.open(given.store, read_only=True) as opened:
         summary = opened.summary(given.study)
@@ -80,32 +74,11 @@ def command(given: Arguments) -> int:
             entry["folder"] = str(folder)
         output.print_json({"study": summary.study.name, "operators": listed})
     elif chosen:
-        _print(chosen, summary.objective)
+        output.show(choices_table(chosen, summary.objective))
     if not chosen:
-        asked = _asked(given.within, given.reference, summary.objective)
-        output.say(f"no operator of '{summary.study.name}' is {asked}")
+        wanted = asked_for(given.within, given.reference, summary.objective)
+        output.say(f"no operator of '{summary.study.name}' is {wanted}")
     elif given.out:
         following = command_line("show", str(folders[0]))
         output.say(f"wrote {len(folders)} operators to {given.out}; next: {following}")
     return framework.OK if chosen else framework.NEGATIVE
-
-
-def _asked(within: float | None, reference: str, objective: Objective) -> str:
-    if within is None:
-        return "trained"
-    name = "the original network" if reference == "baseline" else "the best"
-    if not objective.is_share:
-        return f"at most {within:g} % above the perplexity of {name}"
-    return f"at most {within:g} points below {name}"
-
-
-def _print(chosen: list[Choice], objective: Objective) -> None:
-    output.show(
-        chosen,
-        ("key", lambda choice: choice.key[:8]),
-        (f"{objective.name}>", lambda choice: objective.shown(choice.quality)),
-        ("ratio>", lambda choice: fmt.ratio(choice.latency_ratio)),
-        ("MACs>", lambda choice: fmt.count(choice.macs)),
-        ("params>", lambda choice: fmt.count(choice.params)),
-        ("primitives~", lambda choice: fmt.primitives(choice.primitives)),
-    )

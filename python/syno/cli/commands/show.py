@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -10,8 +9,10 @@ from syno._util import numbers as fmt
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
 from syno._util.threads import MOST_THREADS
-from syno.cli import framework, options, output
+from syno.cli import framework, output
 from syno.measure.layer_costs import Layer, add_plans, add_times, layer_costs
+from syno.measure.tables import layers_table, plans_table
+from syno.operands.options import Operand
 from syno.operands.sizes import checked_sizes, example_sizes
 from syno.operators.summary import operator_summary
 from syno.report.tree import tree
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno show`."""
-
+class _Arguments(Options):
     op: str = required("", names="OP")
-    operand: options.Operand = group(options.Operand)
+    operand: Operand = group(Operand)
     bindings: tuple[str, ...] = option(
         "As C_in=64,H=28.", cast(tuple[str, ...], ()), names="--binding", metavar="SIZES"
     )
@@ -41,8 +40,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("show", Arguments)
-def command(given: Arguments) -> None:
+@framework.command("show", _Arguments)
+def command(given: _Arguments) -> None:
     """Print one operator: formula, drawing, steps and cost.
 
     OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
@@ -69,7 +68,7 @@ def command(given: Arguments) -> None:
         _print(operator, layers)
 
 
-def _add_plans(given: Arguments, operator: Operator, layers: list[Layer]) -> None:
+def _add_plans(given: _Arguments, operator: Operator, layers: list[Layer]) -> None:
     """The cheapest plans of each layer that the operator fits, and their times if asked for."""
     if not layers:
         raise UserError(f"a plan is of one layer: name one with --binding{_such_as(operator)}")
@@ -111,17 +110,7 @@ def _print(operator: Operator, layers: list[Layer]) -> None:
         words = f"Cost is per layer: name one with --binding{_such_as(operator)}"
         screen.print(words, soft_wrap=True)
         return
-    output.show(
-        layers,
-        ("layer~", lambda layer: " ".join(f"{k}={v}" for k, v in layer["binding"].items())),
-        ("times>", lambda layer: str(layer["multiplicity"])),
-        ("MACs>", lambda layer: fmt.count(layer["macs"]) if _fits(layer) else "does not fit"),
-        ("params>", lambda layer: fmt.count(layer["params"]) if _fits(layer) else ""),
-        (
-            "weights~",
-            lambda layer: "  ".join("x".join(map(str, s)) for s in layer.get("weights", ())),
-        ),
-    )
+    output.show(layers_table(layers))
     for layer in layers:
         for number, plan in enumerate(layer.get("plans", []), 1):
             sizes = ", ".join(f"{k}={v}" for k, v in layer["binding"].items())
@@ -131,43 +120,12 @@ def _print(operator: Operator, layers: list[Layer]) -> None:
             _print_times(layer)
 
 
-def _fits(layer: Layer) -> bool:
-    return "does_not_fit" not in layer
-
-
 def _print_times(layer: Layer) -> None:
     screen = output.console()
     measured = layer["measured"]
 
-    def time(name: str) -> Callable[[tuple[int, Layer]], str]:
-        unit = "x" if name == "speedup" else ""
-        places = 2 if name == "speedup" else 3
-
-        def shown(row: tuple[int, Layer]) -> str:
-            times = row[1]["measured"]
-            return "" if times is None else f"{times[name]:.{places}f}{unit}"
-
-        return shown
-
-    def remark(row: tuple[int, Layer]) -> str:
-        number, times = row[0], row[1]["measured"]
-        if times is None:
-            return "holds too much memory to be timed"
-        if times["same_as"] is not None:
-            return f"the code of plan {times['same_as']}"
-        return "chosen" if number == measured["number"] else ""
-
     screen.print()
-    output.show(
-        enumerate(layer["plans"], 1),
-        ("plan>", lambda row: str(row[0])),
-        ("MACs>", lambda row: fmt.count(row[1]["macs"])),
-        ("bytes moved>", lambda row: fmt.count(row[1]["bytes_moved"])),
-        ("median ms>", time("median_ms")),
-        ("best ms>", time("best_ms")),
-        ("over plan 1>", time("speedup")),
-        ("", remark),
-    )
+    output.show(plans_table(layer))
     count = measured["threads"]
     screen.print(
         f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "

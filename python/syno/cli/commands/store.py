@@ -15,15 +15,13 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckArguments(Options):
-    """Arguments of `syno store check`."""
-
+class _CheckArguments(Options):
     store: str = required("", names="STORE")
     as_json: bool = output.as_json()
 
 
-@framework.command("store check", CheckArguments)
-def check_command(given: CheckArguments) -> int:
+@framework.command("store check", _CheckArguments)
+def check_command(given: _CheckArguments) -> int:
     """Compare every row of a store with what was written, and list what is damaged.
 
     The exit code is 1 when there is damage. The store is only read. Each command that opens a store
@@ -57,16 +55,14 @@ def check_command(given: CheckArguments) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecoverArguments(Options):
-    """Arguments of `syno store recover`."""
-
+class _RecoverArguments(Options):
     store: str = required("", names="STORE")
     new: str = required("", names="NEW")
     as_json: bool = output.as_json()
 
 
-@framework.command("store recover", RecoverArguments)
-def recover_command(given: RecoverArguments) -> int:
+@framework.command("store recover", _RecoverArguments)
+def recover_command(given: _RecoverArguments) -> int:
     """Write what is intact in a damaged store into a new one. The damaged store is only read.
 
     NEW is a file that does not exist yet. Of each study the longest part is kept that is whole, so

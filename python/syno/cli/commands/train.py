@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -12,26 +12,26 @@ from syno._util import numbers as fmt
 from syno._util.command_line import report_line
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
+from syno._util.tables import Table
 from syno.cli import framework, options, output
-from syno.store.records import FLOAT32
-from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
+from syno.study.evaluate.options import (
+    FidelityOptions,
+    IsolationOptions,
+    TimingOptions,
+    TrainOptions,
+)
 
 if TYPE_CHECKING:
     from syno.store import Outcome
     from syno.study.evaluate.quantization import Quantization
-    from syno.study.training.comparison import Paired, Spread
-    from syno.study.training.rows import TrainedOperator
     from syno.study.training.train import TrainingObserver
     from syno.study.training.trainings import Job, Trainings
-    from syno.train import Fidelity
 
 PAUSED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno train`."""
-
+class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
     baseline: bool = option("Also train the network as it is.", False)
     model: str | None = option(
@@ -80,7 +80,7 @@ class Arguments(Options):
     )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
-    fidelity: options.FidelityArguments = group(options.FidelityArguments)
+    fidelity: FidelityOptions = group(FidelityOptions)
     train: TrainOptions = group(TrainOptions, "tokenizer", "deadline_s")
     isolation: IsolationOptions = group(IsolationOptions, without=("max_attempts",))
     timing: TimingOptions = group(TimingOptions)
@@ -126,8 +126,8 @@ class Arguments(Options):
         return None
 
 
-@framework.command("train", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("train", _Arguments)
+def command(given: _Arguments) -> int:
     """Train networks with chosen operators in them, and keep the results in a store.
 
     OP is a name of the zoo, an operator as every command takes it, a folder with operators, or a
@@ -136,6 +136,7 @@ def command(given: Arguments) -> int:
     network as it is, and operators are compared with it seed by seed. An operator that crashes,
     hangs or eats memory is a row with its reason.
     """
+    from syno.study.training.tables import int8_shares, results_table
     from syno.study.training.train import follow, prepare, run
     from syno.train import joined
 
@@ -165,7 +166,12 @@ def command(given: Arguments) -> int:
         content = {"store": given.store, "study": found.study}
         output.print_json(content | {"fidelity": trainings.fidelity.to_json(), "results": rows})
     else:
-        _print(found.rows, found.study, trainings.fidelity)
+        fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
+        rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
+        output.console().print(output.heading(found.study, rest))
+        output.show(results_table(found.rows, "loss" if fidelity.task == "text" else "accuracy"))
+        for line in int8_shares(found.rows):
+            output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, found.study)}")
     return framework.OK if found.ok else framework.NEGATIVE
 
@@ -199,99 +205,25 @@ def _watch(move: output.Move) -> TrainingObserver:
 
 
 def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
-    from syno.cli.commands.search import amounts, training_cost
     from syno.network.substitute import layer_report
+    from syno.study.training.forecast import amounts, training_cost
 
     found = trainings.forecast()
     if as_json:
         output.print_json(found | {"store": store})
         return
-    screen = output.console()
-    output.paragraph("Layers", str(layer_report(trainings.network(trainings.seeds[0]).template)))
-    screen.print()
+    layers = layer_report(trainings.network(trainings.seeds[0]).template)
+    output.paragraph("Layers", f"{layers}\n")
     output.paragraph("Fidelity", amounts(trainings.fidelity))
+    costs = [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]]
     output.show(
-        [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]],
-        ("operator", lambda each: each["name"]),
-        ("key", lambda each: (each["key"] or "")[:8]),
-        ("MACs>", lambda each: fmt.count(each["macs"])),
-        ("params>", lambda each: fmt.count(each["params"])),
+        Table.of(
+            costs,
+            ("operator", lambda each: each["name"]),
+            ("key", lambda each: (each["key"] or "")[:8]),
+            ("MACs>", lambda each: fmt.count(each["macs"])),
+            ("params>", lambda each: fmt.count(each["params"])),
+        )
     )
     output.paragraph("Cost", training_cost(found["trainings"], found["seconds_each"]) + "\n")
-    screen.print(f"Nothing was written; the results would go to {store}")
-
-
-def _print(rows: Sequence[TrainedOperator], study: str, fidelity: Fidelity) -> None:
-    """The results as a table, and below it how much of each network is in INT8."""
-    recipe, text = fidelity.recipe, fidelity.task == "text"
-    measure = "loss" if text else "accuracy"
-    timed = any(row.latency_ms is not None for row in rows)
-    rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
-    output.console().print(output.heading(study, rest))
-    accuracy = ("accuracy>", lambda row: _spread(row.accuracy, "accuracy"))
-    output.show(
-        rows,
-        ("operator", _name),
-        ("key", lambda row: (row.key or "")[:8]),
-        (f"{measure}>", lambda row: _spread(row.measures[measure][0], measure)),
-        ("beside the baseline", lambda row: _pair(row.measures[measure][1], measure)),
-        *([accuracy] if text else []),
-        ("MACs>", lambda row: fmt.count(row.macs)),
-        ("params>", lambda row: fmt.count(row.params)),
-        *([("latency>", _latency)] if timed else []),
-        ("time>", lambda row: fmt.duration(row.seconds)),
-        ("status~", _status),
-    )
-    for row in rows:
-        if row.precision != FLOAT32 and row.ok:
-            output.console().print(_int8_share(row), soft_wrap=True)
-
-
-def _name(row: TrainedOperator) -> str:
-    return row.name if row.precision == FLOAT32 else f"{row.name} {row.precision}"
-
-
-def _status(row: TrainedOperator) -> str:
-    failed = [f"seed {s.seed}: {s.reason}" for s in row.seeds if s.status != "ok"]
-    return "; ".join(failed) or ("ok" if row.ok else "not trained")
-
-
-def _latency(row: TrainedOperator) -> str:
-    if row.latency_ms is None:
-        return "-"
-    return f"{row.latency_ms:.3g} ms (x {row.latency_ratio:.2f})"
-
-
-def _int8_share(row: TrainedOperator) -> str:
-    """How much of a network is in INT8."""
-    details = row.seeds[0].details
-    share = details["int8_macs"] / details["network_macs"]
-    parts = ", ".join(f"{count} x {part}" for part, count in details["float_parts"].items())
-    rest = f"; in float32: {parts}" if parts else ""
-    return f"{row.name} in INT8: {share:.1%} of the network's multiply-adds{rest}"
-
-
-def _number(value: float, measure: str, *, sign: bool = False) -> str:
-    shown = value * 100 if measure == "accuracy" else value
-    places = 2 if measure == "accuracy" else 4
-    return f"{shown:{'+' if sign else ''}.{places}f}"
-
-
-def _spread(spread: Spread | None, measure: str) -> str:
-    if spread is None:
-        return "-"
-    unit = " %" if measure == "accuracy" else ""
-    mean = _number(spread.mean, measure)
-    if spread.deviation is None:
-        return mean + unit
-    return f"{mean} ± {_number(spread.deviation, measure)}{unit} ({spread.count})"
-
-
-def _pair(pair: Paired | None, measure: str) -> str:
-    if pair is None:
-        return ""
-    shown = _number(pair.difference, measure, sign=True)
-    if pair.low is None or pair.high is None:
-        return shown
-    low, high = (_number(value, measure, sign=True) for value in (pair.low, pair.high))
-    return f"{shown} ({low} to {high}), better in {pair.wins} of {pair.count}"
+    output.echo(f"Nothing was written; the results would go to {store}")

@@ -6,27 +6,25 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from syno._util import numbers as fmt
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.codegen import emitters
 from syno.operands import sizes
+from syno.operands.options import Operand
 
 # Mismatches that are printed; --json has them all.
 _PRINTED = 10
 
 if TYPE_CHECKING:
     from syno import Operator
-    from syno.codegen.verify import Mismatch, RandomCheck, Verification
+    from syno.codegen.verify import RandomCheck, Verification
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno verify`."""
-
+class _Arguments(Options):
     op: str | None = option("", None, names="OP")
-    operand: options.Operand = group(options.Operand)
+    operand: Operand = group(Operand)
     bindings: tuple[str, ...] = option(
         "Sizes to check under, as C_in=64,H=28; repeat.",
         cast(tuple[str, ...], ()),
@@ -52,8 +50,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("verify", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("verify", _Arguments)
+def command(given: _Arguments) -> int:
     """Check the code generated from an operator against the reference interpreter.
 
     Input and weights are random; values are compared under each binding. With --random, operators
@@ -97,20 +95,15 @@ def _verify(
 
 
 def _print(results: list[Verification]) -> None:
-    output.show(
-        results,
-        ("binding~", lambda each: " ".join(f"{name}={n}" for name, n in each.binding.items())),
-        ("result", lambda each: "passed" if each.passed else "FAILED"),
-        ("outputs compared>", lambda each: f"{each.outputs:,}"),
-        ("largest error>", lambda each: f"{each.max_error:.1e}"),
-        ("code", lambda each: f"{each.emitter} {each.source_hash[:12]}"),
-    )
+    from syno.codegen.verify.tables import checks_table
+
+    output.show(checks_table(results))
     for each in results:
         if each.failure:
             output.console().print(output.indented(each.failure, 2), soft_wrap=True)
 
 
-def _verify_random(given: Arguments, count: int, names: tuple[str, ...]) -> int:
+def _verify_random(given: _Arguments, count: int, names: tuple[str, ...]) -> int:
     """Check random operators, print, and say by the exit code whether anything differs."""
     from syno.codegen.verify import processes_for, random_check
 
@@ -131,33 +124,11 @@ def _verify_random(given: Arguments, count: int, names: tuple[str, ...]) -> int:
 
 
 def _print_random(result: RandomCheck) -> None:
-    count = result.operators
-    output.show(
-        result.counted(),
-        ("in the mix", lambda row: row[0]),
-        ("operators>", lambda row: f"{row[1]:,}"),
-        ("share>", lambda row: f"{100 * row[1] / count:.0f} %"),
-    )
-    output.show(
-        result.emitters,
-        ("emitter", str),
-        ("operators>", lambda _: f"{count:,}"),
-        ("mismatches>", lambda name: f"{sum(m.emitter == name for m in result.mismatches):,}"),
-        ("largest error>", lambda name: f"{result.max_error[name]:.1e}"),
-        ("at work>", lambda name: fmt.duration(result.emitter_seconds[name])),
-    )
+    from syno.codegen.verify.tables import emitters_table, mix_table, told
+
+    output.show(mix_table(result))
+    output.show(emitters_table(result))
     for mismatch in result.mismatches[:_PRINTED]:
-        output.console().print(output.indented(_told(mismatch), 0), soft_wrap=True)
+        output.console().print(output.indented(told(mismatch), 0), soft_wrap=True)
     if len(result.mismatches) > _PRINTED:
         output.say(f"... and {len(result.mismatches) - _PRINTED:,} more; --json lists them all")
-
-
-def _told(mismatch: Mismatch) -> str:
-    """A mismatch with its smallest case, where there is one, and how to see it again."""
-    again = f"syno verify --random 1 --seed {mismatch.seed} --emitters {mismatch.emitter}"
-    if mismatch.smallest:
-        return f"{mismatch.emitter}, made small ({again}):\n{mismatch.smallest}"
-    return (
-        f"{mismatch.emitter} ({again}):\n{mismatch.failure}\n  in binding {mismatch.binding}\n"
-        f"  of operator\n{mismatch.operator}"
-    )

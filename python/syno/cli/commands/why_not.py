@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from syno._util.options import Options, described, group, option, required
-from syno.cli import framework, options, output
+from syno.cli import framework, output
 from syno.cli.commands import explain as explaining
+from syno.operands.options import Operand
 from syno.operators.summary import operator_summary
+from syno.space.named import NamedSpecification, Rules
 from syno.space.options import BUDGETS, MAX_NODES
 from syno.space.usage import amount, changed, relaxing_option
 
@@ -20,13 +22,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(Options):
-    """Arguments of `syno why-not`."""
-
+class _Arguments(Options):
     op: str = required("", names="OP")
-    named: options.NamedSpecification = group(options.NamedSpecification)
-    found: options.Operand = group(options.Operand, without=("preset",))
-    rules: options.Rules = group(options.Rules)
+    named: NamedSpecification = group(NamedSpecification)
+    found: Operand = group(Operand, without=("preset",))
+    rules: Rules = group(Rules)
     max_nodes: int = described(
         BUDGETS,
         "max_nodes",
@@ -40,8 +40,8 @@ class Arguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("why-not", Arguments)
-def command(given: Arguments) -> int:
+@framework.command("why-not", _Arguments)
+def command(given: _Arguments) -> int:
     """Print what keeps an operator out of a specification: budgets, limits, rules, layers.
 
     When a rule refuses it because an equal operator stays, that one is printed. The smallest change

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, option, required
+from syno._util.tables import Table
 from syno.cli import framework, options, output
 from syno.cli.commands import bench_kernels
 
@@ -24,14 +25,12 @@ def command() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListArguments(Options):
-    """Arguments of `syno zoo list`."""
-
+class _ListArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("zoo list", ListArguments)
-def list_command(given: ListArguments) -> None:
+@framework.command("zoo list", _ListArguments)
+def list_command(given: _ListArguments) -> None:
     """List the operators: name, what each computes, multiply-adds under its small binding."""
     from syno.operators import zoo
 
@@ -45,21 +44,19 @@ def list_command(given: ListArguments) -> None:
         for e in entries
     ]
     rows += [[m["name"], f"a module: {m['doc']}", "", ""] for m in modules]
-    columns = ("name", "computes~", "small sizes~", "MACs>")
-    output.console().print(output.table(columns, rows))
+    headings = ("name", "computes~", "small sizes~", "MACs>")
+    output.show(Table(headings, tuple(map(tuple, rows))))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowArguments(Options):
-    """Arguments of `syno zoo show`."""
-
+class _ShowArguments(Options):
     name: str = required("", names="NAME")
     as_text: bool = option("Print the operator's text only.", False, names="--text")
     as_json: bool = output.as_json()
 
 
-@framework.command("zoo show", ShowArguments)
-def show_command(given: ShowArguments) -> None:
+@framework.command("zoo show", _ShowArguments)
+def show_command(given: _ShowArguments) -> None:
     """Print one operator: what it computes, its stages, its text, its cost under small sizes."""
     from syno.operators import zoo
 
@@ -86,9 +83,7 @@ def show_command(given: ShowArguments) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyArguments(Options):
-    """Arguments of `syno zoo verify`."""
-
+class _VerifyArguments(Options):
     names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
     emitters: str = option(
         "Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
@@ -99,8 +94,8 @@ class VerifyArguments(Options):
     as_json: bool = output.as_json()
 
 
-@framework.command("zoo verify", VerifyArguments)
-def verify_command(given: VerifyArguments) -> int:
+@framework.command("zoo verify", _VerifyArguments)
+def verify_command(given: _VerifyArguments) -> int:
     """Check the code generated for the operators against the reference interpreter.
 
     Each runs under its small binding. The exit code is 1 when any differs.
@@ -143,14 +138,9 @@ def _result(name: str, found: Verification) -> dict[str, object]:
 
 
 def _print(results: Sequence[tuple[str, Verification]]) -> None:
-    output.show(
-        results,
-        ("operator", lambda row: row[0]),
-        ("emitter", lambda row: row[1].emitter),
-        ("result", lambda row: "passed" if row[1].passed else "FAILED"),
-        ("outputs compared>", lambda row: f"{row[1].outputs:,}"),
-        ("largest error>", lambda row: f"{row[1].max_error:.1e}"),
-    )
+    from syno.codegen.verify.tables import zoo_checks_table
+
+    output.show(zoo_checks_table(results))
     for name, found in results:
         if not found.passed:
             output.paragraph(f"{name} by {found.emitter}:", found.failure)

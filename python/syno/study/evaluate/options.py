@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -115,3 +116,41 @@ class IsolationOptions(Options):
         metavar="N",
         unset="5",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FidelityOptions(Options):
+    """A fidelity by name, and what is changed in it."""
+
+    section: ClassVar[str] = "Training"
+    fidelity: str | None = option(
+        "How networks are trained: digits, tiny, small, medium. Default: tiny, digits for that "
+        "data set, or fast/text for a text.",
+        None,
+        metavar="NAME",
+    )
+    images: int | None = option("Changes its images.", None, minimum=1)
+    resolution: int | None = option("Changes its resolution.", None, minimum=1)
+    epochs: int | None = option("Changes its epochs.", None, minimum=1)
+    steps: int | None = option("Changes its steps (text).", None, minimum=1)
+    context: int | None = option("Changes its context (text).", None, minimum=1)
+    batch: int | None = option("Changes its batch.", None, minimum=1)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """The fields that are changed."""
+        values = dataclasses.asdict(self)
+        return {k: v for k, v in values.items() if k != "fidelity" and v is not None}
+
+    def found(
+        self,
+        data: str,
+        data_dir: str | None,
+        recipe: str | None = None,
+        seconds: float | None = None,
+    ) -> Fidelity:
+        """The fidelity for some data."""
+        from syno.study.evaluate.loading import fidelity_for
+
+        more: dict[str, float] = {} if seconds is None else {"seconds": seconds}
+        return fidelity_for(self.fidelity, self.changes | more, data, data_dir, recipe)

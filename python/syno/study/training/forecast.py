@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from syno._util.numbers import duration
 from syno.data import DataSet, Records, TextData
 from syno.network.substitute import LayerReport, layer_report
 from syno.study.evaluate.loading import load_for, usual_fidelity
@@ -18,6 +19,24 @@ from syno.study.settings import EVALUATIONS
 from syno.study.training.probe import seconds_each
 from syno.train import Fidelity
 from syno.train import fidelity as named_fidelity
+
+
+def amounts(fidelity: Fidelity) -> str:
+    """The fidelity in a line: what it has, and by which recipe."""
+    own = {name: value for name, value in fidelity.to_json().items() if name != "recipe"}
+    parts = [f"{name} {value}" for name, value in own.items() if value is not None]
+    recipe = fidelity.recipe
+    return ", ".join([*parts, f"batch {recipe.batch}", f"recipe {recipe.name} {recipe.version}"])
+
+
+def training_cost(count: int, seconds: float | None) -> str:
+    """The cost of some trainings in words, by that of the original network."""
+    if seconds is None:
+        return "unknown: the probe did not train"
+    return (
+        f"{count} trainings of about {duration(seconds)} each, by a few steps of the original "
+        f"network: {duration(count * seconds)}; operators that lower badly take longer"
+    )
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,16 @@ class Forecast:
     layers: LayerReport
     trainings: int
     seconds_each: float | None
+
+    @property
+    def trained(self) -> tuple[str, str]:
+        """How networks are trained, under a title."""
+        return "Fidelity", amounts(self.fidelity)
+
+    @property
+    def cost(self) -> str:
+        """What it costs, in words."""
+        return training_cost(self.trainings, self.seconds_each)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -55,6 +84,14 @@ class RungForecast:
     operators: int
     seconds_each: float | None
 
+    def __str__(self) -> str:
+        rung, seconds = self.rung, self.seconds_each
+        width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
+        how = ", from the checkpoint of the rung below" if self.continues else ""
+        cost = "unknown: the probe did not train" if seconds is None else duration(seconds)
+        trained = f"about {self.operators} operators and the original, {cost} each{how}"
+        return f"{amounts(rung.fidelity)}{width}\n  {trained}"
+
 
 @dataclass(frozen=True)
 class LadderForecast:
@@ -65,6 +102,18 @@ class LadderForecast:
     layers: LayerReport
     rungs: tuple[RungForecast, ...]
     seconds: float | None
+
+    @property
+    def trained(self) -> tuple[str, str]:
+        """How networks are trained, under a title."""
+        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} go on"
+        return title, "\n".join(map(str, self.rungs))
+
+    @property
+    def cost(self) -> str:
+        """What it costs, in words."""
+        cost = "unknown" if self.seconds is None else f"about {duration(self.seconds)}"
+        return f"{cost}; operators that lower badly take longer"
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
