@@ -17,6 +17,7 @@ import syno.cli
 from syno import UserError
 from syno._util.command_line import command_line, report_line
 from syno._util.printable import json_escaped, printable
+from syno._util.tables import Table
 from syno.cli import output
 from syno.cli.main import cli
 from syno.cli.screen import Screen
@@ -156,7 +157,7 @@ def test_a_terminal_gets_colours_and_no_other_escapes() -> None:
     screen = Screen(file=file, force_terminal=True, markup=False, highlight=False, width=400)
     screen.print(output.heading(f"title{ESCAPES}", f" rest{ESCAPES}{MARKUP}"))
     screen.print(f"line{ESCAPES}{MARKUP}")
-    screen.print(output.table([f"head{ESCAPES}"], [[f"cell{ESCAPES}{MARKUP}"]]))
+    screen.print(output.grid(Table((f"head{ESCAPES}",), ((f"cell{ESCAPES}{MARKUP}",),))))
     screen.print(output.facts([["name", f"fact{ESCAPES}"]]))
     sent = file.getvalue()
     assert "\x1b[1mtitle" in sent

@@ -7,7 +7,6 @@ budget that C++ reads is declared there: `described` makes a field of its descri
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -236,13 +235,14 @@ def grouped(
     """Refuse unknown arguments of a function by naming the group of options that has them."""
 
     def decorate(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
-        known = inspect.signature(function).parameters
+        code = function.__code__  # type: ignore[attr-defined]
+        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
         @wraps(function)
         def checked(*given: Arguments.args, **named: Arguments.kwargs) -> T:
             for name in named:
                 if name not in known:
-                    _refuse_argument(f"syno.{function.__name__}", name, groups, list(known))
+                    _refuse_argument(f"syno.{function.__name__}", name, groups, known)
             return function(*given, **named)
 
         return checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,3 +37,15 @@ class Table:
         return "\n".join(
             f"| {line} |".replace("|  |", "| |").replace("|  |", "| |") for line in lines
         )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of what is printed: a title, what follows it on the line, and below it a text, facts
+    side by side, or a table."""
+
+    title: str
+    rest: str = ""
+    text: str = ""
+    facts: Sequence[Sequence[str]] = ()
+    table: Table | None = None

@@ -13,9 +13,7 @@ import errno
 import importlib
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from typing import Any, NoReturn, TypeVar, cast
 
 import click
@@ -41,6 +39,9 @@ class Command(click.Command):
     @property
     def examples(self) -> list[tuple[str, str]]:
         """What each example does, and its line."""
+        import tomllib
+        from importlib.resources import files
+
         first, *rest = self.full_name.split()
         path = files("syno.cli") / "examples" / f"{first}.toml"
         found = tomllib.loads(path.read_text(encoding="utf-8"))[first]
@@ -75,6 +76,21 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A command of commands, with examples at the end of its help. Alone it prints its help."""
 
+    modules: Sequence[str] = ()  # of commands that are not declared beside the group
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are declared."""
+        return [str(part.name) for part in self._parts()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of the name; None for an unknown one."""
+        return next((each for each in self._parts() if each.name == cmd_name), None)
+
+    def _parts(self) -> list[Command]:
+        for name in self.modules:
+            importlib.import_module(f"syno.cli.commands.{name}")
+        return _PARTS[self.full_name]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""
         Command.format_options(self, ctx, formatter)
@@ -98,13 +114,22 @@ def command(name: str, kind: type[Kind]) -> Callable[[Callable[[Kind], int | Non
             name.split()[-1], callback=run, params=parameters(kind), help=function.__doc__
         )
         made.full_name = name
+        first, *rest = name.split()
+        if rest:
+            _PARTS.setdefault(first, []).append(made)
         return made
 
     return decorate
 
 
-def group(name: str) -> Callable[[Callable[[], None]], Group]:
-    """Make a group of commands; without one of its commands it prints its help."""
+_PARTS: dict[str, list[Command]] = {}  # commands of groups, by the name of the group
+
+
+def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
+    """Make a group of commands; without one of its commands it prints its help.
+
+    modules: those of `syno.cli.commands` that have some of its commands.
+    """
 
     def decorate(function: Callable[[], None]) -> Group:
         @click.pass_context
@@ -113,7 +138,7 @@ def group(name: str) -> Callable[[Callable[[], None]], Group]:
                 output.echo(ctx.get_help())
 
         made = Group(name, callback=shown, help=function.__doc__, invoke_without_command=True)
-        made.full_name = name
+        made.full_name, made.modules = name, modules
         return made
 
     return decorate

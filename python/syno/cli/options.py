@@ -105,15 +105,13 @@ def built(kind: type[Options], values: Mapping[str, object], prefix: str = "") -
 
 
 def _argument(name: str, each: Option) -> click.Argument:
-    count = -1 if each.many else 1
-    default = None if each.required or each.many else each.default
-    return click.Argument(
-        [name],
-        metavar=each.names,
-        nargs=count,
-        default=default,
-        required=each.required or (each.names.endswith("...") and not each.names.startswith("[")),
-    )
+    needed = each.required or (each.many and not each.names.startswith("["))
+    settings: dict[str, Any] = {"metavar": each.names, "required": needed}
+    if each.many:
+        settings["nargs"] = -1
+    elif not each.required:
+        settings["default"] = each.default
+    return click.Argument([name], **settings)
 
 
 def _option(name: str, each: Option) -> click.Option:
@@ -125,19 +123,20 @@ def _option(name: str, each: Option) -> click.Option:
     if is_flag and (each.optional or default is True):
         flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
     words = [each.doc] if not each.unset else [each.doc, f"[{each.unset}]"]
-    settings: dict[str, object] = {
+    settings: dict[str, Any] = {
         "help": " ".join(part for part in words if part) or None,
         "show_default": not is_flag and default not in (None, (), ""),
         "multiple": multiple,
         "required": each.required,
-        "default": None if each.required else default,
         "metavar": each.metavar or None,
     }
+    if not each.required:
+        settings["default"] = default
     if is_flag:
         settings["is_flag"] = True
     else:
         settings["type"] = _type(each)
-    made = SectionOption([*flags, name], **settings)  # type: ignore[arg-type]
+    made = SectionOption([*flags, name], **settings)
     made.section = each.section or "Options"
     return made
 
@@ -157,7 +156,9 @@ def _type(each: Option) -> click.ParamType[object]:
     if each.kind == "Path":
         from pathlib import Path
 
-        return cast(click.ParamType[object], click.Path(path_type=Path))
+        folder = each.metavar == "DIRECTORY"
+        path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
+        return cast(click.ParamType[object], path)
     return _TYPES.get(each.kind, click.STRING)
 
 

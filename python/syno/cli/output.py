@@ -24,10 +24,11 @@ from syno._util.printable import json_escaped, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from syno._util.tables import Table
+    from syno._util.tables import Section, Table
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
@@ -110,11 +111,26 @@ def show(found: Table) -> None:
     console().print(grid(found))
 
 
-def paragraph(title: str, text: str, rest: str = "", *, by: int = 2) -> None:
+def paragraph(title: str, text: str, rest: str = "") -> None:
     """Print a text under its title."""
     screen = console()
     screen.print(heading(title, rest))
-    screen.print(indented(text, by), soft_wrap=True)
+    screen.print(indented(text, 2), soft_wrap=True)
+
+
+def sections(parts: Iterable[Section]) -> None:
+    """Print parts with an empty line between them."""
+    screen = console()
+    for index, part in enumerate(parts):
+        if index:
+            screen.print()
+        screen.print(heading(part.title, part.rest))
+        if part.text:
+            screen.print(indented(part.text, 2), soft_wrap=True)
+        if part.facts:
+            screen.print(facts(part.facts))
+        if part.table is not None:
+            show(part.table)
 
 
 def facts(rows: Iterable[Sequence[str]]) -> RichTable:
@@ -149,6 +165,29 @@ def _quiet_move(description: str, total: int | None) -> Move:
     return line
 
 
+def progress_bar(*, remaining: bool = True) -> Progress:
+    """A bar on stderr; remaining: whether it estimates the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
+        TextColumn("{task.fields[remark]}", markup=False),
+        console=console(stderr=True),
+        transient=True,
+    )
+
+
 @contextlib.contextmanager
 def progress(description: str, total: int | None, *, remaining: bool = True) -> Iterator[Move]:
     """A bar on stderr while the block runs; call the result with (how far, a remark).
@@ -160,25 +199,7 @@ def progress(description: str, total: int | None, *, remaining: bool = True) -> 
         yield _quiet_move(description, total)
         return
 
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
-        TextColumn("{task.fields[remark]}", markup=False),
-        console=console(stderr=True),
-        transient=True,
-    )
+    bar = progress_bar(remaining=remaining)
     with bar:
         task = bar.add_task(description, total=total, remark="")
 

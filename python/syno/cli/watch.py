@@ -28,7 +28,7 @@ class Watch(Observer):
         self._width = 16
         self._rung = 0
         self._bests: dict[int, float] = {}  # accuracies of two rungs do not compare
-        self._bar: Progress | None = _bar() if sys.stderr.isatty() else None
+        self._bar: Progress | None = output.progress_bar() if sys.stderr.isatty() else None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Watch:
@@ -143,28 +143,3 @@ class Watch(Observer):
     def _remark(self, text: str) -> None:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, remark=text)
-
-
-def _bar() -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[remark]}", markup=False),
-        console=output.console(stderr=True),
-        transient=True,
-    )

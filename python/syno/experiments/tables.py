@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util import numbers as fmt
@@ -223,4 +224,22 @@ def front_table(result: Mapping[str, Any], report: Report) -> Table:
         ("MACs>", lambda entry: fmt.count(entry["macs"])),
         ("params>", lambda entry: fmt.count(entry["params"])),
         ("formula~", lambda entry: entry["formula"].partition("\n")[0]),
+    )
+
+
+def facts(result: Mapping[str, Any], out: Path) -> Sequence[tuple[str, str]]:
+    """What a demonstration shows, by name; out: its folder."""
+    found, exported = result["diversity"], result["exported"]
+    return (
+        ("operators trained", f"{result['operators_trained']}, all checked and timed"),
+        (
+            "kinds",
+            f"{found['multisets_of_primitives']} multisets of primitives, MACs spread "
+            f"{found['macs_spread']:g} times, {found['with_a_window']} with a window, "
+            f"{found['with_two_weights']} with two weights",
+        ),
+        ("exported", f"{len(exported.get('files', ()))} layers beside {exported['path']}"),
+        ("without Syno", exported["output"].rpartition("\n")[2]),
+        ("report", str(out / "report.html")),
+        ("took", fmt.duration(result["seconds"])),
     )

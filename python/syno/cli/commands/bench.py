@@ -11,7 +11,6 @@ from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
 from syno._util.tables import Table
 from syno.cli import framework, output
-from syno.cli.commands import bench_kernels, bench_slots
 from syno.space.named import NamedSpecification, checked_depth
 from syno.space.options import EnumerationOptions, rules_off, time_limit
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from syno.space.space import Space
 
 
-@framework.group("bench")
+@framework.group("bench", "bench_kernels", "bench_slots")
 def command() -> None:
     """Measure Syno on this machine."""
 
@@ -104,8 +103,3 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else f"{cast(float, value):,.6g}"
-
-
-command.add_command(synthesis)
-command.add_command(bench_kernels.command)
-command.add_command(bench_slots.command)

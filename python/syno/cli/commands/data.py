@@ -136,8 +136,3 @@ def _shown(value: object) -> str:
         text = ", ".join(map(str, value[:12]))
         return f"{text}, ... ({len(value)})" if len(value) > 12 else text
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-command.add_command(list_command)
-command.add_command(show_command)
-command.add_command(prepare_command)

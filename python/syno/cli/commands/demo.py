@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from syno._util import numbers as fmt
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
@@ -22,7 +21,9 @@ _DATA = "digits"
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    out: Path = option("Folder for everything that is written.", Path("build/demo"))
+    out: Path = option(
+        "Folder for everything that is written.", Path("build/demo"), metavar="DIRECTORY"
+    )
     operators: int = option("How many operators to train.", 32, minimum=1)
     seed: int = options.seed()
     dry_run: bool = output.dry_run()
@@ -75,24 +76,10 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
 
 
 def _print(result: dict[str, Any], report: Report, out: Path) -> None:
-    from syno.experiments.tables import front_table
+    from syno.experiments.tables import facts, front_table
 
     output.show(front_table(result, report))
-    found, exported = result["diversity"], result["exported"]
-    facts = (
-        ("operators trained", f"{result['operators_trained']}, all checked and timed"),
-        (
-            "kinds",
-            f"{found['multisets_of_primitives']} multisets of primitives, MACs spread "
-            f"{found['macs_spread']:g} times, {found['with_a_window']} with a window, "
-            f"{found['with_two_weights']} with two weights",
-        ),
-        ("exported", f"{len(exported.get('files', ()))} layers beside {exported['path']}"),
-        ("without Syno", exported["output"].rpartition("\n")[2]),
-        ("report", str(out / "report.html")),
-        ("took", fmt.duration(result["seconds"])),
-    )
-    for name, value in facts:
+    for name, value in facts(result, out):
         output.console().print(f"{name:<18} {value}", soft_wrap=True)
     for words in result["missing"]:
         output.say(f"missing: {words}")

@@ -33,7 +33,7 @@ class _Arguments(Options):
     max_seconds: float | None = time_limit("Time. The result depends on the machine then.")
     rules: Rules = group(Rules)
     file: Path | None = option(
-        "Keep what is listed in a file, after each depth limit.", None, metavar="PATH"
+        "Keep what is listed in a file, after each depth limit.", None, metavar="PATH", parse=Path
     )
     resume: bool = option("Go on with --file at the next depth limit.", False)
     draw: int | None = option("Print K of the operators.", None, minimum=1, metavar="K")

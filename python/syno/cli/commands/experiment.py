@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
-from syno.cli.commands.experiment_projection import command as projection_command
-from syno.cli.commands.experiment_ranking import command as ranking_command
 from syno.experiments.options import SAMPLE_DEPTH, SAMPLES, TRIALS
 from syno.space.named import NamedSpecification
 from syno.space.options import rules_off, threads
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from syno.experiments import Ablation, CanonicalRate
 
 
-@framework.group("experiment")
+@framework.group("experiment", "experiment_projection", "experiment_ranking")
 def command() -> None:
     """Repeat experiments of the paper, its figures beside ours, and others with trainings.
 
@@ -145,9 +143,3 @@ def _print_ablation(result: Ablation, picture: Path) -> None:
 
     output.show(ablation_table(result))
     output.say(f"{result.shapes}; seed {result.seed}; picture: {picture}")
-
-
-command.add_command(canonical_rate_command)
-command.add_command(distance_ablation_command)
-command.add_command(projection_command)
-command.add_command(ranking_command)

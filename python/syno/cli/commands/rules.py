@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from syno._util.options import Options, option, required
 from syno._util.tables import Table
 from syno.cli import framework, output
-from syno.cli.commands import rules_check, rules_effect
 
 
-@framework.group("rules")
+@framework.group("rules", "rules_check", "rules_effect")
 def command() -> None:
     """Show the rules by which a search refuses steps.
 
@@ -71,9 +70,3 @@ def show_command(given: _ShowArguments) -> None:
     screen.print(output.heading(f"{found.id} {found.name}", f", {found.kind}"))
     rows = [[f"{heading}:", text] for heading, text in found.doc.items()]
     screen.print(output.facts(rows))
-
-
-command.add_command(list_command)
-command.add_command(show_command)
-command.add_command(rules_check.command)
-command.add_command(rules_effect.command)

@@ -13,7 +13,6 @@ from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
 
 if TYPE_CHECKING:
     from syno import Rule
-    from syno.space.rule_check import RuleCheck
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +38,7 @@ def command(given: _Arguments) -> int:
     """
     from syno.space.rule_check import check_rule, small_specification
     from syno.space.rules import describe_rule, load_rules, reported
+    from syno.space.sections import check_section
 
     specification = given.named.specification() or small_specification(dict(given.named.limits))
     rules: list[Rule | str]
@@ -67,33 +67,6 @@ def command(given: _Arguments) -> int:
     if given.as_json:
         output.print_json([check.as_json() for check in found])
     else:
-        for check in found:
-            _print(check)
+        output.sections(map(check_section, found))
     good = all(check.sound and check.compared for check in found)
     return framework.OK if good else framework.NEGATIVE
-
-
-def _print(check: RuleCheck) -> None:
-    screen = output.console()
-    screen.print(output.heading(f"{check.rule}", f", {check.kind}: {check.verdict}"))
-    rows = [
-        ["  refused", f"{check.refused:,} of {check.asked:,} steps, {check.graphs:,} graphs"],
-    ]
-    if check.kind != "restriction":
-        rows += [
-            ["  compared", f"{check.compared:,}"],
-            ["  equal", f"{check.equal_keys:,} by key, {check.equal_values:,} by values"],
-            ["  different", f"{check.different:,}"],
-            ["  undecided", f"{check.undecided:,}"],
-            [
-                "  elements that differ",
-                f"{check.mean_share:.1%} on average, {check.most_share:.1%} at most",
-            ],
-        ]
-    screen.print(output.facts(rows))
-    if check.refused_graph and (check.different or check.kind == "restriction"):
-        screen.print("  refuses, for example")
-        screen.print(output.indented(check.refused_graph, 4), soft_wrap=True)
-        if check.kept_graph:
-            screen.print("  and keeps")
-            screen.print(output.indented(check.kept_graph, 4), soft_wrap=True)

@@ -73,20 +73,8 @@ def recover_command(given: _RecoverArguments) -> int:
 
     done = recover(given.store, given.new)
     if given.as_json:
-        studies = [
-            {
-                "name": saved.study["name"],
-                "trials": saved.trials,
-                "of_trials": saved.of_trials,
-                "events": len(saved.events),
-            }
-            for saved in done.studies
-        ]
-        rest = None if done.rest is None else str(done.rest)
-        output.print_json(
-            {"store": done.store, "studies": studies, "rest": rest, "rest_trials": done.rest_trials}
-        )
-        return framework.OK if studies else framework.NEGATIVE
+        output.print_json(done.as_json())
+        return framework.OK if done.studies else framework.NEGATIVE
     for saved in done.studies:
         output.echo(f"saved {saved}")
     if done.rest is not None:
@@ -98,7 +86,3 @@ def recover_command(given: _RecoverArguments) -> int:
         return framework.OK
     output.say("no study could be saved: none has its settings and specification left")
     return framework.NEGATIVE
-
-
-command.add_command(check_command)
-command.add_command(recover_command)

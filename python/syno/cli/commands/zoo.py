@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, cast
 from syno._util.options import Options, option, required
 from syno._util.tables import Table
 from syno.cli import framework, options, output
-from syno.cli.commands import bench_kernels
 
 if TYPE_CHECKING:
     from syno.codegen.verify import Verification
 
 
-@framework.group("zoo")
+@framework.group("zoo", "bench_kernels")
 def command() -> None:
     """List, show, verify and time well-known operators: convolutions, projections, the paper's.
 
@@ -144,9 +143,3 @@ def _print(results: Sequence[tuple[str, Verification]]) -> None:
     for name, found in results:
         if not found.passed:
             output.paragraph(f"{name} by {found.emitter}:", found.failure)
-
-
-command.add_command(list_command)
-command.add_command(show_command)
-command.add_command(verify_command)
-command.add_command(bench_kernels.zoo_command)
