@@ -46,18 +46,8 @@ class EnumerationWatch:
 
     def progress(self, status: EnumerateStatus) -> bool:
         """Move the bar; False when the enumeration is to end."""
-        rate, left = self._pace.seen(status.nodes)
-        # The shortest words: a bar of 80 columns has room for little more.
-        parts = [f"level {status.level} of {status.depth_limit}", f"{status.nodes:,} graphs"]
-        if rate is not None:
-            parts.append(f"{rate:,.0f}/s")
-        if self._ends is not None:
-            until = max(0.0, self._ends - time.monotonic())
-            left = until if left is None else min(left, until)
-        if left is not None:
-            parts.append(f"{fmt.duration(left)} left")
-        parts.append(f"{status.operators:,} operators")
-        self._move(self._done, ", ".join(parts))
+        until = None if self._ends is None else max(0.0, self._ends - time.monotonic())
+        self._move(self._done, self._pace.in_words(status, until))
         return not self.interrupted
 
     def limit_listed(self, space: Space) -> None:
@@ -119,19 +109,7 @@ def walk(
 def print_walks(walked: Walked, draw: int, seed: int) -> None:
     """Print the figures, and `draw` of the operators beyond the listing."""
     screen = output.console()
-    walks = walked.walks
-    screen.print(
-        f"\nbeyond depth {walked.listed_depth}: {walks.walks:,} walks to depth {walked.depth} in "
-        f"{fmt.duration(walked.seconds)} met {len(walks):,} operators, {len(walked.new):,} of them "
-        "not in the listing"
-    )
-    screen.print(
-        f"coverage {walks.coverage:.3f}: the share of what such walks find that has been found"
-    )
-    screen.print(
-        f"at least {walks.at_least:,} operators up to this depth, by how often they repeat; "
-        f"about {walks.structures[0]:,.0f} structures, ± {walks.structures_reach:,.0f} (95 %)"
-    )
+    screen.print(f"\n{walked.in_words()}")
     if draw and walked.new:
         screen.print()
         print_operators(walked.draw(draw, seed))

@@ -5,6 +5,7 @@
 2   the user's mistake: `error: ...` on stderr, no traceback
 70  a fault in Syno itself: how to report it; SYNO_DEBUG=1 prints the traceback
 130 interrupted with Ctrl-C
+143 paused by SIGTERM: the same command goes on
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ NEGATIVE = 1
 MISTAKE = 2
 FAULT = 70
 INTERRUPTED = 130
+PAUSED = 143
 
 
 class Command(click.Command):

@@ -61,3 +61,13 @@ def describe_records(records: Records) -> dict[str, Any]:
         "bytes": sum(path.stat().st_size for path in records.folder.glob("shard-*.rec")),
         "fingerprint": records.fingerprint,
     }
+
+
+def in_words(value: object) -> str:
+    """A value of a description as text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:,}" for name, part in value.items())
+    if isinstance(value, list):
+        text = ", ".join(map(str, value[:12]))
+        return f"{text}, ... ({len(value)})" if len(value) > 12 else text
+    return f"{value:,}" if isinstance(value, int) else str(value)

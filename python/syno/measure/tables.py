@@ -81,3 +81,14 @@ def roofline_table(measured: Sequence[Roofline]) -> Table:
 
 def _bandwidth(level: int) -> Callable[[Roofline], str]:
     return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
+
+
+def chosen_in_words(measured: Layer) -> str:
+    """Which plan of a layer is chosen."""
+    count = measured["threads"]
+    return (
+        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
+        f"thread{'' if count == 1 else 's'}"
+        + (", measured earlier" if measured["from_cache"] else "")
+        + (" (noisy: something else used the machine)" if measured["noisy"] else "")
+    )

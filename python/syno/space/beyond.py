@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from syno import _core
+from syno._util.numbers import duration
 from syno.operators.operator import Operator
 from syno.space.rules import Rule
 from syno.space.space import Space
@@ -35,6 +36,20 @@ class Walked:
     def found(self) -> bool:
         """Whether they met an operator."""
         return len(self.walks) > 0
+
+    def in_words(self) -> str:
+        """The figures, in words."""
+        walks = self.walks
+        return (
+            f"beyond depth {self.listed_depth}: {walks.walks:,} walks to depth {self.depth} in "
+            f"{duration(self.seconds)} met {len(walks):,} operators, {len(self.new):,} of them "
+            "not in the listing\n"
+            f"coverage {walks.coverage:.3f}: the share of what such walks find that has been "
+            "found\n"
+            f"at least {walks.at_least:,} operators up to this depth, by how often they repeat; "
+            f"about {walks.structures[0]:,.0f} structures, "
+            f"± {walks.structures_reach:,.0f} (95 %)"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Figures, and the operators beyond the listing with their weights."""

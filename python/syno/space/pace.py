@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from syno._core import EnumerateStatus
+from syno._util.numbers import duration
+
 # Below this many seconds at a depth limit, a rate says nothing.
 _SETTLED = 0.5
 
@@ -36,3 +39,16 @@ class Pace:
         expected = self._sizes[-1] ** 2 / self._sizes[-2]
         # More than expected has been visited already: then nothing is known.
         return rate, (expected - here) / rate if expected > here else None
+
+    def in_words(self, status: EnumerateStatus, until: float | None) -> str:
+        """How far an enumeration is that has so many seconds (None: no limit), for a bar of 80
+        columns, which has room for little."""
+        rate, left = self.seen(status.nodes)
+        parts = [f"level {status.level} of {status.depth_limit}", f"{status.nodes:,} graphs"]
+        if rate is not None:
+            parts.append(f"{rate:,.0f}/s")
+        if until is not None:
+            left = until if left is None else min(left, until)
+        if left is not None:
+            parts.append(f"{duration(left)} left")
+        return ", ".join([*parts, f"{status.operators:,} operators"])

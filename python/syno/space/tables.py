@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from syno._util import numbers
 from syno._util.tables import Table
 
 if TYPE_CHECKING:
@@ -85,3 +86,31 @@ def _switched(effect: Effect) -> str:
     if effect.rule is None and effect.without:
         what = f"all {effect.without} rules off"
     return what if effect.exhausted else f"{what} (budget spent)"
+
+
+def known_before(space: Space, before: Space) -> str:
+    """What a file held before an enumeration was continued, in words."""
+    had, known = before.counts(), before.complete_depth
+    words = f"in the file, up to depth {known}: {had['graphs']:,} graphs, "
+    words += f"{had['operators']:,} operators"
+    if known and space.complete_depth <= known:
+        return f"{words}\n" + (
+            "complete" if space.exhausted else "no further depth limit was completed"
+        )
+    return words
+
+
+def counts_in_words(space: Space, seconds: float) -> str:
+    """What was enumerated in so many seconds, in words."""
+    counts = space.counts()
+    lines = [
+        f"{counts['graphs']:,} graphs, {counts['structures']:,} structures (graphs with a matching"
+        f" to the input), {counts['operators']:,} operators (distinct semantic keys)",
+        reached(space),
+    ]
+    if seconds > 0 and counts["visited"]:
+        lines.append(
+            f"{counts['visited']:,} partial graphs in {numbers.duration(seconds)}: "
+            f"{counts['visited'] / seconds:,.0f}/s"
+        )
+    return "\n".join([*lines, f"signature {space.signature()}"])

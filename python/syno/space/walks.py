@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from statistics import NormalDist
 from typing import Any
 
 from syno import _core
@@ -94,7 +93,9 @@ class Walks:
     def structures_reach(self) -> float:
         """How far the estimate reaches to both sides: 95 of 100 such intervals hold the truth, were
         the estimates normal."""
-        return NormalDist().inv_cdf(0.975) * self._core.structures_error
+        from scipy.stats import norm
+
+        return float(norm.ppf(0.975)) * self._core.structures_error
 
     def statistics(self) -> dict[str, Any]:
         """All figures, as plain data."""

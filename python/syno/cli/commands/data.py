@@ -125,14 +125,7 @@ def prepare_command(given: _PrepareArguments) -> None:
 
 
 def _print(described: Mapping[str, object]) -> None:
-    rows = [[key.replace("_", " "), _shown(value)] for key, value in described.items()]
+    from syno.data.description import in_words
+
+    rows = [[key.replace("_", " "), in_words(value)] for key, value in described.items()]
     output.console().print(output.facts(rows))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {part:,}" for name, part in value.items())
-    if isinstance(value, list):
-        text = ", ".join(map(str, value[:12]))
-        return f"{text}, ... ({len(value)})" if len(value) > 12 else text
-    return f"{value:,}" if isinstance(value, int) else str(value)

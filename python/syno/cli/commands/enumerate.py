@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util import numbers as fmt
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import enumeration, framework, options, output
@@ -17,7 +16,13 @@ from syno.space.named import NamedSpecification, Rules, checked_depth
 from syno.space.options import EnumerationOptions, time_limit
 from syno.space.rejections import rejection_tree
 from syno.space.summary import enumeration_json
-from syno.space.tables import depths_table, multisets_table, nothing_found, reached
+from syno.space.tables import (
+    counts_in_words,
+    depths_table,
+    known_before,
+    multisets_table,
+    nothing_found,
+)
 
 if TYPE_CHECKING:
     from syno import Operator, Specification
@@ -182,29 +187,12 @@ def _print(
     space: Space, before: Space | None, taken: float, drawn: list[Operator], *, stats: bool
 ) -> None:
     screen = output.console()
-    counts = space.counts()
     known = 0 if before is None else before.complete_depth
     news = space.complete_depth > known
     if before is not None:
-        had = before.counts()
-        screen.print(
-            f"in the file, up to depth {known}: {had['graphs']:,} graphs, "
-            f"{had['operators']:,} operators"
-        )
-    if known and not news:
-        screen.print("no further depth limit was completed" if not space.exhausted else "complete")
+        screen.print(known_before(space, before))
     _print_counts(space, known if news else 0)
-    screen.print(
-        f"{counts['graphs']:,} graphs, {counts['structures']:,} structures (graphs with a matching"
-        f" to the input), {counts['operators']:,} operators (distinct semantic keys)"
-    )
-    screen.print(reached(space))
-    if taken > 0 and counts["visited"]:
-        screen.print(
-            f"{counts['visited']:,} partial graphs in {fmt.duration(taken)}: "
-            f"{counts['visited'] / taken:,.0f}/s"
-        )
-    screen.print(f"signature {space.signature()}")
+    screen.print(counts_in_words(space, taken))
     if drawn:
         screen.print()
         enumeration.print_operators(drawn)

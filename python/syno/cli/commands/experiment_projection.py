@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,6 @@ from syno.study.evaluate.options import TimingOptions
 
 if TYPE_CHECKING:
     from syno.experiments.projection import Comparison
-
-_PAUSED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +85,7 @@ def command(given: _Arguments) -> int:
             )
     except PausedError:
         output.say(f"paused; the same command goes on, from {given.out}")
-        return _PAUSED
+        return framework.PAUSED
     picture = given.picture or given.out.with_suffix(".png")
     save_projection(found, picture)
     if given.as_json:

@@ -11,7 +11,7 @@ from syno._util.options import Options, group, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, output
 from syno.measure.layer_costs import Layer, add_plans, add_times, layer_costs
-from syno.measure.tables import layers_table, plans_table
+from syno.measure.tables import chosen_in_words, layers_table, plans_table
 from syno.operands.options import Operand
 from syno.operands.sizes import checked_sizes, example_sizes
 from syno.operators.summary import operator_summary
@@ -117,21 +117,6 @@ def _print(operator: Operator, layers: list[Layer]) -> None:
             screen.print()
             output.paragraph(f"Plan {number}", plan["stages"], f" of {sizes}")
         if "measured" in layer:
-            _print_times(layer)
-
-
-def _print_times(layer: Layer) -> None:
-    screen = output.console()
-    measured = layer["measured"]
-
-    screen.print()
-    output.show(plans_table(layer))
-    count = measured["threads"]
-    screen.print(
-        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
-        f"thread{'' if count == 1 else 's'}"
-        + (", measured earlier" if measured["from_cache"] else "")
-        + (" (noisy: something else used the machine)" if measured["noisy"] else ""),
-        highlight=False,
-        soft_wrap=True,
-    )
+            screen.print()
+            output.show(plans_table(layer))
+            screen.print(chosen_in_words(layer["measured"]), soft_wrap=True)

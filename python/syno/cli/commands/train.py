@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from syno._util import numbers as fmt
 from syno._util.command_line import report_line
-from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
-from syno._util.tables import Table
 from syno.cli import framework, options, output
 from syno.study.evaluate.options import (
     FidelityOptions,
     IsolationOptions,
+    QuantizationOptions,
     TimingOptions,
     TrainOptions,
 )
 
 if TYPE_CHECKING:
-    from syno.store import Outcome
-    from syno.study.evaluate.quantization import Quantization
-    from syno.study.training.train import TrainingObserver
-    from syno.study.training.trainings import Job, Trainings
-
-PAUSED = 128 + signal.SIGTERM
+    from syno.study.training.trainings import Trainings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +51,6 @@ class _Arguments(Options):
     latency: bool = option(
         "Time each trained network on the CPU, in turns with the original. [on]", True
     )
-    quantize: bool = option(
-        "Also bring each trained network to INT8, and measure its accuracy and latency.", False
-    )
-    engine: str | None = option(
-        "What of torch computes in INT8: fbgemm, x86, onednn, qnnpack.",
-        None,
-        unset="the first there is",
-        metavar="NAME",
-    )
-    calibration_images: int = option(
-        "Training images that --quantize takes the ranges of numbers from.", 256, minimum=1
-    )
     device: str = option("cpu, or cuda.", "cpu", metavar="NAME")
     workers: int = option("Threads that read images ahead.", 0, minimum=0)
     checkpoints: str | None = option(
@@ -84,6 +64,7 @@ class _Arguments(Options):
     train: TrainOptions = group(TrainOptions, "tokenizer", "deadline_s")
     isolation: IsolationOptions = group(IsolationOptions, without=("max_attempts",))
     timing: TimingOptions = group(TimingOptions)
+    quantization: QuantizationOptions = group(QuantizationOptions)
 
     def trainings(self) -> Trainings:
         """What is to be trained; nothing is loaded yet."""
@@ -111,19 +92,8 @@ class _Arguments(Options):
             workers=self.workers,
             checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
             latency=self.latency,
-            quantization=self._quantization(),
+            quantization=self.quantization.wanted(),
         )
-
-    def _quantization(self) -> Quantization | None:
-        from syno.study.evaluate.quantization import Quantization
-
-        if self.quantize:
-            return Quantization.of(self.engine, self.calibration_images)
-        if self.engine is not None:
-            raise UserError(
-                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
-            )
-        return None
 
 
 @framework.command("train", _Arguments)
@@ -136,8 +106,8 @@ def command(given: _Arguments) -> int:
     network as it is, and operators are compared with it seed by seed. An operator that crashes,
     hangs or eats memory is a row with its reason.
     """
-    from syno.study.training.tables import int8_shares, results_table
-    from syno.study.training.train import follow, prepare, run
+    from syno.study.training.tables import forecast_sections, int8_shares, results_table
+    from syno.study.training.train import TrainingNarration, follow, prepare, run
     from syno.train import joined
 
     with joined(given.device) as processes:
@@ -151,79 +121,33 @@ def command(given: _Arguments) -> int:
         )
         if given.dry_run:
             if processes.is_first:
-                _describe(trainings, given.store, as_json=given.as_json)
+                found = trainings.forecast()
+                if given.as_json:
+                    output.print_json(found | {"store": given.store})
+                else:
+                    output.sections(forecast_sections(trainings, found))
+                    place = given.store
+                    output.echo(f"Nothing was written; the results would go to {place}")
             return framework.OK
         if not processes.is_first:
             follow(trainings, processes)
             return framework.OK
         with output.progress("training", len(trainings.jobs())) as move:
-            found = run(trainings, given.store, given.name, _watch(move), processes)
-    if found.paused:
-        output.say("paused; the same command with this --name goes on: " + found.study)
-        return PAUSED
+            watch = TrainingNarration(move)
+            trained = run(trainings, given.store, given.name, watch, processes)
+    if trained.paused:
+        output.say("paused; the same command with this --name goes on: " + trained.study)
+        return framework.PAUSED
     if given.as_json:
-        rows = [row.to_json() for row in found.rows]
-        content = {"store": given.store, "study": found.study}
+        rows = [row.to_json() for row in trained.rows]
+        content = {"store": given.store, "study": trained.study}
         output.print_json(content | {"fidelity": trainings.fidelity.to_json(), "results": rows})
     else:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
         rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
-        output.console().print(output.heading(found.study, rest))
-        output.show(results_table(found.rows, "loss" if fidelity.task == "text" else "accuracy"))
-        for line in int8_shares(found.rows):
+        output.console().print(output.heading(trained.study, rest))
+        output.show(results_table(trained.rows, "loss" if fidelity.task == "text" else "accuracy"))
+        for line in int8_shares(trained.rows):
             output.console().print(line, soft_wrap=True)
-        output.say(f"next: {report_line(given.store, found.study)}")
-    return framework.OK if found.ok else framework.NEGATIVE
-
-
-def _watch(move: output.Move) -> TrainingObserver:
-    """An observer that says on the bar what runs."""
-    from syno.study.training.train import TrainingObserver
-
-    class Watch(TrainingObserver):
-        number, name = 0, ""
-
-        def on_training(self, number: int, count: int, job: Job) -> None:
-            self.number, self.name = number, f"{job.name}, seed {job.seed}"
-
-        def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
-            if outcome is None:
-                words = "is in the store"
-            else:
-                share = outcome.accuracy
-                words = outcome.status if share is None else f"{share:.2%}"
-            move(number + 1, f"{job.name}, seed {job.seed}: {words}")
-
-        def on_step(self, step: str) -> None:
-            move(self.number, f"{self.name}: {step}")
-
-        def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
-            of = f" of {epochs}" if epochs else ""
-            move(self.number, f"{self.name}: epoch {epoch}{of}, loss {loss:.3g}")
-
-    return Watch()
-
-
-def _describe(trainings: Trainings, store: str, *, as_json: bool) -> None:
-    from syno.network.substitute import layer_report
-    from syno.study.training.forecast import amounts, training_cost
-
-    found = trainings.forecast()
-    if as_json:
-        output.print_json(found | {"store": store})
-        return
-    layers = layer_report(trainings.network(trainings.seeds[0]).template)
-    output.paragraph("Layers", f"{layers}\n")
-    output.paragraph("Fidelity", amounts(trainings.fidelity))
-    costs = [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]]
-    output.show(
-        Table.of(
-            costs,
-            ("operator", lambda each: each["name"]),
-            ("key", lambda each: (each["key"] or "")[:8]),
-            ("MACs>", lambda each: fmt.count(each["macs"])),
-            ("params>", lambda each: fmt.count(each["params"])),
-        )
-    )
-    output.paragraph("Cost", training_cost(found["trainings"], found["seconds_each"]) + "\n")
-    output.echo(f"Nothing was written; the results would go to {store}")
+        output.say(f"next: {report_line(given.store, trained.study)}")
+    return framework.OK if trained.ok else framework.NEGATIVE

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from syno._util.errors import UserError
 from syno._util.options import Options, memory_size, option
 from syno._util.threads import MOST_THREADS
 
 if TYPE_CHECKING:
+    from syno.study.evaluate.quantization import Quantization
     from syno.study.fidelity.ladder import Ladder, Rung
     from syno.train import Fidelity
 
@@ -154,3 +156,34 @@ class FidelityOptions(Options):
 
         more: dict[str, float] = {} if seconds is None else {"seconds": seconds}
         return fidelity_for(self.fidelity, self.changes | more, data, data_dir, recipe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizationOptions(Options):
+    """Whether and how each trained network is quantized to INT8, too."""
+
+    section: ClassVar[str] = "Quantization"
+    quantize: bool = option(
+        "Also bring each trained network to INT8, and measure its accuracy and latency.", False
+    )
+    engine: str | None = option(
+        "What of torch computes in INT8: fbgemm, x86, onednn, qnnpack.",
+        None,
+        unset="the first there is",
+        metavar="NAME",
+    )
+    calibration_images: int = option(
+        "Training images that --quantize takes the ranges of numbers from.", 256, minimum=1
+    )
+
+    def wanted(self) -> Quantization | None:
+        """How networks are quantized; None where they are not."""
+        from syno.study.evaluate.quantization import Quantization
+
+        if self.quantize:
+            return Quantization.of(self.engine, self.calibration_images)
+        if self.engine is not None:
+            raise UserError(
+                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
+            )
+        return None

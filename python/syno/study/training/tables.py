@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from syno._util import numbers
-from syno._util.tables import Table
+from syno._util.tables import Section, Table
+from syno.network.substitute import layer_report
 from syno.store.records import FLOAT32
 from syno.study.training.comparison import Paired, Spread
+from syno.study.training.forecast import amounts, training_cost
 from syno.study.training.rows import TrainedOperator
+from syno.study.training.trainings import Trainings
 
 
 def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
@@ -33,6 +37,24 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
 def int8_shares(rows: Sequence[TrainedOperator]) -> list[str]:
     """How much of each quantized network is in INT8, in words."""
     return [_int8_share(row) for row in rows if row.precision != FLOAT32 and row.ok]
+
+
+def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Section]:
+    """What would be trained, and about what it costs; found: as `Trainings.forecast`."""
+    costs = Table.of(
+        [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]],
+        ("operator", lambda each: each["name"]),
+        ("key", lambda each: (each["key"] or "")[:8]),
+        ("MACs>", lambda each: numbers.count(each["macs"])),
+        ("params>", lambda each: numbers.count(each["params"])),
+    )
+    layers = layer_report(trainings.network(trainings.seeds[0]).template)
+    cost = training_cost(found["trainings"], found["seconds_each"])
+    return [
+        Section("Layers", text=str(layers)),
+        Section("Fidelity", text=amounts(trainings.fidelity), table=costs),
+        Section("Cost", text=f"{cost}\n"),
+    ]
 
 
 def _name(row: TrainedOperator) -> str:

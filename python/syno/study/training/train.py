@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,36 @@ class TrainingObserver(Observer):
 
     def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
         """Training `number` is stored; `outcome` is None where it was in the store before."""
+
+
+class TrainingNarration(TrainingObserver):
+    """Tells how trainings go in words; told: is called with (trainings done, what is done)."""
+
+    def __init__(self, told: Callable[[int, str], object]) -> None:
+        self._told = told
+        self._number, self._name = 0, ""
+
+    def on_training(self, number: int, count: int, job: Job) -> None:
+        """Remember what is worked on."""
+        self._number, self._name = number, f"{job.name}, seed {job.seed}"
+
+    def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
+        """Say what came out."""
+        if outcome is None:
+            words = "is in the store"
+        else:
+            share = outcome.accuracy
+            words = outcome.status if share is None else f"{share:.2%}"
+        self._told(number + 1, f"{job.name}, seed {job.seed}: {words}")
+
+    def on_step(self, step: str) -> None:
+        """Say which step of the evaluation begins."""
+        self._told(self._number, f"{self._name}: {step}")
+
+    def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
+        """Say how far the training is."""
+        of = f" of {epochs}" if epochs else ""
+        self._told(self._number, f"{self._name}: epoch {epoch}{of}, loss {loss:.3g}")
 
 
 @dataclass(frozen=True)
