@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
-    from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
+    from syno.options import IsolationOptions, TimingOptions, TrainOptions
     from syno.study.search import resume, search
     from syno.study.selection import select
     from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
-    "IsolationOptions": "syno.study.evaluate.options",
+    "IsolationOptions": "syno.options",
     "Placeholder": "syno.network.placeholder",
-    "TimingOptions": "syno.study.evaluate.options",
-    "TrainOptions": "syno.study.evaluate.options",
+    "TimingOptions": "syno.options",
+    "TrainOptions": "syno.options",
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",

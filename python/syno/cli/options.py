@@ -11,6 +11,7 @@ import click
 
 from syno._util.errors import UserError
 from syno._util.options import Option, Options, declared, of_descriptor, option
+from syno.options import DEFAULT_STORE
 
 if TYPE_CHECKING:
     pass
@@ -171,8 +172,6 @@ def _whole(bound: float | None) -> int | None:
 
 def store() -> str:
     """Declare where studies are kept."""
-    from syno.study.search import DEFAULT_STORE
-
     words = "Where studies are kept: a file or a database URL."
     return option(words, DEFAULT_STORE, metavar="URL")
 

@@ -18,16 +18,23 @@ from syno._util.errors import UserError
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
+from syno.options import (
+    DEFAULT_STORE,
+    EVALUATIONS,
+    METHOD,
+    IsolationOptions,
+    TimingOptions,
+    TrainOptions,
+)
 from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.fidelity.ladder import Ladder, ladder_names
 from syno.study.fidelity.ladder import chosen as chosen_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import EVALUATIONS, GIVEN, METHOD, StudySettings
+from syno.study.settings import GIVEN, StudySettings
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
@@ -38,8 +45,6 @@ if TYPE_CHECKING:
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
     from syno.train import Fidelity
-
-DEFAULT_STORE = "sqlite:///runs.db"
 
 
 @grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)

@@ -8,12 +8,10 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno.options import EVALUATIONS, METHOD
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
 GIVEN = "given"
-# How many operators a search trains, and how it chooses them, unless it is told.
-EVALUATIONS = 20
-METHOD = "uniform"
 
 
 @dataclass(frozen=True)

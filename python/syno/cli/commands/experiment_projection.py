@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from syno._util.options import Options, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
-from syno.study.evaluate.options import TimingOptions
+from syno.options import TimingOptions
 
 if TYPE_CHECKING:
     from syno.experiments.projection import Comparison

@@ -9,7 +9,7 @@ from syno._util.checks import MOST_COUNTED
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, output
 from syno.operands.options import study as study_option
-from syno.study.evaluate.options import IsolationOptions
+from syno.options import IsolationOptions
 
 
 @dataclass(frozen=True, kw_only=True)

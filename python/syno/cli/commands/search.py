@@ -12,15 +12,16 @@ from syno._util.command_line import report_line
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
-from syno.space.named import NamedSpecification
-from syno.space.options import SpaceOptions
-from syno.study.evaluate.options import (
+from syno.options import (
+    EVALUATIONS,
+    METHOD,
     FidelityOptions,
     IsolationOptions,
     TimingOptions,
     TrainOptions,
 )
-from syno.study.settings import EVALUATIONS, METHOD
+from syno.space.named import NamedSpecification
+from syno.space.options import SpaceOptions
 
 if TYPE_CHECKING:
     from syno.store import StudySummary
@@ -64,7 +65,9 @@ class _Arguments(Options):
     def trained(self) -> TrainOptions:
         """How networks are trained; a ladder says it in place of a fidelity."""
         if self.train.ladder is None:
-            found = self.fidelity.found(self.data, self.data_dir)
+            from syno.study.evaluate.loading import chosen_fidelity
+
+            found = chosen_fidelity(self.fidelity, self.data, self.data_dir)
             return dataclasses.replace(self.train, fidelity=found)
         changed = [f"--{name}" for name in self.fidelity.changes]
         given = changed + (["--fidelity"] if self.fidelity.fidelity else [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.command_line import report_line
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
-from syno.study.evaluate.options import (
+from syno.options import (
     FidelityOptions,
     IsolationOptions,
     QuantizationOptions,
@@ -69,13 +69,17 @@ class _Arguments(Options):
     def trainings(self) -> Trainings:
         """What is to be trained; nothing is loaded yet."""
         from syno.operators.specification import checked_binding
+        from syno.study.evaluate.loading import chosen_fidelity
+        from syno.study.evaluate.quantization import Quantization
         from syno.study.training.train import usual_model
         from syno.study.training.trainings import Trainings
         from syno.train import recipe as known_recipe
 
         if self.recipe is not None:
             known_recipe(self.recipe)
-        fidelity = self.fidelity.found(self.data, self.data_dir, self.recipe, self.seconds)
+        fidelity = chosen_fidelity(
+            self.fidelity, self.data, self.data_dir, self.recipe, self.seconds
+        )
         return Trainings(
             model=self.model or usual_model(fidelity),
             model_options=dict(self.model_options),
@@ -92,7 +96,7 @@ class _Arguments(Options):
             workers=self.workers,
             checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
             latency=self.latency,
-            quantization=self.quantization.wanted(),
+            quantization=Quantization.chosen(self.quantization),
         )
 
 

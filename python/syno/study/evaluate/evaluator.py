@@ -20,6 +20,7 @@ from syno.data import TextData
 from syno.measure import Measurement, latency, step_slowdown
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
+from syno.options import TimingOptions
 from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
@@ -27,7 +28,6 @@ from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plai
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
-from syno.study.evaluate.options import TimingOptions
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.train import (

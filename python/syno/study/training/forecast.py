@@ -10,12 +10,11 @@ from typing import Any
 from syno._util.numbers import duration
 from syno.data import DataSet, Records, TextData
 from syno.network.substitute import LayerReport, layer_report
+from syno.options import EVALUATIONS, TrainOptions
 from syno.study.evaluate.loading import load_for, usual_fidelity
 from syno.study.evaluate.network import Network
-from syno.study.evaluate.options import TrainOptions
 from syno.study.evaluate.rungs import datasets, networks
 from syno.study.fidelity.ladder import Ladder, Rung, chosen
-from syno.study.settings import EVALUATIONS
 from syno.study.training.probe import seconds_each
 from syno.train import Fidelity
 from syno.train import fidelity as named_fidelity

@@ -13,10 +13,9 @@ from syno.operands.layers import layer_specification
 from syno.operands.named import named_operators
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOptions
 from syno.store import Store
-from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.observer import Observer
-from syno.study.search import DEFAULT_STORE
 from syno.study.training.results import Results
 from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings

@@ -12,9 +12,9 @@ from syno._util.errors import UserError
 from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
+from syno.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
-from syno.study.evaluate.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.study.settings import GIVEN, StudySettings

@@ -1,4 +1,4 @@
-"""Options of an evaluation: how a network is trained, timed, and kept apart from the search."""
+"""Options of searches and trainings: how networks are trained, timed, and kept apart."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from syno._util.errors import UserError
 from syno._util.options import Options, memory_size, option
 from syno._util.threads import MOST_THREADS
 
 if TYPE_CHECKING:
-    from syno.study.evaluate.quantization import Quantization
     from syno.study.fidelity.ladder import Ladder, Rung
     from syno.train import Fidelity
+
+
+DEFAULT_STORE = "sqlite:///runs.db"
+# How many operators a search trains, and how it chooses them, unless it is told.
+EVALUATIONS = 20
+METHOD = "uniform"
+CALIBRATION_IMAGES = 256  # that quantization takes the ranges of numbers from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,19 +149,6 @@ class FidelityOptions(Options):
         values = dataclasses.asdict(self)
         return {k: v for k, v in values.items() if k != "fidelity" and v is not None}
 
-    def found(
-        self,
-        data: str,
-        data_dir: str | None,
-        recipe: str | None = None,
-        seconds: float | None = None,
-    ) -> Fidelity:
-        """The fidelity for some data."""
-        from syno.study.evaluate.loading import fidelity_for
-
-        more: dict[str, float] = {} if seconds is None else {"seconds": seconds}
-        return fidelity_for(self.fidelity, self.changes | more, data, data_dir, recipe)
-
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizationOptions(Options):
@@ -173,17 +165,7 @@ class QuantizationOptions(Options):
         metavar="NAME",
     )
     calibration_images: int = option(
-        "Training images that --quantize takes the ranges of numbers from.", 256, minimum=1
+        "Training images that --quantize takes the ranges of numbers from.",
+        CALIBRATION_IMAGES,
+        minimum=1,
     )
-
-    def wanted(self) -> Quantization | None:
-        """How networks are quantized; None where they are not."""
-        from syno.study.evaluate.quantization import Quantization
-
-        if self.quantize:
-            return Quantization.of(self.engine, self.calibration_images)
-        if self.engine is not None:
-            raise UserError(
-                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
-            )
-        return None
