@@ -31,7 +31,7 @@ from PIL import Image
 from syno.data import Stream, load
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches
-from syno.data.prepare import Options, prepare
+from syno.data.prepare import RecordOptions, prepare
 from syno.network.models.torchvision_shim import import_torchvision
 from syno.store.environment import capture_environment
 
@@ -156,7 +156,7 @@ def large(folder: Path, count: int, rounds: int) -> dict[str, Any]:
     for share in (0.1, 1.0):
         started = time.perf_counter()
         out = folder / f"records-{share}"
-        records = prepare(str(root), None, out, Options(jpeg_share=share), progress=False)
+        records = prepare(str(root), None, out, RecordOptions(jpeg_share=share), progress=False)
         prepared[f"jpeg share {share}"] = {
             "images_per_s": round(count / (time.perf_counter() - started), 1),
             "bytes": sum(path.stat().st_size for path in out.glob("*.rec")),

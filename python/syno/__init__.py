@@ -16,6 +16,7 @@ from syno.network.substitute import LayerReport, conv2d, layer_report, linear, r
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.explanation import explain, why_not
+from syno.space.options import SpaceOptions
 from syno.space.rule_check import check_rule
 from syno.space.rules import PartialGraph, Rule, rule
 from syno.space.space import Space
@@ -26,13 +27,17 @@ if TYPE_CHECKING:
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
+    from syno.options import IsolationOptions, TimingOptions, TrainOptions
     from syno.study.search import resume, search
     from syno.study.selection import select
     from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
+    "IsolationOptions": "syno.options",
     "Placeholder": "syno.network.placeholder",
+    "TimingOptions": "syno.options",
+    "TrainOptions": "syno.options",
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
@@ -44,6 +49,7 @@ _LAZY = {
 
 __all__ = [
     "InternalError",
+    "IsolationOptions",
     "LayerReport",
     "Operator",
     "PartialGraph",
@@ -51,7 +57,10 @@ __all__ = [
     "Rule",
     "Sampler",
     "Space",
+    "SpaceOptions",
     "Specification",
+    "TimingOptions",
+    "TrainOptions",
     "Tree",
     "TreeNode",
     "UserError",

@@ -3,112 +3,11 @@ The C++ library of Syno. Private: the public interface is the package syno.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TypedDict, overload
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
 
-
-
-class LimitDescriptor(TypedDict):
-    name: str
-    type: str
-    default: float
-    minimum: float
-    doc: str
-
-class SpecificationFields(TypedDict):
-    input: str
-    output: str
-    primary: list[str]
-    coefficient: list[str]
-    bindings: list[dict[str, int]]
-    multiplicities: list[int]
-    layer_macs: list[float]
-    passed_through: list[tuple[int, int]]
-    limits: dict[str, float]
-
-class RuleExample(TypedDict):
-    refused: str
-    kept: str
-    share: float
-
-class RuleCheck(TypedDict):
-    graphs: int
-    asked: int
-    refused: int
-    compared: int
-    equal_keys: int
-    equal_values: int
-    different: int
-    undecided: int
-    mean_share: float
-    most_share: float
-    example: RuleExample | None
-
-class BudgetUse(TypedDict):
-    variable: str
-    used: int
-    budget: int
-    within: bool
-
-class LimitUse(TypedDict):
-    limit: str
-    used: float
-    allowed: float
-    within: bool
-
-class Misfit(TypedDict):
-    binding: str
-    size: str
-
-class Usage(TypedDict):
-    budgets: list[BudgetUse]
-    limits: list[LimitUse]
-    misfits: list[Misfit]
-    macs: int
-    params: int
-    pooling: int
-
-class RefusedStep(TypedDict):
-    step: str
-    reason: str
-
-class ExplainedStep(TypedDict):
-    step: str
-    children: int
-    refused: dict[str, int]
-    others: list[RefusedStep]
-
-class Refusal(TypedDict):
-    reason: str
-    text: str
-
-class Explanation(TypedDict):
-    listed: bool
-    key: str
-    refusals: list[Refusal]
-    refused_match: str
-    reached: bool
-    obstacle: str
-    obstacle_reason: str
-    steps: list[ExplainedStep]
-    usage: Usage
-
-Relaxation = TypedDict("Relaxation", {"kind": str, "name": str, "from": str, "to": str})
-
-class KeptOperator(TypedDict):
-    operator: Operator
-    key: str
-    rules: list[str]
-    near: bool
-
-class WhyNot(TypedDict):
-    admitted: bool
-    explanation: Explanation
-    kept: KeptOperator | None
-    relaxations: list[Relaxation]
-    no_relaxation: str
 
 MOST_THREADS: int = 512
 
@@ -218,21 +117,9 @@ class Operator:
     def parse(text: str) -> Operator:
         """Reads the versioned text."""
 
-    @staticmethod
-    def from_json(data: object) -> Operator:
-        """Reads the JSON form: a document as str or bytes, or its content."""
-
     @property
     def text(self) -> str:
         """The canonical text."""
-
-    @property
-    def json(self) -> str:
-        """The JSON form."""
-
-    @property
-    def batch(self) -> str | None:
-        """The variable of the batch; None without one."""
 
     @property
     def structure(self) -> str:
@@ -267,7 +154,7 @@ class Operator:
 
     def __eq__(self, arg: object, /) -> bool: ...
 
-def option_descriptors() -> list[LimitDescriptor]:
+def option_descriptors() -> list[dict[str, Any]]:
     """
     name, type, default, minimum and doc of every limit of a specification.
     """
@@ -278,7 +165,7 @@ def preset_names() -> list[str]:
 def preset_doc(name: str) -> str:
     """What a preset is, in a sentence."""
 
-def preset_source(name: str) -> SpecificationFields:
+def preset_source(name: str) -> dict[str, Any]:
     """The fields of a preset. UserError that lists the presets."""
 
 class Specification:
@@ -287,7 +174,7 @@ class Specification:
     def __init__(self, input: str, output: str, primary: Sequence[str], coefficient: Sequence[str], bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int], layer_macs: Sequence[float], passed_through: Sequence[tuple[int, int]], limits: Mapping[str, float]) -> None: ...
 
     @property
-    def source(self) -> SpecificationFields:
+    def source(self) -> dict[str, Any]:
         """The fields it was made from."""
 
     @property
@@ -373,7 +260,7 @@ def rule_catalogue() -> list[dict[str, str]]:
     id, name, kind (exact, approximate, restriction) and doc of every rule.
     """
 
-def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> RuleCheck:
+def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> dict[str, Any]:
     """
     Compares what a rule refuses on random graphs with what it keeps. progress(compared, graphs) is called now and then; False ends the check.
     """
@@ -599,12 +486,15 @@ class Space:
     def load(path: str, spec: Specification, rules: RuleSet) -> Space:
         """Refuses files of other specifications or rules, and damaged ones."""
 
-def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
+def enumerate_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of an enumeration."""
+
+def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
     """
     Lists the space level by level under growing depth limits. progress(status) is called now and then; False ends the listing like a spent budget. The same for any number of threads.
     """
 
-def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
+def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
     """list_space with the operators written out."""
 
 class UniformDraws:
@@ -617,7 +507,7 @@ class UniformDraws:
 
     def __len__(self) -> int: ...
 
-def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
+def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
     """
     list_space one depth limit after the other, and why it ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each complete one; `before` is what is listed already.
     """
@@ -708,7 +598,10 @@ class Walks:
     @property
     def at_least(self) -> float: ...
 
-def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = 64, max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
+def walk_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of walks."""
+
+def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = ..., max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
     """
     Guided random walks. progress(walks, operators, coverage) is called after every round; False ends them. The same for any number of threads.
     """
@@ -756,12 +649,12 @@ class Tree:
     def operators(self, node: TreeNode) -> list[FoundOperator]:
         """Operators that are complete at the node itself."""
 
-def explain(op: Operator, spec: Specification, rules: RuleSet) -> Explanation:
+def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]:
     """
     How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
     """
 
-def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = 20000, max_seconds: float = 10.0) -> WhyNot:
+def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = ..., max_seconds: float = ...) -> dict[str, Any]:
     """
     What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
     """
@@ -831,12 +724,15 @@ class CanonicalRates:
     @property
     def seconds(self) -> float: ...
 
-def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
+def trial_options() -> list[dict[str, Any]]:
+    """name, type, default, minimum and doc of the budgets of random trials."""
+
+def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
     """
     Random walks from the root that never go back, guided by none, distance, distance-once or bound. progress(trials done) is called now and then; False ends them.
     """
 
-def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
+def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
     """
     Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
     """

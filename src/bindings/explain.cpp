@@ -144,10 +144,10 @@ void bind_explain(nb::module_& m) {
                 "Explanation"),
         "How a search comes to an operator: path, rules, budgets and limits. UserError when the "
         "operator has other shapes or unknown variables.");
-  m.def("why_not", &why_not_operator, "op"_a, "spec"_a, "rules"_a, "max_nodes"_a = 20'000,
-        "max_seconds"_a = 10.0,
+  m.def("why_not", &why_not_operator, "op"_a, "spec"_a, "rules"_a,
+        "max_nodes"_a = WhyNotOptions().max_nodes, "max_seconds"_a = WhyNotOptions().max_seconds,
         nb::sig("def why_not(op: Operator, spec: Specification, rules: RuleSet, "
-                "max_nodes: int = 20000, max_seconds: float = 10.0) -> WhyNot"),
+                "max_nodes: int = ..., max_seconds: float = ...) -> WhyNot"),
         "What keeps an operator out, the equal one that is kept, and the smallest change that "
         "admits it.");
 }

@@ -88,11 +88,12 @@ std::vector<std::pair<std::string, std::string>> doc_parts(const std::string& wa
 
 void bind_listing(nb::module_& m) {
   m.def(
-      "deepen", &run_deepening, "spec"_a, "rules"_a, "max_depth"_a = 0, "max_nodes"_a = 200'000,
-      "max_memory"_a = 0, "max_seconds"_a = 0.0, "threads"_a = 0, "bound"_a = "full",
-      "progress"_a = nb::none(), "on_limit"_a = nb::none(), "before"_a = nb::none(),
+      "deepen", &run_deepening, "spec"_a, "rules"_a, "max_depth"_a = 0,
+      "max_nodes"_a = EnumerateOptions().max_nodes, "max_memory"_a = 0, "max_seconds"_a = 0.0,
+      "threads"_a = 0, "bound"_a = "full", "progress"_a = nb::none(), "on_limit"_a = nb::none(),
+      "before"_a = nb::none(),
       nb::sig("def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, "
-              "max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, "
+              "max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, "
               "threads: int = 0, bound: str = 'full', progress: "
               "collections.abc.Callable[[EnumerateStatus], bool] | None = None, on_limit: "
               "collections.abc.Callable[[Space], None] | None = None, before: Space | None = None)"

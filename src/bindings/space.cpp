@@ -9,6 +9,7 @@
 #include "syno/space/enumerate.h"
 #include "syno/support/error.h"
 
+#include "described_options.h"
 #include "enumerating.h"
 
 namespace syno::bindings {
@@ -158,20 +159,25 @@ void bind_space(nb::module_& m) {
       .def_static("load", &load_space, "path"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
                   "Refuses files of other specifications or rules, and damaged ones.");
   m.def(
-      "list_space", &run_listing, "spec"_a, "rules"_a, "max_depth"_a = 0, "max_nodes"_a = 200'000,
-      "max_memory"_a = 0, "max_seconds"_a = 0.0, "threads"_a = 0, "bound"_a = "full",
-      "quality"_a = true, "keys"_a = true, "first_depth"_a = 1, "progress"_a = nb::none(),
+      "enumerate_options", [] { return described_options(enumerate_options()); },
+      nb::sig("def enumerate_options() -> list[dict[str, typing.Any]]"),
+      "name, type, default, minimum and doc of the budgets of an enumeration.");
+  m.def(
+      "list_space", &run_listing, "spec"_a, "rules"_a, "max_depth"_a = 0,
+      "max_nodes"_a = EnumerateOptions().max_nodes, "max_memory"_a = 0, "max_seconds"_a = 0.0,
+      "threads"_a = 0, "bound"_a = "full", "quality"_a = true, "keys"_a = true, "first_depth"_a = 1,
+      "progress"_a = nb::none(),
       nb::sig("def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, "
-              "max_nodes: int = 200000, max_memory: int = 0, max_seconds: float = 0.0, "
+              "max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, "
               "threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, "
               "first_depth: int = 1, progress: collections.abc.Callable[[EnumerateStatus], "
               "bool] | None = None) -> Space"),
       "Lists the space level by level under growing depth limits. progress(status) is called now "
       "and then; False ends the listing like a spent budget. The same for any number of threads.");
   m.def("enumerate", &run_enumeration, "spec"_a, "rules"_a, "max_depth"_a = 0,
-        "max_nodes"_a = 200'000, "threads"_a = 0, "progress"_a = nb::none(),
+        "max_nodes"_a = EnumerateOptions().max_nodes, "threads"_a = 0, "progress"_a = nb::none(),
         nb::sig("def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, "
-                "max_nodes: int = 200000, threads: int = 0, progress: "
+                "max_nodes: int = ..., threads: int = 0, progress: "
                 "collections.abc.Callable[[EnumerateStatus], bool] | None = None) -> Enumeration"),
         "list_space with the operators written out.");
   nb::class_<UniformDraws>(m, "UniformDraws", "Distinct numbers below a count in seeded order.")

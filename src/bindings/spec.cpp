@@ -10,7 +10,7 @@
 #include "syno/spec/specification.h"
 #include "syno/support/error.h"
 
-#include "bindings.h"
+#include "described_options.h"
 
 namespace syno::bindings {
 namespace {
@@ -19,29 +19,6 @@ using namespace nb::literals;
 
 nb::object limit_value(const Option<Limits>& option, const Limits& limits) {
   return std::visit([&](auto field) { return nb::cast(limits.*field); }, option.member);
-}
-
-std::string_view python_type(const Option<Limits>& option) {
-  static constexpr std::string_view kTypes[] = {"int", "float", "bool"};
-  return kTypes[option.member.index()];
-}
-
-nb::list option_descriptors() {
-  nb::list descriptors;
-  for (const Option<Limits>& option : limit_options()) {
-    nb::dict descriptor;
-    descriptor["name"] = option.name;
-    descriptor["type"] = python_type(option);
-    descriptor["default"] = limit_value(option, Limits());
-    if (python_type(option) == "float") {
-      descriptor["minimum"] = option.minimum;
-    } else {
-      descriptor["minimum"] = static_cast<std::int64_t>(option.minimum);
-    }
-    descriptor["doc"] = option.doc;
-    descriptors.append(descriptor);
-  }
-  return descriptors;
 }
 
 nb::dict limits_dict(const Limits& limits) {
@@ -102,9 +79,10 @@ Bound defaults(const Specification& spec) {
 }  // namespace
 
 void bind_spec(nb::module_& m) {
-  m.def("option_descriptors", &option_descriptors,
-        nb::sig("def option_descriptors() -> list[LimitDescriptor]"),
-        "name, type, default, minimum and doc of every limit of a specification.");
+  m.def(
+      "option_descriptors", [] { return described_options(limit_options()); },
+      nb::sig("def option_descriptors() -> list[LimitDescriptor]"),
+      "name, type, default, minimum and doc of every limit of a specification.");
   m.def("preset_names", &preset_names, "The names of the presets.");
   m.def("preset_doc", &preset_doc, "name"_a, "What a preset is, in a sentence.");
   m.def(

@@ -4,16 +4,16 @@
 
 #include "syno/trials/random_trials.h"
 
-#include "bindings.h"
+#include "described_options.h"
 
 namespace syno::bindings {
 namespace {
 
 using namespace nb::literals;
 
-TrialOptions trial_options(const RuleSet& rules, const std::string& guide, std::int64_t trials,
-                           double max_seconds, std::int64_t max_depth, std::uint64_t seed,
-                           std::int64_t threads) {
+TrialOptions chosen_options(const RuleSet& rules, const std::string& guide, std::int64_t trials,
+                            double max_seconds, std::int64_t max_depth, std::uint64_t seed,
+                            std::int64_t threads) {
   TrialOptions options;
   options.rules = rules;
   options.guide = parse_trial_guide(guide);
@@ -40,7 +40,7 @@ auto run(const Specification& spec, const RuleSet& rules, const std::string& gui
          std::int64_t trials, double max_seconds, std::int64_t max_depth, std::uint64_t seed,
          std::int64_t threads, const nb::object& progress) {
   const TrialOptions options =
-      trial_options(rules, guide, trials, max_seconds, max_depth, seed, threads);
+      chosen_options(rules, guide, trials, max_seconds, max_depth, seed, threads);
   const TrialProgress watch = watched_trials(progress);
   const LongCall call;
   return kRun(spec, options, watch);
@@ -67,25 +67,28 @@ void bind_trials(nb::module_& m) {
       .def_ro("rows", &CanonicalRates::rows, "By the number of primitives.")
       .def_ro("trials", &CanonicalRates::trials)
       .def_ro("seconds", &CanonicalRates::seconds);
+  m.def(
+      "trial_options", [] { return described_options(trial_options()); },
+      nb::sig("def trial_options() -> list[dict[str, typing.Any]]"),
+      "name, type, default, minimum and doc of the budgets of random trials.");
   m.def("random_trials", &run<random_trials>, "spec"_a, "rules"_a, "guide"_a = "none",
-        "trials"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
+        "trials"_a = TrialOptions().trials, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
         "threads"_a = 1, "progress"_a = nb::none(),
         nb::sig("def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', "
-                "trials: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
+                "trials: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
                 "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
                 " -> Trials"),
         "Random walks from the root that never go back, guided by none, distance, distance-once "
         "or bound. progress(trials done) is called now and then; False ends them.");
-  m.def(
-      "canonical_rates", &run<canonical_rates>, "spec"_a, "rules"_a, "guide"_a = "distance",
-      "samples"_a = 10'000, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0, "threads"_a = 1,
-      "progress"_a = nb::none(),
-      nb::sig("def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', "
-              "samples: int = 10000, max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
-              "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
-              " -> CanonicalRates"),
-      "Complete graphs drawn without rules, and those that `rules` would keep, by size. "
-      "progress(samples found) is called now and then; False ends them.");
+  m.def("canonical_rates", &run<canonical_rates>, "spec"_a, "rules"_a, "guide"_a = "distance",
+        "samples"_a = TrialOptions().trials, "max_seconds"_a = 0.0, "max_depth"_a = 0, "seed"_a = 0,
+        "threads"_a = 1, "progress"_a = nb::none(),
+        nb::sig("def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', "
+                "samples: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, "
+                "threads: int = 1, progress: collections.abc.Callable[[int], bool] | None = None)"
+                " -> CanonicalRates"),
+        "Complete graphs drawn without rules, and those that `rules` would keep, by size. "
+        "progress(samples found) is called now and then; False ends them.");
 }
 
 }  // namespace syno::bindings

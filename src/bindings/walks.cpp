@@ -14,6 +14,7 @@
 #include "syno/space/tree.h"
 #include "syno/support/error.h"
 
+#include "described_options.h"
 #include "enumerating.h"
 
 namespace syno::bindings {
@@ -105,11 +106,15 @@ void bind_walks(nb::module_& m) {
       .def_ro("structures_error", &Walks::structures_error, "Its standard error.")
       .def_prop_ro("coverage", &Walks::coverage)
       .def_prop_ro("at_least", &Walks::at_least);
-  m.def("random_walks", &run_walks, "spec"_a, "rules"_a, "walks"_a, "width"_a = 64,
+  m.def(
+      "walk_options", [] { return described_options(walk_options()); },
+      nb::sig("def walk_options() -> list[dict[str, typing.Any]]"),
+      "name, type, default, minimum and doc of the budgets of walks.");
+  m.def("random_walks", &run_walks, "spec"_a, "rules"_a, "walks"_a, "width"_a = WalkOptions().width,
         "max_seconds"_a = 0.0, "seed"_a = 0, "max_depth"_a = 0, "max_operators"_a = 0,
         "threads"_a = 0, "bound"_a = "full", "progress"_a = nb::none(),
         nb::sig("def random_walks(spec: Specification, rules: RuleSet, walks: int, "
-                "width: int = 64, max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, "
+                "width: int = ..., max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, "
                 "max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: "
                 "collections.abc.Callable[[int, int, float], bool] | None = None) -> Walks"),
         "Guided random walks. progress(walks, operators, coverage) is called after every round; "

@@ -40,7 +40,8 @@ def _torch(threads):
 
 
 def _search(threads):
-    syno.search("no such model", "no such data", threads=threads)
+    timing = syno.TimingOptions(threads=threads)
+    syno.search("no such model", "no such data", timing=timing)
 
 
 CALLS = {

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from syno._util.errors import UserError
-from syno.cli import framework
 from syno.cli.main import COMMANDS, cli
+from syno.store import Store
 
 
 def run(*arguments: str) -> Result:
@@ -22,14 +20,8 @@ def run(*arguments: str) -> Result:
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Make `syno status STORE` do `work` instead."""
-
-    @framework.command(name="status", examples=[])
-    @click.argument("store")
-    def command(store: str) -> object:
-        return work()
-
-    monkeypatch.setattr(importlib.import_module("syno.cli.commands.status"), "command", command)
+    """Make `syno status STORE` do `work` where it opens the store."""
+    monkeypatch.setattr(Store, "open", lambda *_args, **_options: work())
 
 
 def test_the_overview_names_every_command() -> None:
@@ -96,9 +88,10 @@ def test_syno_debug_shows_the_traceback_of_a_fault(monkeypatch: pytest.MonkeyPat
     assert isinstance(run("status", "x").exception, ZeroDivisionError)
 
 
-def test_a_negative_result_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    raising(monkeypatch, lambda: framework.NEGATIVE)
-    assert run("status", "x").exit_code == 1
+def test_a_negative_result_is_exit_code_1() -> None:
+    walls = ["--input", "[A]", "--output", "[B]", "--primary", "A: 0", "--primary", "B: 0"]
+    result = run("enumerate", *walls, "--binding", "A=4,B=5", "--depth", "1")
+    assert result.exit_code == 1, result.output
 
 
 def test_an_interrupt_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:

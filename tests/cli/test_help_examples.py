@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from syno import Sampler, Specification
-from syno.cli.framework import Command, Group
 from syno.cli.main import cli
 from syno.store import Store
 
@@ -40,10 +40,13 @@ def no_shift_of_reduce(graph, step):
 KEY = "8e296a06" * 4  # as in the examples
 
 
-def lines(name: str) -> list[str]:
-    command = cli.get_command(click.Context(cli), name)
-    assert isinstance(command, Command)
-    return [line for _, line in command.examples if "--final" not in line]
+def lines(name: str, part: str | None = None) -> list[str]:
+    """The lines of the examples of a command, or of a part of a group."""
+    path = files("syno.cli") / "examples" / f"{name}.toml"
+    found = tomllib.loads(path.read_text(encoding="utf-8"))[name]
+    examples = found if part is None else found[part]
+    listed = [line for line in examples.values() if isinstance(line, str)]
+    return [line for line in listed if "--final" not in line]
 
 
 @pytest.fixture(scope="module")
@@ -86,19 +89,8 @@ def test_an_example_runs(
     assert given
 
 
-def of_group(name: str, part: str | None) -> list[str]:
-    group = cli.get_command(click.Context(cli), name)
-    assert isinstance(group, Group)
-    found = group if part is None else group.commands[part]
-    assert isinstance(found, Command)
-    return [line for _, line in found.examples]
-
-
 GROUP_LINES = [
-    line
-    for name, parts in GROUPS.items()
-    for part in (None, *parts)
-    for line in of_group(name, part)
+    line for name, parts in GROUPS.items() for part in (None, *parts) for line in lines(name, part)
 ]
 
 

@@ -15,8 +15,10 @@ from tests.cli.conftest import CONV, HERE, ORIGINAL, SPECIFICATION
 
 import syno.cli
 from syno import UserError
+from syno._util.command_line import command_line, report_line
 from syno._util.printable import json_escaped, printable
-from syno.cli import framework, output
+from syno._util.tables import Table
+from syno.cli import output
 from syno.cli.main import cli
 from syno.cli.screen import Screen
 from syno.store import Outcome, Store, names
@@ -101,16 +103,12 @@ def test_json_is_escaped_without_a_change_of_its_value(text: str) -> None:
 
 
 def test_the_next_command_is_quoted(hostile: tuple[str, str]) -> None:
-    from syno.cli.commands.search import report_line
-
     name = "two words; reboot $(date) `date`"
     words = ["syno", "report", hostile[0], "--study", name, "-o", "report.html"]
     assert shlex.split(report_line(hostile[0], name)) == words
 
 
 def test_commands_in_messages_are_quoted(tmp_path: Path) -> None:
-    from syno.cli.operand import command_line
-
     line = command_line("show", "an op.txt", store="a; b.db", study=None)
     assert shlex.split(line) == ["syno", "show", "an op.txt", "--store", "a; b.db"]
     empty = tmp_path / "a b; c.db"
@@ -159,7 +157,7 @@ def test_a_terminal_gets_colours_and_no_other_escapes() -> None:
     screen = Screen(file=file, force_terminal=True, markup=False, highlight=False, width=400)
     screen.print(output.heading(f"title{ESCAPES}", f" rest{ESCAPES}{MARKUP}"))
     screen.print(f"line{ESCAPES}{MARKUP}")
-    screen.print(output.table([(f"head{ESCAPES}", "left")], [[f"cell{ESCAPES}{MARKUP}"]]))
+    screen.print(output.grid(Table((f"head{ESCAPES}",), ((f"cell{ESCAPES}{MARKUP}",),))))
     screen.print(output.facts([["name", f"fact{ESCAPES}"]]))
     sent = file.getvalue()
     assert "\x1b[1mtitle" in sent
@@ -182,12 +180,14 @@ def test_a_bar_obeys_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\u202e" not in sent
 
 
-def test_errors_are_shown_like_other_texts(capsys: pytest.CaptureFixture[str]) -> None:
-    def work() -> None:
+def test_errors_are_shown_like_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise UserError(f"no such thing: {ESCAPES}\ud800\n  expected: another one")
 
-    assert framework._run(work) == framework.MISTAKE
-    said = capsys.readouterr().err
+    monkeypatch.setattr(Store, "open", refused)
+    result = CliRunner().invoke(cli, ["status", "x"])
+    assert result.exit_code == 2
+    said = result.stderr
     assert said.startswith("error: no such thing: \\x1b]0;renamed\\x07")
     assert said.endswith("\\ud800\n  expected: another one\n")
 

@@ -15,12 +15,12 @@ import pytest
 
 from syno import UserError
 from syno.data import Records, load, load_text
-from syno.data.prepare import Options, prepare
+from syno.data.prepare import RecordOptions, prepare
 
 from .mixed import mixed_folder
 from .test_formats import idx, pixels, samples, shard
 
-SMALL = Options(longer_side=40, jpeg_share=0.4, shard_images=7)
+SMALL = RecordOptions(longer_side=40, jpeg_share=0.4, shard_images=7)
 
 
 def idx_files(root: Path) -> None:

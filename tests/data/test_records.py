@@ -22,11 +22,11 @@ from syno import UserError
 from syno.data import Records, Stream, load
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches
-from syno.data.prepare import Options, estimate, prepare
+from syno.data.prepare import RecordOptions, estimate, prepare
 
 from .mixed import mixed_folder
 
-SMALL = Options(longer_side=40, jpeg_share=0.4, shard_images=7)
+SMALL = RecordOptions(longer_side=40, jpeg_share=0.4, shard_images=7)
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +71,15 @@ def test_images_keep_order_labels_and_pixels(folder: Path, whole: Path) -> None:
 
 def test_the_share_of_jpegs_is_the_one_that_was_asked(folder: Path, tmp_path: Path) -> None:
     for share in (0.0, 1.0):
-        records = prepare(str(folder), None, tmp_path / str(share), Options(jpeg_share=share))
+        records = prepare(str(folder), None, tmp_path / str(share), RecordOptions(jpeg_share=share))
         heads = {records.train.bytes_of(i)[:2] for i in range(24)}
         assert heads <= ({b"\xff\xd8"} if share else {b"P5", b"P6"})
     # Which ones is drawn by number and seed: those of a smaller share are among those of a larger.
     drawn = []
     for share in (0.3, 0.6):
-        records = prepare(str(folder), None, tmp_path / f"s{share}", Options(jpeg_share=share))
+        records = prepare(
+            str(folder), None, tmp_path / f"s{share}", RecordOptions(jpeg_share=share)
+        )
         drawn.append({i for i in range(24) if records.train.bytes_of(i)[:2] == b"\xff\xd8"})
     assert drawn[0] < drawn[1]
 
@@ -179,7 +181,7 @@ def slow(*arguments):
         time.sleep(float(sys.argv[4]))
     return real(*arguments)
 module._encoded = slow
-options = module.Options(longer_side=40, jpeg_share=0.4, shard_images=7)
+options = module.RecordOptions(longer_side=40, jpeg_share=0.4, shard_images=7)
 records = module.prepare(sys.argv[1], None, sys.argv[2], options, workers=1)
 print(records.fingerprint)
 """
@@ -258,7 +260,9 @@ print(records.fingerprint)
         with pytest.raises(
             UserError, match=r"(?s)another set of options.*'quality': 90.*another f"
         ):
-            prepare(str(folder), None, whole, Options(longer_side=40, shard_images=7, quality=80))
+            prepare(
+                str(folder), None, whole, RecordOptions(longer_side=40, shard_images=7, quality=80)
+            )
         other = mixed_folder(tmp_path / "other", classes=2)
         with pytest.raises(UserError, match="holds records of another source"):
             prepare(str(other), None, whole, SMALL)
@@ -283,12 +287,12 @@ def test_damaged_images_are_named_or_left_out_and_counted(tmp_path: Path) -> Non
         path.write_bytes(path.read_bytes()[:50])
     out = tmp_path / "out"
     with pytest.raises(UserError) as error:
-        prepare(str(folder), None, out, Options(shard_images=20))
+        prepare(str(folder), None, out, RecordOptions(shard_images=20))
     assert f"cannot decode image '{paths[2]}'" in str(error.value)
     assert "2 files among the images up to 20 of 33" in str(error.value)
     assert "--skip-damaged" in str(error.value)
     shutil.rmtree(out)
-    records = prepare(str(folder), None, out, Options(shard_images=20, skip_damaged=True))
+    records = prepare(str(folder), None, out, RecordOptions(shard_images=20, skip_damaged=True))
     assert (len(records.train), records.skipped) == (22, 2)
     assert np.bincount(records.train.labels).tolist() == [7, 7, 8]
 
@@ -306,7 +310,7 @@ def test_an_estimate_is_near_what_is_written(folder: Path, whole: Path) -> None:
 )
 def test_options_out_of_range(options: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=rf"with {next(iter(options))} .*\n  expected: "):
-        Options(**options)
+        RecordOptions(**options)
 
 
 def test_arrays_need_no_records(tmp_path: Path) -> None:
@@ -395,7 +399,7 @@ def test_cifar_at_mixed_sizes_survives_jpeg(real_data: Path, tmp_path: Path) -> 
         tmp_path / "images", classes=10, train=100, val=20, sizes=(120, 640),
         pixels=np.asarray(data.train.images[:2000]),
     )  # fmt: skip
-    records = prepare(str(folder), None, tmp_path / "out", Options(shard_images=200))
+    records = prepare(str(folder), None, tmp_path / "out", RecordOptions(shard_images=200))
     assert (len(records.train), len(records.test)) == (1000, 200)
     assert records.train.sizes.max() == 400
     jpegs = sum(records.train.bytes_of(i)[:2] == b"\xff\xd8" for i in range(1000))

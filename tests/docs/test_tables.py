@@ -52,8 +52,8 @@ def models() -> str:
 
 
 def catalogue() -> str:
+    from syno._util.numbers import count
     from syno.network.models import list_models, summarise
-    from syno.report.format import count
 
     rows = []
     for name in list_models():

@@ -67,6 +67,7 @@ def make_evaluator(*arguments: Any, **settings: Any) -> HostileEvaluator:
 def main() -> None:
     import hostile_search  # this file as a module: what the other process is sent is a name in it
 
+    from syno import IsolationOptions, SpaceOptions, TimingOptions, TrainOptions
     from syno.study.evaluate import evaluator, isolated
     from syno.study.search import resume, search
     from syno.train import Fidelity
@@ -82,16 +83,16 @@ def main() -> None:
         "cnn-small",
         "digits",
         model_options={"width": 4, "layers": 1, "stages": 2},
-        fidelity=Fidelity("brief", images=200, resolution=8, epochs=1),
+        train=TrainOptions(
+            fidelity=Fidelity("brief", images=200, resolution=8, epochs=1),
+            max_slowdown=1000.0,
+            deadline_s=2.0,
+        ),
         evaluations=int(evaluations),
-        max_nodes=2000,
+        space=SpaceOptions(max_nodes=2000),
         seed=1,
-        repeats=20,
-        warmup=1,
-        max_slowdown=1000.0,
-        deadline_s=2.0,
-        memory_limit=800 << 20,
-        isolate=True,
+        timing=TimingOptions(repeats=20, warmup=1),
+        isolation=IsolationOptions(isolate=True, memory_limit=800 << 20),
         store=store,
         name="hostile",
     )

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from syno import IsolationOptions, SpaceOptions, TimingOptions, TrainOptions
 from syno.network.models import describe
 from syno.operators.specification import Specification
 from syno.store import Evaluation, Store, StudySummary
 from syno.study.search import resume, search
-from syno.train import fidelity
+from syno.train import Fidelity, fidelity
 
 needs_torchvision = pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is None, reason="needs torchvision"
@@ -45,7 +46,7 @@ def test_each_preset_of_the_paper_that_is_for_images_is_here():
 
 
 def found(
-    preset: str, data: str, store: Path, **arguments: Any
+    preset: str, data: str, store: Path, limits: Any, trained: Fidelity, **arguments: Any
 ) -> tuple[StudySummary, list[Evaluation]]:
     """A search with two evaluations, and what it evaluated: the baseline first. It is resumed for
     one evaluation more, and keeps the others.
@@ -54,11 +55,10 @@ def found(
         data=data,
         specification=preset,
         evaluations=2,
-        max_nodes=3000,
-        max_slowdown=1000.0,
-        repeats=20,
-        warmup=1,
-        isolate=True,
+        space=SpaceOptions(max_nodes=3000, limits=limits),
+        train=TrainOptions(fidelity=trained, max_slowdown=1000.0),
+        timing=TimingOptions(repeats=20, warmup=1),
+        isolation=IsolationOptions(isolate=True),
         store=str(store),
         **arguments,
     )
@@ -79,7 +79,7 @@ def test_a_preset_of_the_paper_runs(preset, tmp_path):
     model, options = MODELS[preset]
     path = tmp_path / "runs.db"
     summary, evaluated = found(
-        preset, "digits", path, net=model, model_options=options, limits=SMALL_MAPS, fidelity=FEW
+        preset, "digits", path, SMALL_MAPS, FEW, net=model, model_options=options
     )
     for evaluation in evaluated:
         if preset in SLOW_TO_LEARN:
@@ -108,10 +108,10 @@ def test_the_preset_for_gpt2_runs(tmp_path):
         "paper/gpt2",
         str(text),
         tmp_path / "runs.db",
+        {"min_weight_params": 16},
+        brief,
         net="gpt2",
         model_options={"layers": 2, "width": 64, "heads": 2},
-        limits={"min_weight_params": 16},
-        fidelity=brief,
     )
     for evaluation in evaluated:
         assert evaluation.status == "ok", evaluation.reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syno import UserError
+from syno import SpaceOptions, UserError
 from syno.store import Store
 from syno.study import Observer
 from syno.study.search import resume, search
@@ -38,7 +38,7 @@ def summary(path):
             model_options={"width": 4, "stages": 2},
             evaluations=EVALUATIONS,
             method="diverse",
-            max_nodes=8000,
+            space=SpaceOptions(max_nodes=8000),
             seed=1,
             store=path,
             name="digits",

@@ -6,11 +6,18 @@ import importlib.util
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from syno import Specification
+from syno import (
+    IsolationOptions,
+    SpaceOptions,
+    Specification,
+    TimingOptions,
+    TrainOptions,
+)
 from syno.cli.main import cli
 from syno.store import Store
 from syno.study.search import resume, search
@@ -48,9 +55,11 @@ def found(text: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a search that was resumed once."""
     path = str(tmp_path_factory.mktemp("runs") / "runs.db")
     # Steps of a millisecond say little about how slow an operator is.
-    arguments = {"model_options": OPTIONS, "fidelity": BRIEF, "isolate": False, "repeats": 20}
-    arguments |= {"max_slowdown": 1000.0}
-    first = search("gpt2-small", str(text), evaluations=2, max_nodes=1500, store=path, **arguments)
+    arguments: dict[str, Any] = {"timing": TimingOptions(repeats=20), "model_options": OPTIONS}
+    arguments |= {"train": TrainOptions(fidelity=BRIEF, max_slowdown=1000.0)}
+    arguments |= {"isolation": IsolationOptions(isolate=False)}
+    space = SpaceOptions(max_nodes=1500)
+    first = search("gpt2-small", str(text), evaluations=2, space=space, store=path, **arguments)
     again = resume(path, evaluations=4)
     assert again.evaluations[: len(first.evaluations)] == first.evaluations
     return path
@@ -136,7 +145,7 @@ def test_an_operator_that_reads_ahead_is_rejected_before_training(
         "gpt2-small",
         str(text),
         model_options=OPTIONS,
-        fidelity=BRIEF,
+        train=TrainOptions(fidelity=BRIEF, max_slowdown=1000.0),
         specification=small_text(
             input="[N, seq_len, H_in: unordered]",
             output="[N, seq_len, H_out]",
@@ -145,10 +154,9 @@ def test_an_operator_that_reads_ahead_is_rejected_before_training(
             max_splits=0,
         ),
         evaluations=2,
-        max_nodes=1500,
-        max_slowdown=1000.0,
-        repeats=20,
-        isolate=False,
+        space=SpaceOptions(max_nodes=1500),
+        timing=TimingOptions(repeats=20),
+        isolation=IsolationOptions(isolate=False),
         store=path,
     )
     refused = [e for e in summary.evaluations if e.status == "rejected"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syno.report import format as fmt
+from syno._util import numbers as fmt
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from syno.report import format as fmt
 from syno.store.objective import ACCURACY, LOSS, named, objective_of
 
 
@@ -33,7 +32,6 @@ def test_a_loss_has_a_unit_and_is_lowered():
 @pytest.mark.parametrize("objective", [ACCURACY, LOSS])
 def test_an_objective_is_found_by_its_name(objective):
     assert named(objective.name) is objective
-    assert fmt.quality(0.5, objective.name) == objective.shown(0.5)
 
 
 def test_the_recipe_of_a_study_says_what_it_is_judged_by():

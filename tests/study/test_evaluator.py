@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from syno import Placeholder, UserError
+from syno import Placeholder, TimingOptions, UserError
 from syno.codegen.verify import Verification
 from syno.data import load
 from syno.network.sampler import Sampler
 from syno.study.candidates import SamplerSpace
-from syno.study.evaluate.evaluator import NetworkEvaluator, Timing
+from syno.study.evaluate.evaluator import NetworkEvaluator
 from syno.study.evaluate.network import Network
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision
@@ -42,7 +42,7 @@ def space(network):
 
 @pytest.fixture
 def evaluator(network, dataset):
-    return NetworkEvaluator(network, dataset, FIDELITY, seed=3, timing=Timing(repeats=20))
+    return NetworkEvaluator(network, dataset, FIDELITY, seed=3, timing=TimingOptions(repeats=20))
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +165,12 @@ def test_a_bug_in_one_operator_is_an_error_with_its_traceback(evaluator, operato
     assert "broken" in outcome.details["traceback"]
 
 
-def test_a_mistake_of_the_user_ends_the_search(evaluator, operator):
-    evaluator.timing = Timing(repeats=1)
-    with pytest.raises(UserError, match="'repeats' is an integer of at least 20"):
+def test_a_mistake_of_the_user_ends_the_search(evaluator, operator, monkeypatch):
+    def refused(*_args, **_options):
+        raise UserError("this engine is not here")
+
+    monkeypatch.setattr("syno.study.evaluate.evaluator.verify", refused)
+    with pytest.raises(UserError, match="this engine is not here"):
         evaluator.evaluate(operator)
 
 

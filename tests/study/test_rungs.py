@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from syno import IsolationOptions, SpaceOptions, TimingOptions, TrainOptions
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.data import load
@@ -16,7 +17,6 @@ from syno.study import Ladder, Rung
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate import processes
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.evaluator import Timing
 from syno.study.evaluate.isolated import Isolated
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import (
@@ -57,7 +57,7 @@ def operator(network):
 def climbing(folder, ladder=LADDER, model=MODEL, deadline_s=None) -> LadderEvaluator:
     data = datasets(ladder, "digits", None)
     nets = networks(ladder, *model, data[-1], 0)
-    timing = Timing(repeats=20, warmup=1)
+    timing = TimingOptions(repeats=20, warmup=1)
     each = evaluators(ladder, nets, data, seed=3, timing=timing, deadline_s=deadline_s)
     return LadderEvaluator(ladder, each, Checkpoints(folder))
 
@@ -68,7 +68,7 @@ def test_rungs_of_one_training_end_as_a_run_in_one_go_bit_for_bit(tmp_path, netw
     assert [o.status for o in outcomes] == ["ok"] * 3
     assert [o.details["resumed_at"] for o in outcomes] == [0, 1, 2]
     net, _ = network.with_operator(operator)
-    with torch_threads(Timing().threads):  # what sums round to depends on their number
+    with torch_threads(TimingOptions().threads):  # what sums round to depends on their number
         whole = train(net, load("digits", size=8), LADDER.top.fidelity, 3)
     assert outcomes[2].accuracy == whole.accuracy
     losses = [point.loss for point in whole.curve]
@@ -223,12 +223,18 @@ def test_a_module_is_used_at_the_pixels_of_each_rung_unless_it_has_slots_of_its_
         networks(ladder, slotted, {}, data[-1], 0)
 
 
-SEARCH = {"model_options": MODEL[1], "max_nodes": 2000, "max_slowdown": 1000.0, "repeats": 20}
+SEARCH = {
+    "model_options": MODEL[1],
+    "space": SpaceOptions(max_nodes=2000),
+    "timing": TimingOptions(repeats=20),
+}
 
 
 def searched(path: str, isolate: bool):
+    train = TrainOptions(ladder=LADDER, max_slowdown=1000.0)
+    isolation = IsolationOptions(isolate=isolate)
     return search(
-        MODEL[0], "digits", ladder=LADDER, evaluations=4, store=path, isolate=isolate, **SEARCH
+        *(MODEL[0], "digits"), evaluations=4, store=path, train=train, isolation=isolation, **SEARCH
     )
 
 
@@ -241,7 +247,9 @@ def test_survivors_of_a_search_go_on_from_their_checkpoints(tmp_path):
         assert evaluation.details["resumed_at"] == evaluation.rung_index
         assert evaluation.latency_ms > 0
     assert not (tmp_path / "runs.db.checkpoints").exists()
-    more = resume(path, evaluations=8, isolate=False)  # checkpoints are gone: trained anew
+    more = resume(
+        path, evaluations=8, isolation=IsolationOptions(isolate=False)
+    )  # checkpoints are gone: trained anew
     assert more.evaluations[: len(summary.evaluations)] != ()
     assert more.rungs[0].evaluated == 8
     if not processes.is_supported():
@@ -289,17 +297,19 @@ def test_a_failure_without_an_answer_is_stored_at_its_rung(tmp_path, operator):
 
 def test_a_ladder_that_no_operator_fits_is_refused_with_a_reason(tmp_path):
     tiny = Ladder("l", (rung("a", 1, resolution=2), rung("b", 1)), 2)
+    store = str(tmp_path / "r.db")
     with pytest.raises(UserError) as caught:
-        search("cnn-small", "digits", ladder=tiny, store=str(tmp_path / "r.db"), **SEARCH)
+        search("cnn-small", "digits", train=TrainOptions(ladder=tiny), store=store, **SEARCH)
     assert "rung 'a' of" in str(caught.value)
 
 
 def test_ladder_and_fidelity_are_not_given_together(tmp_path):
     path = str(tmp_path / "r.db")
+    both = TrainOptions(ladder=LADDER, fidelity="digits")
     with pytest.raises(UserError, match=r"a ladder .* or a fidelity .* not both"):
-        search("cnn-small", "digits", ladder=LADDER, fidelity="digits", store=path)
+        search("cnn-small", "digits", train=both, store=path)
     with pytest.raises(UserError, match=r"eta \(--eta\) is 3, and there is no ladder"):
-        search("cnn-small", "digits", eta=3, store=path)
+        search("cnn-small", "digits", train=TrainOptions(eta=3), store=path)
     with pytest.raises(UserError, match="did you mean: fast/digits"):
-        search("cnn-small", "digits", ladder="fast/digit", store=path)
+        search("cnn-small", "digits", train=TrainOptions(ladder="fast/digit"), store=path)
     assert not (tmp_path / "r.db").exists()

@@ -13,7 +13,14 @@ from sqlalchemy import create_engine
 from torch import nn
 
 import syno
-from syno import Specification, UserError
+from syno import (
+    IsolationOptions,
+    SpaceOptions,
+    Specification,
+    TimingOptions,
+    TrainOptions,
+    UserError,
+)
 from syno.data import load
 from syno.report import gather, write_page
 from syno.store import Store
@@ -25,7 +32,12 @@ from syno.study.training.finalists import Finalists
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
-FAST = {"fidelity": BRIEF, "evaluations": 1, "max_nodes": 1000, "repeats": 20}
+FAST = {
+    "train": TrainOptions(fidelity=BRIEF),
+    "evaluations": 1,
+    "space": SpaceOptions(max_nodes=1000),
+    "timing": TimingOptions(repeats=20),
+}
 
 
 def own_net() -> nn.Module:
@@ -60,7 +72,8 @@ def test_a_module_of_the_users_own_is_searched_and_resumed(path):
             notes.append(text)
 
     assert summary.settings["training"]["max_attempts"] == 5
-    more = syno.resume(path, net=own_net(), evaluations=2, max_attempts=7, observer=Watch())
+    seven = IsolationOptions(max_attempts=7)
+    more = syno.resume(path, net=own_net(), evaluations=2, isolation=seven, observer=Watch())
     assert notes[0].startswith("max_attempts is 7 from now on: without isolation, an operator is")
     assert more.settings["training"]["max_attempts"] == 7
     assert more.evaluations[:1] == summary.evaluations
@@ -115,15 +128,16 @@ def test_a_study_about_a_model_takes_no_module(path):
         ({"net": "lenet"}, "unknown model 'lenet'"),
         ({"net": 3}, "must be a torch.nn.Module or the name of a model, got 3"),
         ({"data": "no-such-data", "data_dir": "/nowhere"}, "/nowhere"),
-        ({"fidelity": "huge"}, "unknown fidelity 'huge'"),
+        ({"train": TrainOptions(fidelity="huge")}, "unknown fidelity 'huge'"),
         ({"specification": "paper/lenet"}, "unknown preset 'paper/lenet'"),
         ({"method": "best"}, "no search method 'best'"),
         ({"evaluations": 0}, "'evaluations' is an integer of at least 1, got 0"),
-        (
-            {"max_attempts": 0},
-            "'max_attempts' .* is an integer of at least 1, got 0",
-        ),
-        ({"max_slowdown": 0.0}, "max_slowdown must be positive, got 0"),
+        ({"max_nodes": 10}, r"no argument 'max_nodes'\n.*space=syno.SpaceOptions\(max_nodes=...\)"),
+        ({"deadline_s": 1.0}, r"train=syno.TrainOptions\(deadline_s=...\)"),
+        ({"repeats": 20}, r"timing=syno.TimingOptions\(repeats=...\)"),
+        ({"isolate": True}, r"isolation=syno.IsolationOptions\(isolate=...\)"),
+        ({"budget": 10}, "no argument 'budget'\n  expected: one of net, data"),
+        ({"method": {"window": 0.5}}, "'method' has no field 'name'"),
         ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
         ({"net": nn.Linear(64, 10)}, "fails on the example input"),
         ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 10))}, "has no slots"),
@@ -156,14 +170,15 @@ def test_limits_replace_those_of_the_specification(path, layers):
     specification = small_vision(bindings=layers, max_macs=10**7) if layers else None
     limits = {"max_macs": 30_000, "max_depth": 9}
     with Store.open(path) as store:
-        arguments = FAST | {"max_nodes": 4000, "store": store, "limits": limits}
+        arguments = FAST | {"space": SpaceOptions(max_nodes=4000, limits=limits), "store": store}
         options = {"model_options": {"width": 4}, "specification": specification}
         summary = syno.search("cnn-small", "digits", **arguments, **options)
     stored = summary.study.specification["limits"]
     assert (stored["max_macs"], stored["max_depth"]) == (30_000, 9)
     assert all(e.macs <= 30_000 for e in summary.trained)
+    wrong = FAST | {"space": SpaceOptions(limits={"max_dept": 3})}
     with pytest.raises(UserError, match="unknown argument or limit 'max_dept'"):
-        syno.search("cnn-small", "digits", store=path, **FAST, limits={"max_dept": 3})
+        syno.search("cnn-small", "digits", store=path, **wrong)
 
 
 def test_there_is_nothing_to_resume_in_a_store_that_does_not_exist(path):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import syno
-from syno import UserError
+from syno import IsolationOptions, TrainOptions, UserError
 from syno.operators import zoo
 from syno.store import Outcome, Store
 from syno.study.evaluate.quantization import Quantization
@@ -38,11 +38,11 @@ class Watch(TrainingObserver):
 
 def train(folder: Path, *operators: Any, **given: Any) -> TrainedOperators:
     """Without processes of its own and without timing."""
-    given = {"model_options": {"width": 4}, "fidelity": QUICK, "name": "mine"} | given
+    trained = TrainOptions(fidelity=QUICK)
+    given = {"model_options": {"width": 4}, "train": trained, "name": "mine"} | given
+    given = {"isolation": IsolationOptions(isolate=False)} | given
     store = f"sqlite:///{folder / 'r.db'}"
-    return syno.train_operators(
-        operators, "digits", latency=False, isolate=False, store=store, **given
-    )
+    return syno.train_operators(operators, "digits", latency=False, store=store, **given)
 
 
 def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
@@ -72,7 +72,17 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
     [
         ((), {}, "nothing is to be trained"),
         (("conv1x1",), {"seeds": 0}, "seeds must be at least 1"),
-        (("conv1x1",), {"threads": 0}, "threads"),
+        (("conv1x1",), {"threads": 0}, r"timing=syno.TimingOptions\(threads=...\)"),
+        (
+            ("conv1x1",),
+            {"train": TrainOptions(fidelity=QUICK, eta=3)},
+            "'eta' of TrainOptions has no effect here: chosen operators are trained as a whole",
+        ),
+        (
+            ("conv1x1",),
+            {"isolation": IsolationOptions(max_attempts=3)},
+            "'max_attempts' of IsolationOptions has no effect here",
+        ),
         (("conv1x1",), {"specification": "paper/nothing"}, "paper/nothing"),
         (("nothing",), {}, "or a name of the zoo"),
     ],

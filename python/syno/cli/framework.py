@@ -5,53 +5,51 @@
 2   the user's mistake: `error: ...` on stderr, no traceback
 70  a fault in Syno itself: how to report it; SYNO_DEBUG=1 prints the traceback
 130 interrupted with Ctrl-C
+143 paused by SIGTERM: the same command goes on
 """
 
 from __future__ import annotations
 
 import errno
-import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar, cast
 
 import click
 
 from syno._util.checks import short, shown
 from syno._util.errors import UserError
+from syno._util.options import Options
 from syno.cli import output
+from syno.cli.options import built, parameters
 
 OK = 0
 NEGATIVE = 1
 MISTAKE = 2
 FAULT = 70
 INTERRUPTED = 130
-
-
-class SectionOption(click.Option):
-    """An option that help lists under a heading of its own."""
-
-    def __init__(self, *args: Any, section: str = "Options", **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.section = section
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        """What follows the words of help, without the range: the words say it."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("range", None)
-        return extra
+PAUSED = 143
 
 
 class Command(click.Command):
-    """A command with examples at the end of its help; each is (what it does, the line)."""
+    """A command with examples at the end of its help, from the file of its name."""
 
-    def __init__(
-        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **options: Any
-    ) -> None:
-        super().__init__(*args, **options)
-        self.examples = examples
+    full_name = ""  # with the group it belongs to, such as "zoo list"
+
+    @property
+    def examples(self) -> list[tuple[str, str]]:
+        """What each example does, and its line."""
+        import tomllib
+        from importlib.resources import files
+
+        first, *rest = self.full_name.split()
+        path = files("syno.cli") / "examples" / f"{first}.toml"
+        found = tomllib.loads(path.read_text(encoding="utf-8"))[first]
+        for word in rest:
+            found = found[word]
+        return [(words, line) for words, line in found.items() if isinstance(line, str)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's own options, then those of each named section."""
@@ -67,7 +65,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one line of words above each command line."""
-        if not self.examples:
+        if not self.full_name:
             return
         with formatter.section("Examples"):
             for index, (words, line) in enumerate(self.examples):
@@ -77,15 +75,23 @@ class Command(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-def command(
-    *, examples: Sequence[tuple[str, str]], **options: Any
-) -> Callable[[Callable[..., Any]], Command]:
-    """`click.command` with examples."""
-    return click.command(cls=Command, examples=tuple(examples), **options)
-
-
 class Group(Command, click.Group):
     """A command of commands, with examples at the end of its help. Alone it prints its help."""
+
+    modules: Sequence[str] = ()  # of commands that are not declared beside the group
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are declared."""
+        return [str(part.name) for part in self._parts()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of the name; None for an unknown one."""
+        return next((each for each in self._parts() if each.name == cmd_name), None)
+
+    def _parts(self) -> list[Command]:
+        for name in self.modules:
+            importlib.import_module(f"syno.cli.commands.{name}")
+        return _PARTS[self.full_name]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""
@@ -93,22 +99,48 @@ class Group(Command, click.Group):
         self.format_commands(ctx, formatter)
 
 
-def group(
-    *, examples: Sequence[tuple[str, str]], **options: Any
-) -> Callable[[Callable[..., Any]], Group]:
-    """`click.group` with examples; without one of its commands it prints its help."""
+Kind = TypeVar("Kind", bound=Options)
 
-    def decorate(function: Callable[..., Any]) -> Group:
-        @functools.wraps(function)
+
+def command(name: str, kind: type[Kind]) -> Callable[[Callable[[Kind], int | None]], Command]:
+    """Make a command of a function from its options, with a parameter for each of them.
+
+    name: in full, such as "zoo list". The function gives an exit code; None is success.
+    """
+
+    def decorate(function: Callable[[Kind], int | None]) -> Command:
+        def run(**values: object) -> int | None:
+            return function(cast(Kind, built(kind, values)))
+
+        made = Command(
+            name.split()[-1], callback=run, params=parameters(kind), help=function.__doc__
+        )
+        made.full_name = name
+        first, *rest = name.split()
+        if rest:
+            _PARTS.setdefault(first, []).append(made)
+        return made
+
+    return decorate
+
+
+_PARTS: dict[str, list[Command]] = {}  # commands of groups, by the name of the group
+
+
+def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
+    """Make a group of commands; without one of its commands it prints its help.
+
+    modules: those of `syno.cli.commands` that have some of its commands.
+    """
+
+    def decorate(function: Callable[[], None]) -> Group:
         @click.pass_context
         def shown(ctx: click.Context) -> None:
             if ctx.invoked_subcommand is None:
                 output.echo(ctx.get_help())
 
-        made = click.group(
-            cls=Group, examples=tuple(examples), invoke_without_command=True, **options
-        )(shown)
-        assert isinstance(made, Group)
+        made = Group(name, callback=shown, help=function.__doc__, invoke_without_command=True)
+        made.full_name, made.modules = name, modules
         return made
 
     return decorate
@@ -117,12 +149,10 @@ def group(
 class LazyGroup(click.Group):
     """A group that imports a command's module when that command runs.
 
-    `commands_by_name` maps a name to (module, one line of help): the overview needs no import.
+    `commands_by_name` maps a name to a line of help: the overview needs no import.
     """
 
-    def __init__(
-        self, *args: Any, commands_by_name: dict[str, tuple[str, str]], **options: Any
-    ) -> None:
+    def __init__(self, *args: Any, commands_by_name: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
         self.commands_by_name = commands_by_name
 
@@ -134,7 +164,7 @@ class LazyGroup(click.Group):
         """The command, its module imported now; None for an unknown name."""
         if cmd_name not in self.commands_by_name:
             return None
-        module = importlib.import_module(self.commands_by_name[cmd_name][0])
+        module = importlib.import_module(f"syno.cli.commands.{cmd_name.replace('-', '_')}")
         found = module.command
         assert isinstance(found, click.Command)
         return found
@@ -142,7 +172,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The overview, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.commands_by_name.items()])
+            formatter.write_dl(list(self.commands_by_name.items()))
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run and leave the process with the exit code of what happened."""

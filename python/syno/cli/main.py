@@ -8,65 +8,30 @@ from syno._util.helper_process import protect_command_line
 from syno.cli import output
 from syno.cli.framework import LazyGroup
 
+# One line of help each; `syno.cli.commands` has a module of the name.
 COMMANDS = {
-    "demo": ("syno.cli.commands.demo", "See the whole way in a few minutes, on embedded images."),
-    "search": (
-        "syno.cli.commands.search",
-        "Find operators for a network: compose, train, measure, store.",
-    ),
-    "train": (
-        "syno.cli.commands.train",
-        "Train chosen operators in a network, with several seeds.",
-    ),
-    "resume": ("syno.cli.commands.resume", "Go on with a search where it stopped."),
-    "status": ("syno.cli.commands.status", "What a store holds and how far its searches are."),
-    "report": (
-        "syno.cli.commands.report",
-        "Write a search's report: one page that needs nothing else.",
-    ),
-    "select": ("syno.cli.commands.select", "Pick operators of a search, to go on with them."),
-    "store": (
-        "syno.cli.commands.store",
-        "Check a store for damage, and save what is intact in it.",
-    ),
-    "sample": (
-        "syno.cli.commands.sample",
-        "Draw operators of a specification without training them.",
-    ),
-    "enumerate": (
-        "syno.cli.commands.enumerate",
-        "List all operators of a specification, and count them.",
-    ),
-    "show": ("syno.cli.commands.show", "Print one operator: formula, steps, cost, drawing."),
-    "explain": (
-        "syno.cli.commands.explain",
-        "Print how a search builds an operator, and what it uses.",
-    ),
-    "why-not": (
-        "syno.cli.commands.why_not",
-        "Print what keeps an operator out, and what would admit it.",
-    ),
-    "zoo": ("syno.cli.commands.zoo", "Well-known operators by name: list, show, verify."),
-    "models": (
-        "syno.cli.commands.models",
-        "Networks by name: list them, and what operators may replace.",
-    ),
-    "verify": (
-        "syno.cli.commands.verify",
-        "Check an operator's generated code against the interpreter.",
-    ),
-    "export": ("syno.cli.commands.export", "Write an operator as code that runs without Syno."),
-    "rules": (
-        "syno.cli.commands.rules",
-        "What the rules of the search refuse, and why nothing is lost.",
-    ),
-    "data": ("syno.cli.commands.data", "Data sets: list, show, prepare copies that load fast."),
-    "experiment": (
-        "syno.cli.commands.experiment",
-        "Repeat the experiments of the paper on synthesis.",
-    ),
-    "bench": ("syno.cli.commands.bench", "Measure how fast operators are found."),
-    "doctor": ("syno.cli.commands.doctor", "Check this installation and say what to do."),
+    "demo": "See the whole way in a few minutes, on embedded images.",
+    "search": "Find operators for a network: compose, train, measure, store.",
+    "train": "Train chosen operators in a network, with several seeds.",
+    "resume": "Go on with a search where it stopped.",
+    "status": "What a store holds and how far its searches are.",
+    "report": "Write a search's report: one page that needs nothing else.",
+    "select": "Pick operators of a search, to go on with them.",
+    "store": "Check a store for damage, and save what is intact in it.",
+    "sample": "Draw operators of a specification without training them.",
+    "enumerate": "List all operators of a specification, and count them.",
+    "show": "Print one operator: formula, steps, cost, drawing.",
+    "explain": "Print how a search builds an operator, and what it uses.",
+    "why-not": "Print what keeps an operator out, and what would admit it.",
+    "zoo": "Well-known operators by name: list, show, verify.",
+    "models": "Networks by name: list them, and what operators may replace.",
+    "verify": "Check an operator's generated code against the interpreter.",
+    "export": "Write an operator as code that runs without Syno.",
+    "rules": "What the rules of the search refuse, and why nothing is lost.",
+    "data": "Data sets: list, show, prepare copies that load fast.",
+    "experiment": "Repeat the experiments of the paper on synthesis.",
+    "bench": "Measure how fast operators are found.",
+    "doctor": "Check this installation and say what to do.",
 }
 
 

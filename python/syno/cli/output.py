@@ -14,27 +14,36 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from syno._util.options import option
 from syno._util.printable import json_escaped, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.progress import Progress
+    from rich.table import Table as RichTable
     from rich.text import Text
+
+    from syno._util.tables import Section, Table
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
 
 _LINE_EVERY = 10.0  # seconds between progress lines where there is no terminal
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, with its cost, and do nothing."
-)
+
+def as_json() -> bool:
+    """Declare whether JSON is printed."""
+    return option("Print JSON instead of text.", False, names="--json")
+
+
+def dry_run() -> bool:
+    """Declare whether nothing is done."""
+    return option("Say what would be done, with its cost, and do nothing.", False)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -58,7 +67,7 @@ def say(text: str = "") -> None:
     echo(text, err=True)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """`value` as indented JSON on stdout."""
     click.echo(json_escaped(json.dumps(value, indent=2, ensure_ascii=False)))
 
@@ -78,30 +87,53 @@ def indented(text: str, by: int) -> Text:
     return Text("\n".join(f"{'':{by}}{line}" for line in lines))
 
 
-def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> Table:
-    """A plain table; `columns` are (heading, "left" | "right" | "fold").
-
-    "fold" lets a long text go over several lines; the others stay on one. Cells are literal: a
-    formula's brackets are no markup.
-    """
+def grid(found: Table) -> RichTable:
+    """A table for a terminal. Cells are literal: a formula's brackets are no markup."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading, kind in columns:
+    for heading in found.headings:
         made.add_column(
-            heading,
-            justify="right" if kind == "right" else "left",
-            no_wrap=kind != "fold",
+            heading.rstrip(">~"),
+            justify="right" if heading.endswith(">") else "left",
+            no_wrap=not heading.endswith("~"),
             overflow="fold",
         )
-    for row in rows:
+    for row in found.rows:
         made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 
-def facts(rows: Sequence[Sequence[str]]) -> Table:
+def show(found: Table) -> None:
+    """Print a table."""
+    console().print(grid(found))
+
+
+def paragraph(title: str, text: str, rest: str = "") -> None:
+    """Print a text under its title."""
+    screen = console()
+    screen.print(heading(title, rest))
+    screen.print(indented(text, 2), soft_wrap=True)
+
+
+def sections(parts: Iterable[Section]) -> None:
+    """Print parts with an empty line between them."""
+    screen = console()
+    for index, part in enumerate(parts):
+        if index:
+            screen.print()
+        screen.print(heading(part.title, part.rest))
+        if part.text:
+            screen.print(indented(part.text, 2), soft_wrap=True)
+        if part.facts:
+            screen.print(facts(part.facts))
+        if part.table is not None:
+            show(part.table)
+
+
+def facts(rows: Iterable[Sequence[str]]) -> RichTable:
     """Names and what they are, side by side; a long text goes over several lines."""
     from rich.table import Table
     from rich.text import Text
@@ -133,6 +165,29 @@ def _quiet_move(description: str, total: int | None) -> Move:
     return line
 
 
+def progress_bar(*, remaining: bool = True) -> Progress:
+    """A bar on stderr; remaining: whether it estimates the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
+        TextColumn("{task.fields[remark]}", markup=False),
+        console=console(stderr=True),
+        transient=True,
+    )
+
+
 @contextlib.contextmanager
 def progress(description: str, total: int | None, *, remaining: bool = True) -> Iterator[Move]:
     """A bar on stderr while the block runs; call the result with (how far, a remark).
@@ -144,25 +199,7 @@ def progress(description: str, total: int | None, *, remaining: bool = True) -> 
         yield _quiet_move(description, total)
         return
 
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
-        TextColumn("{task.fields[remark]}", markup=False),
-        console=console(stderr=True),
-        transient=True,
-    )
+    bar = progress_bar(remaining=remaining)
     with bar:
         task = bar.add_task(description, total=total, remark="")
 

@@ -27,8 +27,12 @@ class Entry:
 
     name: str
     kind: str
-    path: Path
+    path: Path | None
     bytes: int | None
+
+
+# What Syno brings along.
+EMBEDDED = Entry("digits", "embedded", None, None)
 
 
 def entries(data_dir: str | os.PathLike[str]) -> list[Entry]:

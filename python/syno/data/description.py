@@ -6,6 +6,7 @@ import numpy as np
 
 from syno._util.json_types import JsonObject
 from syno.data.dataset import DataSet
+from syno.data.records import Records
 from syno.data.text import TextData
 
 
@@ -46,3 +47,26 @@ def describe_text(data: TextData) -> JsonObject:
         "begins": data.tokenizer.decode(data.train_tokens[:60]),
         "fingerprint": data.fingerprint,
     }
+
+
+def describe_records(records: Records) -> dict[str, Any]:
+    """Counts, and what is on disk."""
+    return {
+        "train_images": len(records.train),
+        "test_images": len(records.test),
+        "skipped": records.skipped,
+        "classes": len(records.classes),
+        "channels": records.channels,
+        "bytes": sum(path.stat().st_size for path in records.folder.glob("shard-*.rec")),
+        "fingerprint": records.fingerprint,
+    }
+
+
+def in_words(value: object) -> str:
+    """A value of a description as text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:,}" for name, part in value.items())
+    if isinstance(value, list):
+        text = ", ".join(map(str, value[:12]))
+        return f"{text}, ... ({len(value)})" if len(value) > 12 else text
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -36,6 +36,7 @@ from syno.data.decode import Unreadable, read
 from syno.data.loading import content_of, source_of
 from syno.data.progress import bar
 from syno.data.random import draws
+from syno.data.record_options import RecordOptions
 from syno.data.records import FORMAT, ROW, Records, read_sealed, seal
 from syno.data.source import Source
 
@@ -43,36 +44,6 @@ _log = logging.getLogger("syno.data")
 _PROBE = 48  # images that an estimate looks at
 _READ = 1 << 20
 _VALUES = np.arange(256, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How images are stored.
-
-    longer_side: pixels at most; larger images are scaled (area averages). jpeg_share: of the
-    images that are stored as JPEG of `quality`, drawn by `seed`; the others are stored as raw
-    pixels, which load faster and take eight times the room. shard_images: in one file. The defaults
-    are those of the paper's experiments on ImageNet.
-    """
-
-    longer_side: int = 400
-    quality: int = 90
-    jpeg_share: float = 0.1
-    shard_images: int = 1000
-    seed: int = 0
-    skip_damaged: bool = False
-
-    def __post_init__(self) -> None:
-        for name, value, least, most in (
-            ("longer_side", self.longer_side, 1, 65535),
-            ("quality", self.quality, 1, 100),
-            ("jpeg_share", self.jpeg_share, 0, 1),
-            ("shard_images", self.shard_images, 1, 1 << 20),
-        ):
-            if not least <= value <= most:
-                raise UserError(
-                    f"cannot prepare records with {name} {value}\n  expected: {least} to {most:,}"
-                )
 
 
 @dataclass(frozen=True)
@@ -95,7 +66,7 @@ class _Plan:
     labels: np.ndarray
     split: int
     jpeg: np.ndarray
-    options: Options
+    options: RecordOptions
     where: Path
 
     @property
@@ -121,7 +92,7 @@ def prepare(
     name: str,
     data_dir: str | os.PathLike[str] | None,
     out: str | os.PathLike[str],
-    options: Options | None = None,
+    options: RecordOptions | None = None,
     *,
     workers: int | None = None,
     progress: bool = True,
@@ -137,7 +108,7 @@ def prepare(
     """
     where = Path(out).expanduser()
     with closing(source_of(name, data_dir)) as source:
-        plan = _planned(name, source, options or Options(), where, progress)
+        plan = _planned(name, source, options or RecordOptions(), where, progress)
         with _writing(plan):
             where.mkdir(parents=True, exist_ok=True)
             with open(where / ".lock", "w") as lock:
@@ -157,11 +128,11 @@ def prepare(
 
 
 def estimate(
-    name: str, data_dir: str | os.PathLike[str] | None, options: Options | None = None
+    name: str, data_dir: str | os.PathLike[str] | None, options: RecordOptions | None = None
 ) -> Estimate:
     """What `prepare` would write, from a few images spread over the set; nothing is written."""
     with closing(source_of(name, data_dir)) as source:
-        plan = _planned(name, source, options or Options(), Path(), False)
+        plan = _planned(name, source, options or RecordOptions(), Path(), False)
         count = len(plan.paths)
         probe = sorted({int(n) for n in np.linspace(0, count - 1, min(_PROBE, count))})
         started = time.perf_counter()
@@ -178,7 +149,9 @@ def estimate(
     return Estimate(count, round(mean * count), seconds * count)
 
 
-def _planned(name: str, source: Source, options: Options, where: Path, progress: bool) -> _Plan:
+def _planned(
+    name: str, source: Source, options: RecordOptions, where: Path, progress: bool
+) -> _Plan:
     content = content_of(source, name, progress)
     if isinstance(content, Arrays):
         raise UserError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from syno import _core
 from syno._util import checks
 from syno._util.threads import check_threads
+from syno.experiments.options import TRIALS
 from syno.space.rules import rule_set
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Ablation:
 def distance_ablation(
     specification: Specification,
     *,
-    trials: int = 5000,
+    trials: int = TRIALS,
     seed: int = 0,
     depth: int = 0,
     guides: Iterable[str] = tuple(GUIDES),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from syno import _core
 from syno._util import checks
 from syno._util.threads import check_threads
+from syno.experiments.options import SAMPLE_DEPTH, SAMPLES
 from syno.space.rules import rule_set
 
 if TYPE_CHECKING:
@@ -48,15 +48,12 @@ class SizeRow:
     @property
     def interval(self) -> tuple[float, float]:
         """Where the rate lies with 95 % confidence, by Wilson's score interval."""
+        from scipy.stats import binomtest
+
         if not self.samples:
             return 0.0, 1.0
-        n, z = self.samples, 1.959964
-        share = self.canonical / n
-        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-        low = 0.0 if self.canonical == 0 else max(0.0, middle - half)
-        high = 1.0 if self.canonical == n else min(1.0, middle + half)
-        return low, high
+        found = binomtest(self.canonical, self.samples).proportion_ci(0.95, method="wilson")
+        return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -80,6 +77,16 @@ class CanonicalRate:
     def canonical(self) -> int:
         """All canonical samples."""
         return sum(row.canonical for row in self.rows)
+
+    @property
+    def total(self) -> SizeRow:
+        """All rows together; samples of different sizes are different structures and operators."""
+        listed, structures, operators = (
+            sum(getattr(row, name) for row in self.rows)
+            for name in ("listed", "structures", "operators")
+        )
+        counts = (self.samples, self.canonical, listed, structures, operators)
+        return SizeRow(0, "all", *counts, PAPER_CANONICAL / PAPER_SAMPLES)
 
     def as_json(self) -> dict[str, object]:
         """Plain values, the paper's beside them."""
@@ -114,9 +121,9 @@ class CanonicalRate:
 def canonical_rate(
     specification: Specification,
     *,
-    samples: int = 2000,
+    samples: int = SAMPLES,
     seed: int = 0,
-    depth: int = 10,
+    depth: int = SAMPLE_DEPTH,
     guide: str = "distance",
     rules_off: Iterable[str] = (),
     threads: int = 0,

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from syno._util.errors import UserError
 from syno.codegen.native import find_compiler
+from syno.measure import kernels
 from syno.measure.kernels import BASELINE, FROZEN, RESNET18_LAYERS, STRAIGHTFORWARD, KernelRun
 from syno.operators import zoo
 from syno.operators.operator import Operator
@@ -83,3 +88,51 @@ def speedups(run: KernelRun, batch: int) -> dict[str, dict[str, float | None]]:
 
 def _over_straightforward(run: KernelRun, kernel: str, batch: int) -> float | None:
     return run.speedup(kernel, batch, (f"{kernel.split(' ')[0]} {STRAIGHTFORWARD}",))
+
+
+def measured(
+    operators: Mapping[str, Operator],
+    batches: Sequence[int],
+    *,
+    layers: Sequence[tuple[int, int]] | None = None,
+    threads: int,
+    rounds: int,
+    torch_forms: Sequence[str] = (),
+    form_seconds: float | None = None,
+    measured_plans: int = 0,
+    watched: Callable[[int, int], AbstractContextManager[Callable[[int, str], object]]],
+) -> list[KernelRun]:
+    """Time operators as compiled code in layers of ResNet-18, a run for each batch size.
+
+    layers: (channels, size) of each; None for all. watched: gives, for a batch size and the number
+    of its steps, what is told of each step that is done.
+    """
+    runs = []
+    layers = layers or RESNET18_LAYERS
+    for batch in batches:
+        bindings = {
+            f"{channels}@{size}": kernels.bindings_of(operators, channels, size, batch)
+            for channels, size in layers
+        }
+        each = 1 + len(torch_forms) + (measured_plans > 0) * (1 + ("eager" in torch_forms))
+        steps = sum(each * len(of_layer) + 1 for of_layer in bindings.values())
+        done = itertools.count()
+        with watched(batch, steps) as move:
+            runs.append(
+                kernels.bench_kernels(
+                    operators,
+                    bindings=bindings,
+                    threads=threads,
+                    rounds=rounds,
+                    torch_forms=torch_forms,
+                    form_seconds=form_seconds,
+                    measured_plans=measured_plans,
+                    convolutions={f"{c}@{s}": (c, s) for c, s in layers},
+                    progress=functools.partial(_advance, move, done),
+                )
+            )
+    return runs
+
+
+def _advance(move: Callable[[int, str], object], done: Iterator[int], remark: str) -> None:
+    move(next(done), remark)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.errors import UserError
 from syno._util.figures import load_matplotlib
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
@@ -15,6 +16,7 @@ from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Compari
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from syno.experiments.agreement import Agreement
     from syno.experiments.ranking import Table
@@ -25,6 +27,17 @@ _PAPER = "#d55e00"
 _DPI = 160
 # Where a rate of 0 stands on a logarithmic axis.
 _FLOOR = 1e-4
+
+
+def _write(figure: Figure, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=_DPI)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the picture '{path}': {error.strerror or error}\n"
+            "  what to do: name another file with --picture"
+        ) from error
 
 
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
@@ -71,7 +84,7 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     axes.set_ylabel("share that the rules keep")
     _finish(axes)
     figure.suptitle("Canonical share of complete graphs drawn without rules", fontsize=11)
-    figure.savefig(path, dpi=_DPI)
+    _write(figure, path)
 
 
 def save_ablation(result: Ablation, path: Path) -> None:
@@ -88,7 +101,7 @@ def save_ablation(result: Ablation, path: Path) -> None:
         _bars(axes, result, value)
         axes.set_title(heading, fontsize=10)
     figure.suptitle("Random trials with and without a distance", fontsize=11)
-    figure.savefig(path, dpi=_DPI)
+    _write(figure, path)
 
 
 def _met(guided: Guided) -> float:
@@ -162,7 +175,7 @@ def save_projection(found: Comparison, path: Path) -> None:
         "squares: held-out loss in the end",
         fontsize=11,
     )
-    figure.savefig(path, dpi=_DPI)
+    _write(figure, path)
 
 
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
@@ -232,4 +245,4 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
         axes.set_axisbelow(True)
         if shared:
             axes.legend(loc="lower right", frameon=False)
-    figure.savefig(path, dpi=_DPI)
+    _write(figure, path)

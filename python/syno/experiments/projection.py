@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from syno.data import TextData
     from syno.operators.operator import Operator
     from syno.study.evaluate.network import Network
+    from syno.study.training.trainings import Trainings
     from syno.train import Fidelity
 
 FORMAT = "syno projection 1"
@@ -392,3 +393,24 @@ def _trained(
         losses=tuple(point.loss for point in outcome.curve),
         seconds=outcome.seconds,
     )
+
+
+def prepared(trainings: Trainings, op: str) -> dict[str, Any]:
+    """Loads the data, builds the network and takes the one operator in; the settings of a
+    comparison that is made of them."""
+    from syno.operands.layers import layer_specification
+    from syno.operands.named import named_operators
+
+    trainings.prepare()
+    layers = layer_specification(trainings.network(trainings.seeds[0]).template, trainings.sizes)
+    chosen = named_operators([op], layers=layers)
+    if len(chosen) != 1:
+        raise UserError(f"'{op}' names {len(chosen)} operators\n  expected: one")
+    trainings.adopt(chosen)
+    return {
+        "model": trainings.model,
+        "model_options": trainings.model_options,
+        "name": chosen[0].name,
+        "sizes": dict(trainings.sizes),
+        "threads": trainings.timing.threads,
+    }

@@ -6,7 +6,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from syno import _core
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.beyond import Walked
+from syno.space.options import EnumerationOptions
 from syno.space.space import Space
 
 # What each figure is, in the order in which they are printed.
@@ -126,9 +127,12 @@ class _Watch:
 
 
 def synthesis_rate(
-    specification: Specification, seconds: float, settings: Mapping[str, Any]
+    specification: Specification,
+    seconds: float,
+    options: EnumerationOptions,
+    rules_off: Iterable[str] = (),
 ) -> SynthesisRate:
-    """Lists operators for some seconds; settings: further arguments of `Space.listed`.
+    """Lists operators for some seconds.
 
     The limit during which the time runs out does not count: rates are about the last complete one.
     """
@@ -136,7 +140,17 @@ def synthesis_rate(
     watch = _Watch()
     # A fresh specification: what the first one has computed is not there yet.
     cold = Specification.from_json(specification.to_json())
-    space = Space.listed(cold, max_seconds=seconds, on_limit=watch.limit_listed, **settings)
+    space = Space.listed(
+        cold,
+        depth=options.depth or 0,
+        max_nodes=options.max_nodes,
+        max_memory=options.max_memory,
+        max_seconds=seconds,
+        threads=options.threads or 0,
+        bound=options.bound,
+        rules_off=rules_off,
+        on_limit=watch.limit_listed,
+    )
     total = time.perf_counter() - watch.started
     return SynthesisRate(space, watch.complete or total, total, watch.first, before, _peak_mb())
 

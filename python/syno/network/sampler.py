@@ -11,6 +11,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Binding, Specification
+from syno.space.options import MAX_NODES
 from syno.space.rules import Rule, added_rules, rule_set
 from syno.space.space import Space
 from syno.space.tree import Tree, TreeNode
@@ -64,7 +65,7 @@ class Sampler:
         net: nn.Module | None = None,
         seed: int = 0,
         bindings: Iterable[Binding | str] | None = None,
-        max_nodes: int = 30_000,
+        max_nodes: int = MAX_NODES,
         rules_off: Iterable[str] = (),
         rules: Iterable[Rule] = (),
         progress: Progress | None = None,
@@ -82,7 +83,7 @@ class Sampler:
         *,
         net: nn.Module | None = None,
         seed: int = 0,
-        max_nodes: int = 30_000,
+        max_nodes: int = MAX_NODES,
         rules_off: Iterable[str] = (),
         rules: Iterable[Rule] = (),
         progress: Progress | None = None,

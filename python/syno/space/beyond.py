@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from syno import _core
+from syno._util.numbers import duration
 from syno.operators.operator import Operator
+from syno.space.rules import Rule
 from syno.space.space import Space
 from syno.space.walks import WalkProgress, Walks, walk
 
@@ -34,6 +36,20 @@ class Walked:
     def found(self) -> bool:
         """Whether they met an operator."""
         return len(self.walks) > 0
+
+    def in_words(self) -> str:
+        """The figures, in words."""
+        walks = self.walks
+        return (
+            f"beyond depth {self.listed_depth}: {walks.walks:,} walks to depth {self.depth} in "
+            f"{duration(self.seconds)} met {len(walks):,} operators, {len(self.new):,} of them "
+            "not in the listing\n"
+            f"coverage {walks.coverage:.3f}: the share of what such walks find that has been "
+            "found\n"
+            f"at least {walks.at_least:,} operators up to this depth, by how often they repeat; "
+            f"about {walks.structures[0]:,.0f} structures, "
+            f"± {walks.structures_reach:,.0f} (95 %)"
+        )
 
     def as_json(self) -> dict[str, object]:
         """Figures, and the operators beyond the listing with their weights."""
@@ -63,27 +79,38 @@ def walk_beyond(
     space: Space,
     count: int | None,
     seconds: float | None,
-    settings: Mapping[str, Any],
+    *,
+    depth: int = 0,
+    seed: int = 0,
+    threads: int = 0,
+    bound: str = "full",
+    rules_off: Iterable[str] = (),
+    rules: Iterable[Rule] = (),
     progress: WalkProgress | None = None,
 ) -> Walked:
     """Walks in the specification of a space.
 
-    count, seconds: how many, and for how long at most (None: no limit); settings: further arguments
-    of `syno.walk`, the depth among them; progress: as there, what was met by its end counts.
+    count, seconds: how many, and for how long at most (None: no limit); the others are as in
+    `syno.walk`; what was met by the end of `progress` counts.
     """
     started = time.monotonic()
     walks = walk(
         space.specification,
         count=count or _WITHOUT_END,
         seconds=seconds or 0.0,
+        depth=depth,
+        seed=seed,
+        threads=threads,
+        bound=bound,
+        rules_off=rules_off,
+        rules=rules,
         progress=progress,
-        **settings,
     )
     known = {space.key_of(index) for index in range(len(space))}
     return Walked(
         walks,
         [i for i, operator in enumerate(walks) if operator.key not in known],
         time.monotonic() - started,
-        settings["depth"],
+        depth,
         space.complete_depth,
     )

@@ -11,6 +11,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import EXPLANATION_SECONDS, MAX_NODES
 from syno.space.rules import Rule, list_rules, rule_set
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def why_not(
     *,
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
-    max_nodes: int = 20_000,
-    max_seconds: float = 10.0,
+    max_nodes: int = MAX_NODES,
+    max_seconds: float = EXPLANATION_SECONDS,
 ) -> WhyNot:
     """What keeps the operator out of the space of the specification, as plain values.
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from syno import _core
 
 
-class RejectionNode(TypedDict, total=False):
-    """A reason or a group of them; doc: of a reason, parts: of a group."""
+class Rejections(TypedDict):
+    """A node of the tree: rejections for one reason (with its `doc`), or of the `parts` below."""
 
     name: str
     count: int
     share: float
-    doc: str
-    parts: list[RejectionNode]
+    doc: NotRequired[str]
+    parts: NotRequired[list[Rejections]]
 
 
-def rejection_tree(rejections: Mapping[str, int]) -> RejectionNode:
+def rejection_tree(rejections: Mapping[str, int]) -> Rejections:
     """The counts as plain values: groups in the order in which a search asks, largest first inside.
 
     Each node has name, count and share (of all rejections); leaves have a doc.
     """
     total = sum(rejections.values())
-    groups: dict[str, dict[str, list[RejectionNode]]] = {g: {} for g in _core.reason_groups()}
+    groups: dict[str, dict[str, list[Rejections]]] = {g: {} for g in _core.reason_groups()}
     for reason, count in rejections.items():
         info = _core.reason_info(reason)
-        leaf = _node(reason, count, total) | RejectionNode(doc=info["doc"])
+        leaf = _node(reason, count, total)
+        leaf["doc"] = info["doc"]
         groups[info["group"]].setdefault(info["subgroup"], []).append(leaf)
     made = []
     for group, parts in groups.items():
@@ -40,9 +41,11 @@ def rejection_tree(rejections: Mapping[str, int]) -> RejectionNode:
     return {"name": "rejections", "count": total, "share": 1.0 if total else 0.0, "parts": made}
 
 
-def _node(name: str, count: int, total: int) -> RejectionNode:
+def _node(name: str, count: int, total: int) -> Rejections:
     return {"name": name, "count": count, "share": round(count / total, 6)}
 
 
-def _parent(name: str, parts: list[RejectionNode], total: int) -> RejectionNode:
-    return _node(name, sum(part["count"] for part in parts), total) | RejectionNode(parts=parts)
+def _parent(name: str, parts: list[Rejections], total: int) -> Rejections:
+    node = _node(name, sum(part["count"] for part in parts), total)
+    node["parts"] = parts
+    return node

@@ -11,6 +11,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.operators.specification import Specification
+from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
 from syno.space.rules import Rule, describe_rule, rule_set
 
 # (refusals that were compared, graphs that were grown); False ends the check.
@@ -52,6 +53,19 @@ class RuleCheck:
         """
         return self.kind != "exact" or self.different == 0
 
+    @property
+    def verdict(self) -> str:
+        """What was found, in words."""
+        if self.compared == 0:
+            return "refused nothing: other shapes, sizes or more graphs may meet its pattern"
+        if self.kind == "restriction":
+            return "leaves out what it refuses"
+        if self.kind == "approximate":
+            return f"keeps operators that differ on {self.mean_share:.1%} of the elements"
+        if self.different:
+            return f"is not exact: {self.different:,} operators of {self.compared:,} are others"
+        return f"no difference in {self.compared:,} operators"
+
     def as_json(self) -> JsonObject:
         """As plain values."""
         return asdict(self) | {"sound": self.sound}
@@ -61,8 +75,8 @@ def check_rule(
     rule: Rule | str,
     specification: Specification,
     *,
-    trials: int = 100,
-    max_graphs: int = 2_000,
+    trials: int = CHECK_TRIALS,
+    max_graphs: int = CHECK_GRAPHS,
     seed: int = 0,
     rules: Iterable[Rule] = (),
     progress: Progress | None = None,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from syno._util.json_types import JsonObject
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import EFFECT_NODES
 from syno.space.rules import RuleInfo, describe_rule, list_rules, of_kind
-from syno.space.space import MOST_NODES, Space
+from syno.space.space import Space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +60,7 @@ def rule_effects(
     depth: int = 0,
     *,
     rules: Iterable[str] | None = None,
-    max_nodes: int = MOST_NODES,
+    max_nodes: int = EFFECT_NODES,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Effect]:

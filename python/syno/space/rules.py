@@ -48,6 +48,11 @@ class RuleInfo:
         """How settled the rule is, such as "stable since 0.1"."""
         return self.doc["Status"]
 
+    def as_json(self) -> dict[str, str | dict[str, str]]:
+        """Plain values."""
+        named = {"id": self.id, "name": self.name, "kind": self.kind, "status": self.status}
+        return named | {"doc": self.doc}
+
 
 class PartialGraph:
     """A partial graph as a rule sees it: a value that is read, not changed.

@@ -14,12 +14,10 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import ENUMERATED_NODES
 from syno.space.rules import Rule, added_rules, rule_set
 
 Progress = Callable[[_core.EnumerateStatus], bool]
-
-# Partial graphs, over all depth limits; a machine with 2 GB lists as many.
-MOST_NODES = 20_000_000
 
 
 class Space:
@@ -50,7 +48,7 @@ class Space:
         specification: Specification,
         *,
         depth: int = 0,
-        max_nodes: int = MOST_NODES,
+        max_nodes: int = ENUMERATED_NODES,
         max_memory: int = 0,
         max_seconds: float = 0.0,
         threads: int = 0,

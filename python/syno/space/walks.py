@@ -11,6 +11,7 @@ from syno._util import checks
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.options import WALK_WIDTH, WALKS
 from syno.space.rules import Rule, rule_set
 from syno.space.space import check_layers
 
@@ -103,6 +104,14 @@ class Walks:
         """An estimate of the number of structures up to the depth asked for, its standard error."""
         return self._core.structures, self._core.structures_error
 
+    @property
+    def structures_reach(self) -> float:
+        """How far the estimate reaches to both sides: 95 of 100 such intervals hold the truth, were
+        the estimates normal."""
+        from scipy.stats import norm
+
+        return float(norm.ppf(0.975)) * self._core.structures_error
+
     def statistics(self) -> WalkStatistics:
         """All figures, as plain data."""
         structures, error = self.structures
@@ -129,11 +138,11 @@ class Walks:
 def walk(
     specification: Specification,
     *,
-    count: int = 10_000,
+    count: int = WALKS,
     seconds: float = 0.0,
     seed: int = 0,
     depth: int = 0,
-    width: int = 64,
+    width: int = WALK_WIDTH,
     max_operators: int = 0,
     threads: int = 0,
     rules_off: Iterable[str] = (),

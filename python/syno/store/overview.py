@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import TypedDict
 
 from syno.store.evaluation import Evaluation
 from syno.store.records import QuarantineRecord
@@ -30,6 +31,36 @@ def trained(summary: StudySummary) -> int:
 def failed(summary: StudySummary) -> int:
     """Trainings that gave none."""
     return sum(e.rung_index == 0 for e in summary.evaluations) - trained(summary)
+
+
+def ordered(summary: StudySummary) -> list[Evaluation]:
+    """One evaluation an operator, the best first; with a ladder those of a higher rung first, each
+    at the highest that it reached."""
+    listed = list(summary.evaluations)
+    if summary.rungs:  # a failure at a higher rung does not take back what it gave below
+        by_rung = sorted(listed, key=lambda e: (e.accuracy is not None, e.rung_index))
+        listed = list({e.ask: e for e in by_rung}.values())
+    return sorted(listed, key=lambda e: (-e.rung_index, -score(summary, e), e.ask))
+
+
+class Remaining(TypedDict):
+    """What is left of a study: operators, and about how many seconds (None: not known)."""
+
+    study: str
+    done: int
+    left: int
+    seconds: float | None
+
+
+def remaining(summary: StudySummary, evaluations: int | None) -> Remaining:
+    """What is left to do of a study with that limit (None: its own), by the time taken so far."""
+    taken = [e.seconds for e in summary.evaluations if e.is_evaluated]
+    # With a ladder, an operator takes the time of its higher rungs, too.
+    done = sum(e.is_evaluated and e.rung_index == 0 for e in summary.evaluations)
+    wanted = evaluations or int(summary.settings.get("evaluations", 0))
+    left = max(0, wanted - done)
+    seconds = left * sum(taken) / done if done else None
+    return {"study": summary.study.name, "done": done, "left": left, "seconds": seconds}
 
 
 def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:

@@ -37,6 +37,21 @@ class Recovery:
     rest: Path | None
     rest_trials: int
 
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        studies = [
+            {
+                "name": saved.study["name"],
+                "trials": saved.trials,
+                "of_trials": saved.of_trials,
+                "events": len(saved.events),
+            }
+            for saved in self.studies
+        ]
+        rest = None if self.rest is None else str(self.rest)
+        counts = {"rest": rest, "rest_trials": self.rest_trials}
+        return {"store": self.store, "studies": studies, **counts}
+
 
 def savable(url: str) -> tuple[str, ...]:
     """What can be saved of each study of a damaged store; nothing where that cannot be told."""

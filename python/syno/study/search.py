@@ -8,20 +8,29 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno._util.threads import check_threads
+from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
+from syno.options import (
+    DEFAULT_STORE,
+    EVALUATIONS,
+    METHOD,
+    IsolationOptions,
+    TimingOptions,
+    TrainOptions,
+)
+from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.fidelity.ladder import Ladder, Rung, ladder_names
+from syno.study.fidelity.ladder import Ladder, ladder_names
 from syno.study.fidelity.ladder import chosen as chosen_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
@@ -37,103 +46,81 @@ if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
     from syno.train import Fidelity
 
-DEFAULT_STORE = "sqlite:///runs.db"
 
-
+@grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def search(
     net: str | nn.Module,
     data: str,
     *,
     data_dir: str | None = None,
-    tokenizer: str = "bytes",
-    model_options: dict[str, Any] | None = None,
+    model_options: Mapping[str, int | str] | None = None,
     specification: Specification | str | None = None,
-    limits: dict[str, Any] | None = None,
-    fidelity: Fidelity | str | None = None,
-    ladder: Ladder | str | Sequence[Rung] | None = None,
-    eta: int | None = None,
-    evaluations: int = 20,
+    evaluations: int = EVALUATIONS,
     seconds: float | None = None,
     seed: int = 0,
-    method: str = "uniform",
-    method_options: dict[str, Any] | None = None,
-    max_nodes: int = 20_000,
-    rules_off: Sequence[str] = (),
-    deadline_s: float | None = None,
-    max_slowdown: float = 4.0,
-    isolate: bool | None = None,
-    memory_limit: int | None = None,
-    max_attempts: int = MAX_ATTEMPTS,
-    repeats: int = 30,
-    warmup: int = 5,
-    threads: int = 1,
+    method: str | Mapping[str, object] = METHOD,
     store: Store | str = DEFAULT_STORE,
     name: str | None = None,
+    space: SpaceOptions | None = None,
+    train: TrainOptions | None = None,
+    timing: TimingOptions | None = None,
+    isolation: IsolationOptions | None = None,
     observer: Observer | None = None,
 ) -> StudySummary:
-    """Finds operators for the slots of a network, trains and times each, and stores everything.
+    """Find operators for the slots of a network: train and time each, and store everything.
 
-    net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module whose
-        3x3 convolutions or placeholders are to be replaced.
-    data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`; for a text
-        operators are judged by the held-out loss instead of accuracy, and one that reads later
-        positions is rejected before training.
-    tokenizer: of a text, `bytes` or `byte-pair`.
-    specification: what operators are asked for, or the name of a preset; its bindings are taken
-        from the network. Default: `small_vision`, or `small_text` for text (in
-        `syno.study.specifications`), for no more multiply-adds than the layers cost.
-    limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
-    fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that data
-        set, `fast/text` for a text, otherwise `tiny`.
-    ladder: rungs that operators climb in place of one fidelity, or the name or file of a ladder:
-        each is trained at the lowest, and the best 1/`eta` of a rung go on to the next (ladder.py).
-    evaluations: operators to train; those rejected before training come on top, and so do higher
-        rungs.
-    seconds: time limit of the study; the evaluation that is running then is finished.
-    seed: of draws, initial weights, batches and checks.
-    method, method_options: how operators are chosen: `uniform`, or `diverse` (shares `window` and
-        `two_weights`).
-    max_nodes: partial graphs the enumeration visits.
-    rules_off: rules that are not asked, by id or name (`syno rules list`).
-    deadline_s: wall-clock limit of one training. An isolated evaluation that takes twice as long
-        and 30 s more is killed; without a limit, it is measured by what the baseline took.
-    max_slowdown: an operator whose training step takes longer than so many of the original
-        network's is rejected before training; `math.inf` keeps all.
-    isolate: each evaluation in a process of its own, so that an operator that crashes, hangs or
-        eats memory ends as a failure with its reason and the search goes on. Default: yes where it
-        is possible, on Linux and for a network whose classes can be imported.
-    memory_limit: bytes that an isolated evaluation may hold; three quarters of the machine's.
-    max_attempts: without isolation, an operator is given up after so many attempts that ended the
-        process of the search. The end of the search never counts with isolation, where a crash of
-        the evaluation is known, nor against the baseline.
-    repeats, warmup, threads: of latency measurements; training uses as many threads.
-    store: an open store or its address; name: of the study in it, made up unless given.
+    A search that was ended in any way is continued by `resume`.
 
-    A search that was ended in any way goes on with `resume`. Raises UserError for everything that
-    is wrong with the arguments, the data or the store.
+    Args:
+        net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module
+            whose 3x3 convolutions or placeholders are to be replaced.
+        data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`. For a text,
+            operators are judged by the validation loss instead of the accuracy, and one that reads
+            later positions is rejected before training.
+        specification: what operators are asked for, or the name of a preset; its bindings are taken
+            from the network. Default: `small_vision`, or `small_text` for text (in
+            `syno.study.specifications`), for no more MACs than the layers cost.
+        evaluations: operators to train; those rejected before training come on top, and so do
+            higher rungs.
+        seconds: time limit of the study; the evaluation that is running then is finished.
+        seed: of samples, initial weights, batches and checks.
+        method: how operators are chosen: `uniform`, `diverse`, or a name with its options, such as
+            {"name": "diverse", "window": 0.5, "two_weights": 0.5}.
+        store: an open store or its address; name: of the study in it, made up unless given.
+        space: how many operators are composed, and by which rules and limits.
+        train, timing, isolation: how operators are trained, timed, and kept apart.
+        observer: is told how the search goes.
+
+    Returns:
+        What the store holds of the study.
+
+    Raises:
+        UserError: for whatever is wrong with the arguments, the data or the store.
     """
-    check_threads(threads)
-    climbed = _ladder(ladder, eta, fidelity)
-    rung = _fidelity(fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
+    space, train = space or SpaceOptions(), train or TrainOptions()
+    timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
+    climbed = _ladder(train)
+    rung = _fidelity(train.fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
+    method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
         data=data,
         data_dir=None if data_dir is None else str(data_dir),
-        tokenizer=tokenizer,
+        tokenizer=train.tokenizer,
         fidelity=rung.to_json(),
         ladder=None if climbed is None else climbed.to_json(),
         training={
-            "deadline_s": deadline_s,
-            "max_slowdown": _limit(max_slowdown),
-            "isolate": isolate,
-            "memory_limit": _memory(memory_limit),
-            "max_attempts": _attempts(max_attempts),
+            "deadline_s": train.deadline_s,
+            "max_slowdown": None if math.isinf(train.max_slowdown) else train.max_slowdown,
+            "isolate": isolation.isolate,
+            "memory_limit": isolation.memory_limit,
+            "max_attempts": isolation.max_attempts or MAX_ATTEMPTS,
         },
-        space={"max_nodes": max_nodes, "rules_off": list(rules_off)},
-        method=method,
-        method_options=dict(method_options or {}),
-        latency={"repeats": repeats, "warmup": warmup, "threads": threads},
+        space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
+        method=method_name,
+        method_options=method_options,
+        latency=dataclasses.asdict(timing),
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
@@ -143,12 +130,23 @@ def search(
     rungs = _rungs(net, settings, settings.data_dir)
     settings = rungs.marked(settings)
     with _opened(store, create=True) as opened:
-        wanted = specification_for(specification, limits or {}, rungs.network)
-        space = _compose(wanted, rungs, rungs.network.template, settings, observer)
-        study = Study.create(opened, name or _name(settings), settings, space)
+        wanted = specification_for(specification, dict(space.limits), rungs.network)
+        composed = _compose(wanted, rungs, rungs.network.template, settings, observer)
+        study = Study.create(opened, name or _name(settings), settings, composed)
         return _run(opened, study, rungs, settings.data_dir, observer)
 
 
+def _method(method: str | Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """The name of a method and its options."""
+    if isinstance(method, str):
+        return method, {}
+    options = checks.fields("'method'", method)
+    return checks.text("the name of a method", checks.field("'method'", options, "name")), {
+        name: value for name, value in options.items() if name != "name"
+    }
+
+
+@grouped(isolation=IsolationOptions)
 def resume(
     store: Store | str = DEFAULT_STORE,
     study: str | int | None = None,
@@ -157,9 +155,7 @@ def resume(
     data_dir: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
-    isolate: bool | None = None,
-    memory_limit: int | None = None,
-    max_attempts: int | None = None,
+    isolation: IsolationOptions | None = None,
     release: str | None = None,
     observer: Observer | None = None,
 ) -> StudySummary:
@@ -169,7 +165,7 @@ def resume(
     net: the module the study was started with, if it was started with one.
     data_dir: where the data is now, if it moved.
     evaluations, seconds: new limits of the whole study.
-    isolate, memory_limit, max_attempts: as in `search`, from now on.
+    isolation: options that are given (not None) count from now on.
     release: the start of an operator's key, `baseline`, or `all`: lets it out of quarantine, to be
         evaluated next.
 
@@ -192,11 +188,8 @@ def resume(
         _check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
-        changes = {
-            "isolate": isolate,
-            "memory_limit": _memory(memory_limit),
-            "max_attempts": None if max_attempts is None else _attempts(max_attempts),
-        }
+        changes = dataclasses.asdict(isolation or IsolationOptions())
+        max_attempts = changes["max_attempts"]
         if release is not None:
             left = opened.leave_quarantine(record, None if release == "all" else release)
             names = ", ".join(each.key[:8] for each in left)
@@ -229,23 +222,6 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
         yield opened
 
 
-def _limit(value: float) -> float | None:
-    """A limit as JSON knows it: None for none."""
-    if not value > 0:
-        raise UserError(f"max_slowdown must be positive, got {value:g}")
-    return None if math.isinf(value) else value
-
-
-def _memory(limit: int | None) -> int | None:
-    if limit is not None and limit <= 0:
-        raise UserError(f"memory_limit must be a positive number of bytes, got {limit}")
-    return limit
-
-
-def _attempts(count: int) -> int:
-    return checks.whole("'max_attempts' (--max-attempts)", count, least=1)
-
-
 def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
     from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity, fidelity
@@ -255,22 +231,20 @@ def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> 
     return fidelity(given or usual_fidelity(data, data_dir))
 
 
-def _ladder(
-    given: Ladder | str | Sequence[Rung] | None, eta: int | None, fidelity: Fidelity | str | None
-) -> Ladder | None:
-    if given is None:
-        if eta is not None:
+def _ladder(train: TrainOptions) -> Ladder | None:
+    if train.ladder is None:
+        if train.eta is not None:
             raise UserError(
-                f"eta (--eta) is {eta}, and there is no ladder\n"
+                f"eta (--eta) is {train.eta}, and there is no ladder\n"
                 f"  what to do: name one with ladder= (--ladder): {', '.join(ladder_names())}"
             )
         return None
-    if fidelity is not None:
+    if train.fidelity is not None:
         raise UserError(
             "a search has a ladder (--ladder) or a fidelity (--fidelity), not both\n"
             "  the rungs of a ladder say how networks are trained; a ladder of your own is a file"
         )
-    return chosen_ladder(given, eta)
+    return chosen_ladder(train.ladder, train.eta)
 
 
 @dataclass(frozen=True)
@@ -368,7 +342,7 @@ def _run(
     data_dir: str | None,
     observer: Observer,
 ) -> StudySummary:
-    from syno.study.evaluate.evaluator import NetworkEvaluator, Timing
+    from syno.study.evaluate.evaluator import NetworkEvaluator
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
@@ -376,7 +350,7 @@ def _run(
     training = settings.training
     arguments: dict[str, Any] = {
         "seed": settings.seed,
-        "timing": Timing(**settings.latency),
+        "timing": TimingOptions(**settings.latency),
         "deadline_s": training.get("deadline_s"),
         "max_slowdown": training.get("max_slowdown") or math.inf,
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno.options import EVALUATIONS, METHOD
 
 # The method of a study whose operators were named one by one (`syno train`), not searched.
 GIVEN = "given"
@@ -37,10 +38,10 @@ class StudySettings:
     ladder: dict[str, Any] | None = None
     training: dict[str, Any] = field(default_factory=dict)
     space: dict[str, Any] = field(default_factory=dict)
-    method: str = "uniform"
+    method: str = METHOD
     method_options: dict[str, Any] = field(default_factory=dict)
     latency: dict[str, Any] = field(default_factory=dict)
-    evaluations: int = 20
+    evaluations: int = EVALUATIONS
     seconds: float | None = None
     seed: int = 0
     baseline: bool = True

@@ -99,3 +99,14 @@ def macs_window(preset: str, network: Network) -> dict[str, int]:
     low, high = (round(share * network.all_macs - kept) for share in PAPER_MACS_SHARES[preset])
     # At least 1: a limit of 0 is none.
     return {"min_macs": max(low, 0), "max_macs": max(high, 1)}
+
+
+def usual_model(preset: str | None, data: str, data_dir: str | None) -> str:
+    """The model whose layers a preset of the paper is about; a small one for any other."""
+    from syno.data import is_text_data
+    from syno.network.models.catalogue import MODELS
+
+    found = [model.name for model in MODELS if preset is not None and model.preset == preset]
+    if found:
+        return found[0]
+    return "gpt2-small" if is_text_data(data, data_dir) else "resnet-small"

@@ -15,7 +15,7 @@ namespace syno {
 
 struct WhyNotOptions {
   /// Graphs that may be listed to find an equal operator; 0 lists none.
-  std::int64_t max_nodes = 20'000;
+  std::int64_t max_nodes = EnumerateOptions().max_nodes;
   /// Seconds for that, and as many for changes of the specification.
   double max_seconds = 10;
 };

@@ -28,21 +28,30 @@ struct StepField {
   Kind kind;
 };
 
+// The name of the argument in JSON, and what it holds.
+std::optional<StepField> argument_field(Argument argument) {
+  switch (argument) {
+    case Argument::kNone: return std::nullopt;
+    case Argument::kExtent: return StepField{"size", Kind::kSize};
+    case Argument::kBlock: return StepField{"block", Kind::kSize};
+    case Argument::kFactor: return StepField{"S", Kind::kSize};
+    case Argument::kAmount: return StepField{"d", Kind::kInteger};
+    case Argument::kCausal: return StepField{"causal", Kind::kFlag};
+    case Argument::kRoles: return StepField{"dims", Kind::kRoles};
+  }
+  throw InternalError("argument_field: not an argument");
+}
+
 // The fields of a step behind "op", in the order in which they are written.
 std::vector<StepField> fields_of(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kSplit: return {{"in", Kind::kPair}, {"out", Kind::kNew}};
-    case Primitive::kMerge:
-      return {{"in", Kind::kOne}, {"block", Kind::kSize}, {"out", Kind::kNewPair}};
-    case Primitive::kShift: return {{"in", Kind::kOne}, {"d", Kind::kInteger}, {"out", Kind::kNew}};
-    case Primitive::kExpand: return {{"in", Kind::kOne}};
-    case Primitive::kUnfold:
-      return {{"in", Kind::kPair}, {"causal", Kind::kFlag}, {"out", Kind::kNew}};
-    case Primitive::kStride: return {{"in", Kind::kOne}, {"S", Kind::kSize}, {"out", Kind::kNew}};
-    case Primitive::kReduce: return {{"size", Kind::kSize}, {"out", Kind::kNew}};
-    case Primitive::kShare: return {{"dims", Kind::kRoles}};
-  }
-  throw InternalError("fields_of: not a primitive");
+  const PrimitiveInfo& info = primitive_info(primitive);
+  std::vector<StepField> fields;
+  if (info.consumes > 0 && info.kind != StepKind::kContraction)
+    fields.push_back({"in", info.consumes == 1 ? Kind::kOne : Kind::kPair});
+  if (const auto argument = argument_field(info.argument)) fields.push_back(*argument);
+  if (info.produces > 0)
+    fields.push_back({"out", info.produces == 1 ? Kind::kNew : Kind::kNewPair});
+  return fields;
 }
 
 // Writing.

@@ -1,6 +1,7 @@
 #include "syno/space/enumerate.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -428,7 +429,22 @@ class Lister {
   std::int64_t visited_ = 0;
 };
 
+using O = EnumerateOptions;
+
+constexpr std::array kOptions = std::to_array<Option<EnumerateOptions>>({
+    {"depth", &O::max_depth, 0,
+     "primitives in an operator, at most; 0: max_depth of the specification"},
+    {"max_nodes", &O::max_nodes, 1, "partial graphs to visit, over all depth limits"},
+    {"max_memory", &O::max_memory, 0, "bytes of partial graphs and tables; 0: no limit"},
+    {"max_seconds", &O::max_seconds, 0,
+     "seconds; where they end the enumeration, the result depends on the machine; 0: no limit"},
+});
+
 }  // namespace
+
+std::span<const Option<EnumerateOptions>> enumerate_options() {
+  return kOptions;
+}
 
 Space list_space(const Specification& spec, const EnumerateOptions& options,
                  const EnumerateProgress& progress) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "syno/rules/catalogue.h"
 #include "syno/space/bound.h"
 #include "syno/space/space.h"
+#include "syno/support/options.h"
 
 namespace syno {
 
@@ -36,6 +38,9 @@ struct EnumerateOptions {
   /// The depth limit to begin with; smaller ones are contained in it.
   std::int64_t first_depth = 1;
 };
+
+/// The budgets of an enumeration: depth, max_nodes, max_memory, max_seconds.
+std::span<const Option<EnumerateOptions>> enumerate_options();
 
 /// What an enumeration has reached, and whether it should go on.
 struct EnumerateStatus {

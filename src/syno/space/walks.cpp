@@ -1,6 +1,7 @@
 #include "syno/space/walks.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -421,7 +422,21 @@ class Shepherd {
   double total_weight_ = 1;
 };
 
+using O = WalkOptions;
+
+constexpr std::array kOptions = std::to_array<Option<WalkOptions>>({
+    {"count", &O::walks, 1, "walks in all; the last population is completed"},
+    {"width", &O::width, 1, "walks in a population"},
+    {"max_operators", &O::max_operators, 0, "distinct operators that end the walks; 0: no limit"},
+    {"seconds", &O::max_seconds, 0,
+     "seconds; where they end the walks, the result depends on the machine; 0: no limit"},
+});
+
 }  // namespace
+
+std::span<const Option<WalkOptions>> walk_options() {
+  return kOptions;
+}
 
 double Walks::coverage() const {
   if (accepted == 0 || flocks < 2) return 0;

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "syno/rules/catalogue.h"
@@ -39,6 +40,9 @@ struct WalkOptions {
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
 };
+
+/// The budgets of walks: count, width, max_operators, seconds.
+std::span<const Option<WalkOptions>> walk_options();
 
 /// An operator that walks met.
 struct WalkedOperator {

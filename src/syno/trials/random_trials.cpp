@@ -183,7 +183,20 @@ struct SampleWorker {
   std::vector<Sample> samples;
 };
 
+using O = TrialOptions;
+
+constexpr std::array kOptions = std::to_array<Option<TrialOptions>>({
+    {"trials", &O::trials, 1, "random trials"},
+    {"depth", &O::max_depth, 0, "primitives in an operator; 0: max_depth of the specification"},
+    {"max_seconds", &O::max_seconds, 0,
+     "seconds; where they end the trials, the result depends on the machine; 0: no limit"},
+});
+
 }  // namespace
+
+std::span<const Option<TrialOptions>> trial_options() {
+  return kOptions;
+}
 
 TrialGuide parse_trial_guide(std::string_view name) {
   if (name == "none") return TrialGuide::kNone;

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "syno/rules/catalogue.h"
 #include "syno/spec/specification.h"
+#include "syno/support/options.h"
 
 namespace syno {
 
@@ -37,6 +39,9 @@ struct TrialOptions {
   RuleSet rules;
   TrialGuide guide = TrialGuide::kNone;
 };
+
+/// The budgets of random trials: trials, depth, max_seconds.
+std::span<const Option<TrialOptions>> trial_options();
 
 struct Trials {
   std::int64_t trials = 0;

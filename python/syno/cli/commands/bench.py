@@ -2,78 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
-import click
-
-from syno.cli import framework, options, output
-from syno.cli.commands import bench_kernels, bench_slots
-from syno.report import format as fmt
+from syno._util import numbers as fmt
+from syno._util.options import Options, group, option
+from syno._util.tables import Table
+from syno.cli import framework, output
+from syno.space.named import NamedSpecification, checked_depth
+from syno.space.options import EnumerationOptions, rules_off, time_limit
 
 if TYPE_CHECKING:
     from syno.space.space import Space
 
 
-@framework.group(
-    name="bench",
-    examples=[
-        (
-            "operators of a setting of the paper, for ten seconds",
-            "syno bench synthesis --preset paper/resnet18 --seconds 10",
-        ),
-        ("for programs", "syno bench synthesis --preset paper/resnet18 --seconds 10 --json"),
-    ],
-)
+@framework.group("bench", "bench_kernels", "bench_slots")
 def command() -> None:
     """Measure Syno on this machine."""
 
 
-@framework.command(
-    name="synthesis",
-    examples=[
-        (
-            "for programs",
-            "syno bench synthesis --preset paper/resnet18 --seconds 10 --json",
-        ),
-        (
-            "one thread against two",
-            "syno bench synthesis --preset paper/resnet18 --seconds 10 --threads 1",
-        ),
-        (
-            "what walks find beyond that",
-            "syno bench synthesis --preset paper/gpt2 --seconds 10 --walk-seconds 10",
-        ),
-        (
-            "what the completion bound is worth",
-            "syno bench synthesis --preset paper/resnet18 --seconds 10 --bound none",
-        ),
-    ],
-)
-@options.specification_options
-@options.bindings_option
-@options.seconds_option
-@click.option(
-    "--walk-seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Then walk for so long to the full depth, where that was not listed.",
-)
-@options.listing_options(20_000_000)
-@options.rule_option
-@output.json_option
-@options.limit_options
-def synthesis(
-    seconds: float,
-    walk_seconds: float | None,
-    depth: int | None,
-    max_nodes: int,
-    max_memory: int,
-    threads: int | None,
-    bound: str,
-    rules_off: list[str],
-    as_json: bool,
-    **named: Any,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
+    seconds: float = option("How long to go on.", 10.0, minimum=0, above=True)
+    walk_seconds: float | None = time_limit(
+        "Then walk for so long to the full depth, where that was not listed."
+    )
+    enumeration: EnumerationOptions = group(EnumerationOptions)
+    rules_off: tuple[str, ...] = rules_off()
+    as_json: bool = output.as_json()
+
+
+@framework.command("bench synthesis", _Arguments)
+def synthesis(given: _Arguments) -> int:
     """List operators from cold start under growing depth limits, and say how fast that was.
 
     The limit during which the time runs out does not count: rates are about the last complete one.
@@ -81,24 +44,20 @@ def synthesis(
     """
     from syno.experiments.synthesis import FIGURES, WALK_FIGURES, synthesis_rate
 
-    specification = options.required_specification(**named)
-    settings = {
-        "depth": options.checked_depth(depth, specification),
-        "max_nodes": max_nodes,
-        "max_memory": max_memory,
-        "threads": threads or 0,
-        "bound": bound,
-        "rules_off": rules_off,
-    }
-    timed = synthesis_rate(specification, seconds, settings)
+    specification = given.named.required()
+    depth = checked_depth(given.enumeration.depth, specification)
+    enumeration = dataclasses.replace(given.enumeration, depth=depth)
+    timed = synthesis_rate(specification, given.seconds, enumeration, given.rules_off)
     figures = timed.figures()
     words = dict(FIGURES)
-    if walk_seconds is not None:
+    if given.walk_seconds is not None:
         words |= WALK_FIGURES
-        figures |= _walk_figures(timed.space, walk_seconds, settings)
-    described = settings | {"max_seconds": seconds, "walk_seconds": walk_seconds}
-    found = timed.described(threads) | {"settings": described}
-    if as_json:
+        figures |= _walk_figures(timed.space, given.walk_seconds, enumeration, given.rules_off)
+    settings = dataclasses.asdict(enumeration) | {"rules_off": list(given.rules_off)}
+    settings |= {"threads": enumeration.threads or 0, "max_seconds": given.seconds}
+    settings |= {"walk_seconds": given.walk_seconds}
+    found = timed.described(enumeration.threads) | {"settings": settings}
+    if given.as_json:
         output.print_json(figures | found)
     else:
         _print(figures, words, found)
@@ -108,38 +67,39 @@ def synthesis(
     return framework.OK
 
 
-def _walk_figures(space: Space, seconds: float, settings: dict[str, Any]) -> dict[str, Any]:
+def _walk_figures(
+    space: Space, seconds: float, given: EnumerationOptions, off: Sequence[str]
+) -> dict[str, object]:
     """Figures of walks to the full depth; without any where that is listed already."""
-    from syno.cli import beyond
+    from syno.cli.enumeration import walk
     from syno.experiments.synthesis import WALK_FIGURES, walk_figures
 
     if space.exhausted:
         return dict.fromkeys(WALK_FIGURES)
-    names = ("depth", "threads", "bound", "rules_off")
-    walked, _ = beyond.walk(space, None, seconds, {name: settings[name] for name in names})
+    walked, _ = walk(space, None, seconds, given, rules_off=off)
     return walk_figures(walked)
 
 
-def _print(figures: dict[str, Any], words: dict[str, str], found: dict[str, Any]) -> None:
-    screen = output.console()
-    rows = [[name, _shown(figures[name]), what] for name, what in words.items()]
-    screen.print(output.table([("figure", "left"), ("value", "right"), ("meaning", "fold")], rows))
+def _print(figures: dict[str, object], words: dict[str, str], found: dict[str, Any]) -> None:
+    output.show(
+        Table.of(
+            words.items(),
+            ("figure", lambda each: each[0]),
+            ("value>", lambda each: _shown(figures[each[0]])),
+            ("meaning~", lambda each: each[1]),
+        )
+    )
     machine = found["machine"]
-    screen.print(
+    output.console().print(
         f"{found['specification']['shapes']}; {machine['processor']}, {machine['cores']} cores, "
         f"{machine['threads']} threads; syno {found['versions'].get('syno', '')}"
         f"{', commit ' + found['commit'][:12] if found['commit'] else ''}"
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return fmt.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-command.add_command(synthesis)
-command.add_command(bench_kernels.command)
-command.add_command(bench_slots.command)
+    return f"{value:,}" if isinstance(value, int) else f"{cast(float, value):,.6g}"

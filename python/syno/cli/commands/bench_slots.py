@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-import click
-
+from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
-from syno.report import format as fmt
+from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
     from syno.measure.slots import SlotsRun
 
 
-@framework.command(
-    name="slots",
-    examples=[
-        (
-            "three operators in a small residual network",
-            "syno bench slots conv2d operator-1 operator-2 --binding g=4",
-        ),
-        (
-            "an operator of a search in a deeper network, for programs",
-            "syno bench slots 3f2a --store runs.db --model resnet34-small --size 32 --json",
-        ),
-    ],
-)
-@click.argument("ops", metavar="OP...", nargs=-1, required=True)
-@click.option("--model", default="resnet-small", show_default=True, metavar="NAME")
-@options.model_option_option
-@click.option(
-    "--size", type=click.IntRange(min=1), help="Side of the images in pixels. [the model's]"
-)
-@options.own_sizes_option
-@click.option("--store", metavar="URL", help="Where to look for a key.")
-@options.study_option
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True)
-@options.kernel_rounds_option
-@output.json_option
-def command(
-    ops: tuple[str, ...],
-    model: str,
-    model_options: tuple[str, ...],
-    size: int | None,
-    binding: str | None,
-    store: str | None,
-    study: str | None,
-    batch: int,
-    threads: int,
-    rounds: int,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="OP...")
+    model: str = option("", "resnet-small", metavar="NAME")
+    model_options: Mapping[str, int | str] = options.model_options()
+    size: int | None = option("Side of the images in pixels.", None, minimum=1, unset="the model's")
+    binding: str | None = options.own_sizes()
+    store: str | None = option("Where to look for a key.", None, metavar="URL")
+    study: str | None = study_option()
+    batch: int = option("", 1, minimum=1)
+    threads: int = option("", 1, minimum=1, maximum=MOST_THREADS)
+    rounds: int = options.rounds()
+    as_json: bool = output.as_json()
+
+
+@framework.command("bench slots", _Arguments)
+def command(given: _Arguments) -> int:
     """Time operators as compiled C++ in every slot of a network, and sum the times.
 
     An operator is what `syno train` takes. Slots that are alike are timed once, in turns with
@@ -60,17 +39,18 @@ def command(
     and the pooling before a slot of stride 2 counts, too. Layers that no operator replaces, and
     what an eager network spends between its layers, do not.
     """
-    from syno.cli.commands.search import numbers
     from syno.experiments.slots import described, network_with_slots
     from syno.measure.slots import time_slots
     from syno.operands.layers import fit_to_network, layer_specification
     from syno.operands.named import named_operators
     from syno.operators.specification import checked_binding
 
-    template, example = network_with_slots(model, numbers(model_options), size, batch)
-    sizes = {} if binding is None else checked_binding(binding)
+    template, example = network_with_slots(
+        given.model, dict(given.model_options), given.size, given.batch
+    )
+    sizes = {} if given.binding is None else checked_binding(given.binding)
     chosen = named_operators(
-        ops, store=store, study=study, layers=layer_specification(template, sizes)
+        given.ops, store=given.store, study=given.study, layers=layer_specification(template, sizes)
     )
     operators = {each.name: fit_to_network(each, template, sizes) for each in chosen}
     with output.progress("kernels", None, remaining=False) as move:
@@ -78,41 +58,22 @@ def command(
             template,
             operators,
             example,
-            threads=threads,
-            rounds=rounds,
+            threads=given.threads,
+            rounds=given.rounds,
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
-    if as_json:
-        output.print_json(described(run, model, batch))
+    if given.as_json:
+        output.print_json(described(run, given.model, given.batch))
     else:
-        _print(run, model, batch)
+        _print(run, given.model, given.batch)
     return framework.OK
 
 
 def _print(run: SlotsRun, model: str, batch: int) -> None:
-    screen = output.console()
+    from syno.experiments.tables import slots_table
+
     count = sum(run.counts.values())
-    screen.print(
-        output.heading(
-            f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
-            f"{run.kernels.threads} threads",
-            "   (noisy: something else used the machine)" if run.kernels.noisy else "",
-        )
-    )
-    original = run.times[0]
-    rows = [
-        [
-            time.name,
-            str(time.replaced),
-            f"{time.best_ms:.3f}",
-            f"{time.median_ms:.3f}",
-            f"{original.best_ms / time.best_ms:.2f}x",
-            fmt.count(time.macs),
-            fmt.count(time.params),
-        ]
-        for time in run.times
-    ]
-    columns = [("operator", "left"), ("replaced", "right"), ("best ms", "right")]
-    columns += [("median ms", "right"), ("over the original", "right"), ("MACs", "right")]
-    columns += [("params", "right")]
-    screen.print(output.table(columns, rows))
+    noisy = "   (noisy: something else used the machine)" if run.kernels.noisy else ""
+    title = f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
+    output.console().print(output.heading(f"{title}{run.kernels.threads} threads", noisy))
+    output.show(slots_table(run))

@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
-import click
-
+from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.installation import FAIL, OK, WARN, Check, check_installation
 
 
-@framework.command(
-    name="doctor",
-    examples=[
-        ("this installation", "syno doctor"),
-        ("and the places of a search", "syno doctor --store runs.db --data-dir ~/data"),
-        ("what the processor can do at most", "syno doctor --roofline"),
-    ],
-)
-@click.option("--store", metavar="URL", default="sqlite:///runs.db", show_default=True)
-@options.data_dir_option
-@click.option(
-    "--roofline",
-    is_flag=True,
-    help="Measure what the processor can do at most instead: multiply-adds and bandwidths.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, MOST_THREADS), help="For --roofline; default: 1 and all."
-)
-@output.json_option
-def command(
-    store: str, data_dir: str | None, roofline: bool, threads: int | None, as_json: bool
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    store: str = options.store()
+    data_dir: str | None = options.data_dir()
+    roofline: bool = option(
+        "Measure what the processor can do at most instead: multiply-adds and bandwidths.", False
+    )
+    threads: int | None = option(
+        "For --roofline; default: 1 and all.", None, minimum=1, maximum=MOST_THREADS
+    )
+    as_json: bool = output.as_json()
+
+
+@framework.command("doctor", _Arguments)
+def command(given: _Arguments) -> int:
     """Check this installation: each line says ok, warn or fail, and what to do.
 
     The exit code is 1 when something that every search needs is missing.
     """
-    if roofline:
-        return _roofline(threads, as_json)
-    checks = check_installation(store, data_dir)
-    if as_json:
+    if given.roofline:
+        return _roofline(given.threads, given.as_json)
+    checks = check_installation(given.store, given.data_dir)
+    if given.as_json:
         output.print_json([asdict(check) for check in checks])
     else:
         _print(checks)
@@ -50,6 +42,7 @@ def command(
 
 def _roofline(threads: int | None, as_json: bool) -> int:
     from syno.measure.roofline import measure_roofline
+    from syno.measure.tables import roofline_table
 
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     counts = [threads] if threads else sorted({1, usable or 1})
@@ -57,23 +50,8 @@ def _roofline(threads: int | None, as_json: bool) -> int:
     if as_json:
         output.print_json([asdict(roofline) for roofline in measured])
         return framework.OK
-    sets = [f"{level.bytes >> 10:,} KiB" for level in measured[0].levels]
-    rows = [
-        [
-            str(m.threads),
-            f"{m.flops / 1e9:,.0f}",
-            *(f"{v.bytes_per_s / 1e9:,.0f}" for v in m.levels),
-        ]
-        for m in measured
-    ]
-    columns = [
-        ("threads", "right"),
-        ("GFLOP/s", "right"),
-        *((f"GB/s in {s}", "right") for s in sets),
-    ]
-    screen = output.console()
-    screen.print(output.table(columns, rows))
-    screen.print(
+    output.show(roofline_table(measured))
+    output.console().print(
         "float32; a multiply-add is two FLOP; reads of a working set of that size a thread"
     )
     return framework.OK

@@ -2,131 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
+from syno._util.options import Options, group, option, pair, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
-from syno.cli.commands import export_network
-from syno.cli.operand import command_line
-from syno.operands import operand, sizes
+from syno.operands import sizes
+from syno.operands.options import Operand
+
+if TYPE_CHECKING:
+    from syno import Operator
+    from syno.codegen.export.formats import Subject
+    from syno.measure.plan_choices import PlanChoices
+
+Image = tuple[int, int]  # channels and size
 
 # As a network: that of the study.
 STUDY = "study"
 
 
-class _Image(click.ParamType[tuple[int, int]]):
-    """Channels and size of square images, as `3:32`."""
-
-    name = "image"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        channels, colon, size = value.partition(":")
-        if not (colon and channels.strip().isdecimal() and size.strip().isdecimal()):
-            self.fail(
-                f"'{value}' is no size of images\n  expected: CHANNELS:SIZE, such as 3:32",
-                param,
-                ctx,
-            )
-        return int(channels), int(size)
+_IMAGE = pair("no size of images", "CHANNELS:SIZE, such as 3:32")
 
 
-@framework.command(
-    name="export",
-    examples=[
-        (
-            "an operator of a search, for its first layer",
-            "syno export 8e296a06 --store runs.db -o op.py",
-        ),
-        (
-            "for other sizes, and see that it runs without Syno",
-            "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
-            "      -o op.py --check",
-        ),
-        (
-            "as C++, by the fastest of the four cheapest plans",
-            "syno export op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28 \\\n"
-            "      --format cpp --measure-plans 4 --fold-weights -o op.cpp --check",
-        ),
-        (
-            "a whole network with the operator in it",
-            "syno export op.txt --preset paper/resnet18 --network resnet-small \\\n"
-            "      --format torch-export -o net.pt2",
-        ),
-    ],
-)
-@click.argument("op")
-@options.operand_options
-@click.option(
-    "--format",
-    "format_",
-    metavar="NAME",
-    help="torch, torch-export, onnx, aoti, cpp, ... Default: torch; torch-export of a network.",
-)
-@click.option("--binding", metavar="SIZES", help="Sizes of the layer, as C_in=64,H=28.")
-@click.option(
-    "--network",
-    metavar="NAME",
-    help="The whole model, as resnet-small, with the operator in its slots; `study`: that of the "
-    "study in --store, trained again as there.",
-)
-@options.model_option_option
-@click.option(
-    "--image",
-    type=_Image(),
-    default=(3, 32),
-    metavar="CHANNELS:SIZE",
-    help="The model's images. Default: 3:32.",
-)
-@click.option("--classes", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="The file to write; it gets the suffix of its format.",
-)
-@click.option(
-    "--fold-weights",
-    is_flag=True,
-    help="Multiply weights with each other, once, where that saves multiply-adds.",
-)
-@click.option(
-    "--measure-plans",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Write the fastest of the N cheapest plans, found by measurement.",
-)
-@click.option(
-    "--threads", type=click.IntRange(1, MOST_THREADS), help="That --measure-plans uses. Default: 1."
-)
-@options.seed_option
-@click.option("--check", is_flag=True, help="Run the file in a process that cannot import Syno.")
-@output.json_option
-def command(
-    op: str,
-    store: str | None,
-    study: str | None,
-    preset: str | None,
-    format_: str | None,
-    binding: str | None,
-    network: str | None,
-    out: Path,
-    fold_weights: bool,
-    measure_plans: int | None,
-    threads: int | None,
-    seed: int,
-    check: bool,
-    as_json: bool,
-    **model: Any,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    op: str = required("", names="OP")
+    operand: Operand = group(Operand)
+    format_: str | None = option(
+        "torch, torch-export, onnx, aoti, cpp, ...",
+        None,
+        unset="torch; torch-export of a network",
+        names="--format",
+        metavar="NAME",
+    )
+    binding: str | None = option("Sizes of the layer, as C_in=64,H=28.", None, metavar="SIZES")
+    network: str | None = option(
+        "The whole model, as resnet-small, with the operator in its slots; `study`: that of the "
+        "study in --store, trained again as there.",
+        None,
+        metavar="NAME",
+    )
+    model_options: Mapping[str, int | str] = options.model_options()
+    image: Image = option("The model's images.", (3, 32), parse=_IMAGE, metavar="CHANNELS:SIZE")
+    classes: int = option("", 10, minimum=2)
+    out: Path = required("The file to write; it gets the suffix of its format.", names="-o/--out")
+    fold_weights: bool = option(
+        "Multiply weights with each other, once, where that saves multiply-adds.", False
+    )
+    measure_plans: int | None = option(
+        "Write the fastest of the N cheapest plans, found by measurement.",
+        None,
+        minimum=1,
+        maximum=1000,
+        metavar="N",
+    )
+    threads: int | None = option(
+        "That --measure-plans uses.", None, minimum=1, maximum=MOST_THREADS, unset="1"
+    )
+    seed: int = options.seed()
+    check: bool = option("Run the file in a process that cannot import Syno.", False)
+    as_json: bool = output.as_json()
+
+
+@framework.command("export", _Arguments)
+def command(given: _Arguments) -> int:
     """Write an operator, or a network with it inside, so that it runs without Syno.
 
     The format torch is a .py file with torch code and a .safetensors file with weights: `python
@@ -136,48 +79,40 @@ def command(
     those of the first layer of the search that found the operator.
     """
     from syno.codegen.export import formats
+    from syno.codegen.export.write import operator_subject
     from syno.measure.plan_choices import PlanChoices
 
     chosen = formats.get(
-        format_ or ("torch" if network is None else "torch-export"),
-        networks=network is not None,
-        fold_weights=fold_weights,
+        given.format_ or ("torch" if given.network is None else "torch-export"),
+        networks=given.network is not None,
+        fold_weights=given.fold_weights,
     )
-    if threads is not None and measure_plans is None:
+    if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads is about --measure-plans: add it")
-    plans = PlanChoices(chosen.name, chosen.emitter, measure_plans, threads or 1, fold_weights)
-    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
-    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    if network is not None:
-        if binding is not None:
+    plans = PlanChoices(
+        chosen.name, chosen.emitter, given.measure_plans, given.threads or 1, given.fold_weights
+    )
+    operator = given.operand.load(given.op)
+    if given.network is not None:
+        if given.binding is not None:
             raise UserError("the network's layers have their own sizes: leave --binding out")
-        place = (store, study) if network == STUDY else None
-        subject = export_network.subject(
-            operator,
-            network,
-            place,
-            seed,
-            plan_of=plans.of_pack,
-            fold_weights=fold_weights,
-            **model,
-        )
+        subject = _network(given, given.network, operator, plans)
     else:
-        from syno.codegen.export.write import operator_subject
-
-        line = command_line("export", op, "-o", str(out), preset=preset, store=store, study=study)
-        if binding is None:
+        line = given.operand.line("export", given.op, "-o", str(given.out))
+        if given.binding is None:
             found = sizes.own_sizes(operator, line)[0]
         else:
-            found = sizes.checked_sizes(operator, binding, line)
-        subject = operator_subject(operator, found, seed, plans.of(operator, found), fold_weights)
-    written = chosen.write(subject, out)
-    run = chosen.check(written, subject) if check else None
+            found = sizes.checked_sizes(operator, given.binding, line)
+        plan = plans.of(operator, found)
+        subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
+    written = chosen.write(subject, given.out)
+    run = chosen.check(written, subject) if given.check else None
     files = [str(file) for file in written.files]
-    if as_json:
+    if given.as_json:
         result = {"key": operator.key, "format": chosen.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
-        measured = {"plans": plans.found} if measure_plans is not None else {}
-        output.print_json(result | {"fold_weights": fold_weights} | measured | checked)
+        measured = {"plans": plans.found} if given.measure_plans is not None else {}
+        output.print_json(result | {"fold_weights": given.fold_weights} | measured | checked)
     else:
         for row in plans.found:
             sizes_shown = ", ".join(f"{name}={size}" for name, size in row["binding"].items())
@@ -189,3 +124,18 @@ def command(
         if run is not None:
             output.echo(f"without Syno: {run.output}")
     return framework.OK if run is None or run.passed else framework.NEGATIVE
+
+
+def _network(given: _Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
+    """The model of that name with fresh weights, or the network of a study, trained as there."""
+    from syno.codegen.export.write import network_subject
+    from syno.study.training import filled
+
+    if name == STUDY:
+        net, x = filled.trained(operator, given.operand.store, given.operand.study, output.say)
+    else:
+        model = dict(given.model_options)
+        shape = (given.image, given.classes)
+        net, x = filled.fresh(operator, name, given.seed, model, *shape, output.say)
+    fold = given.fold_weights
+    return network_subject(net, x, given.seed, plan_of=plans.of_pack, fold_weights=fold)

@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from syno.cli import framework, options, output
+from syno._util.options import Options, option, required
+from syno.cli import framework, output
+from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
     from syno.store import Store
 
 
-@framework.command(
-    name="report",
-    examples=[
-        ("the page", "syno report runs.db -o report.html"),
-        ("with pictures for a paper beside it", "syno report runs.db -o out/report.html --png"),
-        ("with accuracies on the test split", "syno report runs.db --final"),
-        ("one study of several", "syno report runs.db --study resnet-small-digits-1"),
-    ],
-)
-@click.argument("store")
-@options.study_option
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("report.html"),
-    show_default=True,
-    help="The file to write.",
-)
-@click.option(
-    "--final",
-    is_flag=True,
-    help="First evaluate the operators on a front, and the original, on the test split.",
-)
-@click.option("--data-dir", metavar="DIR", help="With --final: where the data is now, if it moved.")
-@click.option("--png", is_flag=True, help="Also write front.png and progress.png beside it.")
-@output.json_option
-def command(
-    store: str,
-    study: str | None,
-    out: Path,
-    final: bool,
-    data_dir: str | None,
-    png: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    store: str = required("", names="STORE")
+    study: str | None = study_option()
+    out: Path = option("The file to write.", Path("report.html"), names="-o/--out")
+    final: bool = option(
+        "First evaluate the operators on a front, and the original, on the test split.", False
+    )
+    data_dir: str | None = option(
+        "With --final: where the data is now, if it moved.", None, metavar="DIR"
+    )
+    png: bool = option("Also write front.png and progress.png beside it.", False)
+    as_json: bool = output.as_json()
+
+
+@framework.command("report", _Arguments)
+def command(given: _Arguments) -> None:
     """Write the report of a study: one HTML page that needs no network and no other file.
 
     STORE is a file or a database URL; it is only read, except with --final, which trains the
@@ -57,15 +39,15 @@ def command(
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store
 
-    with Store.open(store, create=False, read_only=not final) as opened:
-        if final:
-            _test_finalists(opened, study, data_dir)
-        summary = opened.summary(study)
+    with Store.open(given.store, create=False, read_only=not given.final) as opened:
+        if given.final:
+            _test_finalists(opened, given.study, given.data_dir)
+        summary = opened.summary(given.study)
     report = gather(summary)
-    written = [write_page(report, out)]
-    if png:
-        written += write_pictures(report, out.parent)
-    if as_json:
+    written = [write_page(report, given.out)]
+    if given.png:
+        written += write_pictures(report, given.out.parent)
+    if given.as_json:
         output.print_json({"study": summary.study.name, "written": [str(f) for f in written]})
         return
     for file in written:
@@ -73,7 +55,6 @@ def command(
 
 
 def _test_finalists(store: Store, study: str | None, data_dir: str | None) -> None:
-    from syno.report import format as fmt
     from syno.study.training.finalists import Finalists
 
     finalists = Finalists(store, study, data_dir)
@@ -82,4 +63,4 @@ def _test_finalists(store: Store, study: str | None, data_dir: str | None) -> No
     with output.progress("testing finalists", len(finalists.waiting)) as move:
         for done, number in enumerate(finalists.waiting, start=1):
             value = finalists.evaluate(number)
-            move(done, f"{fmt.quality(value, finalists.objective.name)} on the test split")
+            move(done, f"{finalists.objective.shown(value)} on the test split")

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-import click
-
+from syno._util.options import Options, option, required
+from syno._util.tables import Table
 from syno.cli import framework, output
-from syno.cli.commands import rules_check, rules_effect
 
 
-@framework.group(
-    name="rules",
-    examples=[
-        ("all rules, in the order in which they are asked", "syno rules list"),
-        ("what one refuses, why, and when", "syno rules show R6a"),
-        ("for programs", "syno rules list --json"),
-        ("rules of one's own, tried out on random graphs", "syno rules check my_rules.py"),
-        (
-            "what each saves",
-            "syno rules effect --preset paper/resnet18 --depth 4",
-        ),
-        ("a search without one", "syno enumerate --preset paper/resnet18 --depth 4 --rule R6a=off"),
-    ],
-)
+@framework.group("rules", "rules_check", "rules_effect")
 def command() -> None:
     """Show the rules by which a search refuses steps.
 
@@ -33,70 +19,54 @@ def command() -> None:
     """
 
 
-@framework.command(
-    name="list",
-    examples=[
-        ("as a table", "syno rules list"),
-        ("for programs", "syno rules list --json"),
-        ("restrictions alone", "syno rules list --kind restriction"),
-    ],
-)
-@click.option(
-    "--kind",
-    type=click.Choice(["exact", "approximate", "restriction"]),
-    help="Rules of this kind only.",
-)
-@output.json_option
-def list_command(kind: str | None, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ListArguments(Options):
+    kind: str | None = option(
+        "Rules of this kind only.", None, choices=("exact", "approximate", "restriction")
+    )
+    as_json: bool = output.as_json()
+
+
+@framework.command("rules list", _ListArguments)
+def list_command(given: _ListArguments) -> None:
     """List the rules: id, name, kind, status, and what each refuses."""
     from syno.space.rules import list_rules
 
-    found = [rule for rule in list_rules() if kind in (None, rule.kind)]
-    if as_json:
-        output.print_json([_as_json(rule) for rule in found])
+    found = [rule for rule in list_rules() if given.kind in (None, rule.kind)]
+    if given.as_json:
+        output.print_json([rule.as_json() for rule in found])
         return
-    rows = [[r.id, r.name, r.kind, r.status, r.doc["What"]] for r in found]
-    kinds = [("id", "left"), ("name", "left"), ("kind", "left"), ("status", "left")]
-    output.console().print(output.table([*kinds, ("refuses", "fold")], rows))
+    output.show(
+        Table.of(
+            found,
+            ("id", lambda rule: rule.id),
+            ("name", lambda rule: rule.name),
+            ("kind", lambda rule: rule.kind),
+            ("status", lambda rule: rule.status),
+            ("refuses~", lambda rule: rule.doc["What"]),
+        )
+    )
 
 
-@framework.command(
-    name="show",
-    examples=[
-        ("by id", "syno rules show R6a"),
-        ("by name, for programs", "syno rules show view-above-share --json"),
-    ],
-)
-@click.argument("rule")
-@output.json_option
-def show_command(rule: str, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ShowArguments(Options):
+    rule: str = required("", names="RULE")
+    as_json: bool = output.as_json()
+
+
+@framework.command("rules show", _ShowArguments)
+def show_command(given: _ShowArguments) -> None:
     """Print what a rule refuses, why, when, how sound it is, and an example.
 
     RULE is an id or a name, as `syno rules list` prints them.
     """
     from syno.space.rules import describe_rule
 
-    found = describe_rule(rule)
-    if as_json:
-        output.print_json(_as_json(found))
+    found = describe_rule(given.rule)
+    if given.as_json:
+        output.print_json(found.as_json())
         return
     screen = output.console()
     screen.print(output.heading(f"{found.id} {found.name}", f", {found.kind}"))
     rows = [[f"{heading}:", text] for heading, text in found.doc.items()]
     screen.print(output.facts(rows))
-
-
-def _as_json(rule: Any) -> dict[str, Any]:
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "kind": rule.kind,
-        "status": rule.status,
-        "doc": rule.doc,
-    }
-
-
-command.add_command(list_command)
-command.add_command(show_command)
-command.add_command(rules_check.command)
-command.add_command(rules_effect.command)

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
+from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
+from syno.space.named import NamedSpecification
+from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
 
 if TYPE_CHECKING:
     from syno import Rule
-    from syno.space.rule_check import RuleCheck
 
 
-@framework.command(
-    name="check",
-    examples=[
-        ("rules of one's own", "syno rules check my_rules.py"),
-        ("a rule of the catalogue, with more trials", "syno rules check R6a --trials 500"),
-        (
-            "in a specification of one's own",
-            "syno rules check my_rules.py --input '[C_in, H]' --output '[C_out, H]' \\\n"
-            "      --primary 'C_in: 2' --primary 'C_out: 2' --primary 'H: 1' \\\n"
-            "      --coefficient 'k=3: 1' --binding C_in=4,C_out=4,H=12",
-        ),
-    ],
-)
-@click.argument("rule")
-@options.specification_options
-@options.bindings_option
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Refusals to compare, each of another graph.",
-)
-@click.option(
-    "--max-graphs",
-    type=click.IntRange(min=1),
-    default=2_000,
-    show_default=True,
-    help="Random graphs to grow, at most.",
-)
-@options.seed_option
-@output.json_option
-@options.limit_options
-def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, **named: Any) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    rule: str = required("", names="RULE")
+    named: NamedSpecification = group(NamedSpecification)
+    trials: int = option("Refusals to compare, each of another graph.", CHECK_TRIALS, minimum=1)
+    max_graphs: int = option("Random graphs to grow, at most.", CHECK_GRAPHS, minimum=1)
+    seed: int = options.seed()
+    as_json: bool = output.as_json()
+
+
+@framework.command("rules check", _Arguments)
+def command(given: _Arguments) -> int:
     """Compare what a rule refuses on random graphs with what it keeps instead.
 
     RULE is a Python file with rules of your own, or the id or name of a rule. Both operators are
@@ -59,18 +38,19 @@ def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, *
     """
     from syno.space.rule_check import check_rule, small_specification
     from syno.space.rules import describe_rule, load_rules, reported
+    from syno.space.sections import check_section
 
-    specification = options.named_specification(**named) or small_specification(named["limits"])
+    specification = given.named.specification() or small_specification(dict(given.named.limits))
     rules: list[Rule | str]
-    if rule.endswith(".py") or Path(rule).exists():
-        rules = [reported(one) for one in load_rules(rule)]
+    if given.rule.endswith(".py") or Path(given.rule).exists():
+        rules = [reported(one) for one in load_rules(given.rule)]
     else:
-        rules = [describe_rule(rule).id]
+        rules = [describe_rule(given.rule).id]
     found = []
-    with output.progress("refusals", trials * len(rules), remaining=False) as move:
+    with output.progress("refusals", given.trials * len(rules), remaining=False) as move:
         for done, one in enumerate(rules):
 
-            def progress(compared: int, graphs: int, before: int = done * trials) -> bool:
+            def progress(compared: int, graphs: int, before: int = done * given.trials) -> bool:
                 move(before + compared, f"{graphs:,} graphs")
                 return True
 
@@ -78,54 +58,15 @@ def command(rule: str, trials: int, max_graphs: int, seed: int, as_json: bool, *
                 check_rule(
                     one,
                     specification,
-                    trials=trials,
-                    max_graphs=max_graphs,
-                    seed=seed,
+                    trials=given.trials,
+                    max_graphs=given.max_graphs,
+                    seed=given.seed,
                     progress=progress,
                 )
             )
-    if as_json:
+    if given.as_json:
         output.print_json([check.as_json() for check in found])
     else:
-        for check in found:
-            _print(check)
+        output.sections(map(check_section, found))
     good = all(check.sound and check.compared for check in found)
     return framework.OK if good else framework.NEGATIVE
-
-
-def _print(check: RuleCheck) -> None:
-    screen = output.console()
-    screen.print(output.heading(f"{check.rule}", f", {check.kind}: {_verdict(check)}"))
-    rows = [
-        ["  refused", f"{check.refused:,} of {check.asked:,} steps, {check.graphs:,} graphs"],
-    ]
-    if check.kind != "restriction":
-        rows += [
-            ["  compared", f"{check.compared:,}"],
-            ["  equal", f"{check.equal_keys:,} by key, {check.equal_values:,} by values"],
-            ["  different", f"{check.different:,}"],
-            ["  undecided", f"{check.undecided:,}"],
-            [
-                "  elements that differ",
-                f"{check.mean_share:.1%} on average, {check.most_share:.1%} at most",
-            ],
-        ]
-    screen.print(output.facts(rows))
-    if check.refused_graph and (check.different or check.kind == "restriction"):
-        screen.print("  refuses, for example")
-        screen.print(output.indented(check.refused_graph, 4), soft_wrap=True)
-        if check.kept_graph:
-            screen.print("  and keeps")
-            screen.print(output.indented(check.kept_graph, 4), soft_wrap=True)
-
-
-def _verdict(check: RuleCheck) -> str:
-    if check.compared == 0:
-        return "refused nothing: other shapes, sizes or more graphs may meet its pattern"
-    if check.kind == "restriction":
-        return "leaves out what it refuses"
-    if check.kind == "approximate":
-        return f"keeps operators that differ on {check.mean_share:.1%} of the elements"
-    if check.different:
-        return f"is not exact: {check.different:,} operators of {check.compared:,} are others"
-    return f"no difference in {check.compared:,} operators"

@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-import click
-
-from syno.cli import framework, options, output
+from syno._util.options import Options, group, option
+from syno.cli import framework, output
+from syno.space.named import NamedSpecification, checked_depth
+from syno.space.options import EFFECT_NODES, depth, max_nodes, threads
+from syno.space.tables import effects_table
 
 if TYPE_CHECKING:
     from syno.space.rule_effects import Effect
 
 
-@framework.command(
-    name="effect",
-    examples=[
-        ("of all rules", "syno rules effect --preset paper/resnet18 --depth 4"),
-        (
-            "of two of them, for programs",
-            "syno rules effect --preset paper/resnet18 --depth 5 --only R6a --only R7 --json",
-        ),
-        ("as a table of a document", "syno rules effect --preset paper/gpt2 --depth 3 --markdown"),
-    ],
-)
-@options.specification_options
-@options.bindings_option
-@click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    help="Primitives in an operator, at most. [--max-depth]",
-)
-@click.option(
-    "--only", multiple=True, metavar="ID", help="A rule to switch off; repeat. [all, in turn]"
-)
-@click.option(
-    "--max-nodes",
-    type=click.IntRange(min=1),
-    default=2_000_000,
-    show_default=True,
-    help="Partial graphs to visit in each listing.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    help="The counts do not depend on it. [as many as there are cores]",
-)
-@click.option("--markdown", is_flag=True, help="Print the table in Markdown.")
-@output.json_option
-@options.limit_options
-def command(
-    depth: int | None,
-    only: Sequence[str],
-    max_nodes: int,
-    threads: int | None,
-    markdown: bool,
-    as_json: bool,
-    **named: Any,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
+    depth: int | None = depth()
+    only: tuple[str, ...] = option(
+        "A rule to switch off; repeat.",
+        cast(tuple[str, ...], ()),
+        unset="all, in turn",
+        metavar="ID",
+    )
+    max_nodes: int = max_nodes(EFFECT_NODES)
+    threads: int | None = threads()
+    markdown: bool = option("Print the table in Markdown.", False)
+    as_json: bool = output.as_json()
+
+
+@framework.command("rules effect", _Arguments)
+def command(given: _Arguments) -> int:
     """List a specification with each rule off in turn, and count what it saves.
 
     Exact rules save graphs and structures and may not change the operators, approximate rules keep
@@ -69,54 +44,28 @@ def command(
     from syno.space.rule_effects import rule_effects
     from syno.space.rules import list_rules
 
-    specification = options.required_specification(**named)
-    wanted = options.checked_depth(depth, specification)
+    specification = given.named.required()
+    wanted = checked_depth(given.depth, specification)
     found: list[Effect] = []
-    count = len(only or list_rules()) + 2
+    count = len(given.only or list_rules()) + 2
     with output.progress("listing", count, remaining=False) as move:
         effects = rule_effects(
             specification,
             wanted,
-            rules=only or None,
-            max_nodes=max_nodes,
-            threads=threads or 0,
+            rules=given.only or None,
+            max_nodes=given.max_nodes,
+            threads=given.threads or 0,
             progress=lambda what, done: move(done, what),
         )
         found.extend(effects)
-    if as_json:
+    if given.as_json:
         output.print_json({"depth": wanted, "effects": [effect.as_json() for effect in found]})
-    elif markdown:
-        output.echo(_markdown(found))
+    elif given.markdown:
+        output.echo(effects_table(found).markdown())
     else:
-        columns = [("", "left"), ("kind", "left"), *((name, "right") for name in _COUNTS)]
-        output.console().print(output.table(columns, [_row(effect) for effect in found]))
+        output.show(effects_table(found))
     changed = [e.rule for e in found if e.kind == "exact" and (e.more or e.fewer)]
     if changed:
         output.say(f"exact rules that change the operators: {', '.join(map(str, changed))}")
         return framework.NEGATIVE
     return framework.OK
-
-
-_COUNTS = ("graphs", "structures", "operators", "more", "fewer", "repeats")
-
-
-def _row(effect: Effect) -> list[str]:
-    what = f"{effect.rule} {effect.name} off" if effect.rule else "all rules"
-    if effect.rule is None and effect.without:
-        what = f"all {effect.without} rules off"
-    if not effect.exhausted:
-        what += " (budget spent)"
-    counts = [effect.graphs, effect.structures, effect.operators]
-    changes = [effect.more, effect.fewer, effect.repeats]
-    return [
-        what,
-        effect.kind,
-        *(f"{n:,}" for n in counts),
-        *(f"{n:,}" if n else "" for n in changes),
-    ]
-
-
-def _markdown(effects: list[Effect]) -> str:
-    lines = ["| | kind | " + " | ".join(_COUNTS) + " |", "| --- | --- |" + " ---: |" * len(_COUNTS)]
-    lines += ["| " + " | ".join(_row(effect)) + " |" for effect in effects]
-    return "\n".join(line.replace("|  |", "| |").replace("|  |", "| |") for line in lines)

@@ -2,93 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import click
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno.cli import framework, listed, options, output, refused
+from syno._util.options import Options, described, group, option
+from syno.cli import enumeration, framework, options, output
+from syno.operators.summary import costed_summary
+from syno.space.named import NamedSpecification, Rules
+from syno.space.options import BUDGETS, MAX_NODES
 from syno.space.rejections import rejection_tree
 
 if TYPE_CHECKING:
-    from syno import Operator, Rule, Sampler, Specification
-    from syno.network.sampler import Statistics
+    from syno import Operator, Sampler, Specification
 
 
-@framework.command(
-    name="sample",
-    examples=[
-        ("of a setting of the paper", "syno sample --preset paper/resnet18 --count 20 --seed 0"),
-        (
-            "of shapes of one's own",
-            "syno sample --input '[C_in, H]' --output '[C_out, H]' --primary 'C_in: 2' \\\n"
-            "      --primary 'C_out: 2' --primary 'H: 1' --coefficient 'k=3: 1' \\\n"
-            "      --binding C_in=16,C_out=16,H=32",
-        ),
-        (
-            "the text of one, for other commands",
-            "syno sample --preset paper/resnet18 --text > op.txt",
-        ),
-    ],
-)
-@options.specification_options
-@options.bindings_option
-@click.option(
-    "--count", type=click.IntRange(min=1), default=20, show_default=True, help="How many to draw."
-)
-@options.seed_option
-@options.nodes_option
-@options.rule_options
-@click.option("--text", is_flag=True, help="Print the text of the first one only.")
-@options.stats_option
-@output.json_option
-@options.limit_options
-def command(
-    count: int,
-    seed: int,
-    max_nodes: int,
-    text: bool,
-    rules_off: list[str],
-    rules: list[Rule],
-    stats: bool,
-    as_json: bool,
-    **named: Any,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    named: NamedSpecification = group(NamedSpecification)
+    count: int = option("How many to draw.", 20, minimum=1)
+    seed: int = options.seed()
+    max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES)
+    rules: Rules = group(Rules)
+    text: bool = option("Print the text of the first one only.", False)
+    stats: bool = options.stats()
+    as_json: bool = output.as_json()
+
+
+@framework.command("sample", _Arguments)
+def command(given: _Arguments) -> int:
     """Draw distinct operators of a specification and print formula, MACs and parameters.
 
     MACs and parameters are of all layers of the specification together, at batch size 1. The exit
     code is 1 when there are fewer operators than asked for.
     """
-    specification = options.required_specification(**named)
-    sampler, drawn = _draw(specification, count, seed, max_nodes, rules_off, rules)
-    if text:
+    specification = given.named.required()
+    sampler, drawn = _draw(given, specification)
+    if given.text:
         output.echo(drawn[0].text, nl=False)
         return framework.OK
-    if as_json:
-        statistics = sampler.statistics()
-        value = {"operators": listed.as_json(drawn), "statistics": statistics}
-        if stats:
+    statistics = sampler.statistics()
+    if given.as_json:
+        listed = [costed_summary(operator) for operator in drawn]
+        value = {"operators": listed, "statistics": statistics}
+        if given.stats:
             value["rejections"] = rejection_tree(statistics["rejections"])
         output.print_json(value)
     else:
-        _print(drawn, sampler.statistics(), stats=stats)
-    if len(drawn) < count:
-        output.say(f"only {len(drawn)} of {count}: --max-nodes or larger limits reach more")
+        enumeration.print_operators(drawn)
+        output.console().print(
+            f"\n{len(drawn)} of {statistics['operators']:,} operators "
+            f"from {statistics['nodes']:,} partial graphs; complete up to depth "
+            f"{statistics['complete_depth']}"
+        )
+        if given.stats:
+            enumeration.print_rejections(statistics["rejections"])
+    if len(drawn) < given.count:
+        output.say(f"only {len(drawn)} of {given.count}: --max-nodes or larger limits reach more")
         return framework.NEGATIVE
     return framework.OK
 
 
-def _draw(
-    specification: Specification,
-    count: int,
-    seed: int,
-    max_nodes: int,
-    rules_off: list[str],
-    rules: list[Rule],
-) -> tuple[Sampler, list[Operator]]:
+def _draw(given: _Arguments, specification: Specification) -> tuple[Sampler, list[Operator]]:
     from syno import Sampler
 
-    with output.progress("composing operators", max_nodes) as move:
+    with output.progress("composing operators", given.max_nodes) as move:
 
         def watch(depth: int, nodes: int, operators: int) -> bool:
             move(nodes, f"depth {depth}, {operators:,} operators")
@@ -96,26 +74,14 @@ def _draw(
 
         sampler = Sampler.from_specification(
             specification,
-            seed=seed,
-            max_nodes=max_nodes,
-            rules_off=rules_off,
-            rules=rules,
+            seed=given.seed,
+            max_nodes=given.max_nodes,
+            rules_off=given.rules.off,
+            rules=given.rules.added,
             progress=watch,
         )
         found = len(sampler.operators)
     if found == 0:
         sampler.sample()  # says why there is none
         raise UserError("no operator connects the shapes")
-    return sampler, [sampler.sample() for _ in range(min(count, found))]
-
-
-def _print(drawn: list[Operator], statistics: Statistics, *, stats: bool) -> None:
-    screen = output.console()
-    listed.show(screen, drawn)
-    screen.print(
-        f"\n{len(drawn)} of {statistics['operators']:,} operators "
-        f"from {statistics['nodes']:,} partial graphs; complete up to depth "
-        f"{statistics['complete_depth']}"
-    )
-    if stats:
-        screen.print(refused.drawn(statistics["rejections"]))
+    return sampler, [sampler.sample() for _ in range(min(given.count, found))]

@@ -2,81 +2,51 @@
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import click
-
+from syno._util.command_line import command_line
+from syno._util.options import Options, option
 from syno.cli import framework, options, output
-
-if TYPE_CHECKING:
-    from syno.study.selection import Choice
+from syno.operands.options import study as study_option
 
 
-@framework.command(
-    name="select",
-    examples=[
-        (
-            "the ten fastest that lose at most a point, no near twins",
-            "syno select --store runs.db --top 10 --diverse --within 1.0 --out selected",
-        ),
-        (
-            "the most accurate of one of several studies",
-            "syno select --store runs.db --study resnet-small-digits-1 --by accuracy --top 3",
-        ),
-    ],
-)
-@options.store_option
-@options.study_option
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many."
-)
-@click.option(
-    "--within",
-    type=click.FloatRange(min=0),
-    metavar="POINTS",
-    help="Only operators at most so many points (percent) below the reference, or of a perplexity "
-    "at most so many percent above it.",
-)
-@click.option(
-    "--reference",
-    type=click.Choice(["baseline", "best"]),
-    default="baseline",
-    show_default=True,
-    help="What --within compares with: the original network, or the best operator.",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["latency", "macs", "params", "accuracy", "loss"]),
-    default="latency",
-    show_default=True,
-    help="Their order: the fastest, cheapest, smallest, most accurate or of least loss first.",
-)
-@click.option(
-    "--diverse", is_flag=True, help="Of near twins take the first: same steps at a like cost."
-)
-@click.option(
-    "--least-distance",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    help="What --diverse takes for near: primitives that differ, and doublings of MACs and params.",
-)
-@click.option("--out", "-o", metavar="DIR", help="A new folder for them. Default: only list them.")
-@output.json_option
-def command(
-    store: str,
-    study: str | None,
-    top: int,
-    within: float | None,
-    reference: str,
-    by: str,
-    diverse: bool,
-    least_distance: float,
-    out: str | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    store: str = options.store()
+    study: str | None = study_option()
+    top: int = option("At most so many.", 10, minimum=1)
+    within: float | None = option(
+        "Only operators at most so many points (percent) below the reference, or of a perplexity "
+        "at most so many percent above it.",
+        None,
+        minimum=0,
+        metavar="POINTS",
+    )
+    reference: str = option(
+        "What --within compares with: the original network, or the best operator.",
+        "baseline",
+        choices=("baseline", "best"),
+    )
+    by: str = option(
+        "Their order: the fastest, cheapest, smallest, most accurate or of least loss first.",
+        "latency",
+        choices=("latency", "macs", "params", "accuracy", "loss"),
+    )
+    diverse: bool = option("Of near twins take the first: same steps at a like cost.", False)
+    least_distance: float = option(
+        "What --diverse takes for near: primitives that differ, and doublings of MACs and params.",
+        1.0,
+        minimum=0,
+    )
+    out: str | None = option(
+        "A new folder for them.", None, unset="only list them", names="--out/-o", metavar="DIR"
+    )
+    as_json: bool = output.as_json()
+
+
+@framework.command("select", _Arguments)
+def command(given: _Arguments) -> int:
     """Pick operators of a study and write them as `<score>_<key>/operator.txt`.
 
     Each folder holds the operator, the specification it was found under and its figures; commands
@@ -84,59 +54,31 @@ def command(
     """
     from syno.store import Store
     from syno.study import selection
+    from syno.study.tables import asked_for, choices_table
 
-    with Store.open(store, read_only=True) as opened:
-        summary = opened.summary(study)
+    with Store.open(given.store, read_only=True) as opened:
+        summary = opened.summary(given.study)
     chosen = selection.choose(
         summary,
-        top=top,
-        within=within,
-        reference=reference,
-        by=by,
-        diverse=diverse,
-        least_distance=least_distance,
+        top=given.top,
+        within=given.within,
+        reference=given.reference,
+        by=given.by,
+        diverse=given.diverse,
+        least_distance=given.least_distance,
     )
-    folders = selection.write(summary, chosen, Path(out)) if out and chosen else []
-    if as_json:
+    folders = selection.write(summary, chosen, Path(given.out)) if given.out and chosen else []
+    if given.as_json:
         listed = [selection.described(choice) for choice in chosen]
         for entry, folder in zip(listed, folders, strict=False):
             entry["folder"] = str(folder)
         output.print_json({"study": summary.study.name, "operators": listed})
     elif chosen:
-        _print(chosen)
+        output.show(choices_table(chosen, summary.objective))
     if not chosen:
-        asked = _asked(within, reference, summary.objective.name)
-        output.say(f"no operator of '{summary.study.name}' is {asked}")
-    elif out:
-        following = shlex.join(["syno", "show", str(folders[0])])
-        output.say(f"wrote {len(folders)} operators to {out}; next: {following}")
+        wanted = asked_for(given.within, given.reference, summary.objective)
+        output.say(f"no operator of '{summary.study.name}' is {wanted}")
+    elif given.out:
+        following = command_line("show", str(folders[0]))
+        output.say(f"wrote {len(folders)} operators to {given.out}; next: {following}")
     return framework.OK if chosen else framework.NEGATIVE
-
-
-def _asked(within: float | None, reference: str, objective: str) -> str:
-    if within is None:
-        return "trained"
-    name = "the original network" if reference == "baseline" else "the best"
-    if objective == "loss":
-        return f"at most {within:g} % above the perplexity of {name}"
-    return f"at most {within:g} points below {name}"
-
-
-def _print(chosen: list[Choice]) -> None:
-    from syno.report import format as fmt
-
-    objective = "accuracy" if chosen[0].loss is None else "loss"
-    rows: list[list[Any]] = [
-        [
-            choice.key[:8],
-            fmt.quality(choice.quality, objective),
-            fmt.ratio(choice.latency_ratio),
-            fmt.count(choice.macs),
-            fmt.count(choice.params),
-            fmt.primitives(choice.primitives),
-        ]
-        for choice in chosen
-    ]
-    columns = [("key", "left"), (objective, "right"), ("ratio", "right"), ("MACs", "right")]
-    columns += [("params", "right"), ("primitives", "fold")]
-    output.console().print(output.table(columns, rows))

@@ -2,266 +2,121 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-import click
-
+from syno._util import numbers as fmt
 from syno._util.errors import UserError
+from syno._util.options import Options, group, option, required
 from syno._util.threads import MOST_THREADS
-from syno.cli import framework, options, output
-from syno.cli.operand import command_line
-from syno.operands import operand
+from syno.cli import framework, output
+from syno.measure.layer_costs import Layer, add_plans, add_times, layer_costs
+from syno.measure.tables import chosen_in_words, layers_table, plans_table
+from syno.operands.options import Operand
 from syno.operands.sizes import checked_sizes, example_sizes
+from syno.operators.summary import operator_summary
+from syno.report.tree import tree
 
 if TYPE_CHECKING:
     from syno import Operator
 
 
-@framework.command(
-    name="show",
-    examples=[
-        ("an operator that a search has found", "syno show 8e296a06 --store runs.db"),
-        (
-            "the costs of an operator in a file, under sizes of one's own",
-            "syno show op.txt --preset paper/resnet18 --binding C_in=64,C_out=64,H=28",
-        ),
-        (
-            "the three cheapest ways to compute it",
-            "syno show op.txt --preset paper/resnet18 --plans 3 --binding C_in=64,C_out=64,H=28",
-        ),
-        (
-            "and how long they take as compiled C++",
-            "syno show op.txt --preset paper/resnet18 --plans 4 --measure \\\n"
-            "      --binding C_in=64,C_out=64,H=28",
-        ),
-        ("from a pipe", "syno sample --preset paper/resnet18 --text | syno show -"),
-    ],
-)
-@click.argument("op")
-@options.operand_options
-@click.option("--binding", "bindings", multiple=True, metavar="SIZES", help="As C_in=64,H=28.")
-@click.option("--plans", type=click.IntRange(1, 1000), help="Print the cheapest plans, so many.")
-@click.option("--fold-weights", is_flag=True, help="Plans may multiply weights beforehand.")
-@click.option("--measure", is_flag=True, help="Time the plans, and say which is the fastest.")
-@click.option("--emitter", metavar="NAME", help="Whose code --measure times: cpp, pytorch.")
-@click.option(
-    "--threads", type=click.IntRange(1, MOST_THREADS), help="That --measure uses. Default: 1."
-)
-@click.option("--again", is_flag=True, help="Time plans that were timed before, too.")
-@click.option("--dot", is_flag=True, help="Print the Graphviz source only.")
-@output.json_option
-def command(
-    op: str,
-    store: str | None,
-    study: str | None,
-    preset: str | None,
-    bindings: tuple[str, ...],
-    plans: int | None,
-    fold_weights: bool,
-    measure: bool,
-    emitter: str | None,
-    threads: int | None,
-    again: bool,
-    dot: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    op: str = required("", names="OP")
+    operand: Operand = group(Operand)
+    bindings: tuple[str, ...] = option(
+        "As C_in=64,H=28.", cast(tuple[str, ...], ()), names="--binding", metavar="SIZES"
+    )
+    plans: int | None = option("Print the cheapest plans, so many.", None, minimum=1, maximum=1000)
+    fold_weights: bool = option("Plans may multiply weights beforehand.", False)
+    measure: bool = option("Time the plans, and say which is the fastest.", False)
+    emitter: str | None = option("Whose code --measure times: cpp, pytorch.", None, metavar="NAME")
+    threads: int | None = option(
+        "That --measure uses.", None, minimum=1, maximum=MOST_THREADS, unset="1"
+    )
+    again: bool = option("Time plans that were timed before, too.", False)
+    dot: bool = option("Print the Graphviz source only.", False)
+    as_json: bool = output.as_json()
+
+
+@framework.command("show", _Arguments)
+def command(given: _Arguments) -> None:
     """Print one operator: formula, drawing, steps and cost.
 
     OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
     itself, or the start of a key with --store.
     """
-    wanted = operand.specification_of(op, preset=preset, store=store, study=study)
-    operator = operand.load_operator(op, store=store, study=study, specification=wanted)
-    line = command_line("show", op, preset=preset, store=store, study=study)
-    layers = _layers(operator, [checked_sizes(operator, b, line) for b in bindings])
-    if fold_weights and plans is None:
+    operator = given.operand.load(given.op)
+    line = given.operand.line("show", given.op)
+    layers = layer_costs(operator, [checked_sizes(operator, b, line) for b in given.bindings])
+    if given.fold_weights and given.plans is None:
         raise UserError("--fold-weights is about plans: add --plans")
-    if measure and plans is None:
+    if given.measure and given.plans is None:
         raise UserError("--measure is about plans: add --plans")
-    if not measure and (emitter is not None or threads is not None or again):
+    if not given.measure and (
+        given.emitter is not None or given.threads is not None or given.again
+    ):
         raise UserError("--emitter, --threads and --again are about --measure: add it")
-    if plans is not None:
-        _add_plans(operator, layers, plans, fold_weights)
-    if measure:
-        _add_times(
-            operator, layers, plans or 1, fold_weights, emitter or "cpp", threads or 1, again
-        )
-    if dot:
+    if given.plans is not None:
+        _add_plans(given, operator, layers)
+    if given.dot:
         output.echo(operator.dot())
-    elif as_json:
-        output.print_json(described(operator) | {"layers": layers})
+    elif given.as_json:
+        output.print_json(operator_summary(operator) | {"layers": layers})
     else:
         _print(operator, layers)
 
 
-def described(operator: Operator) -> dict[str, Any]:
-    """An operator as plain values, the same for every command's JSON."""
-    return {
-        "key": operator.key,
-        "structure": operator.structure,
-        "formula": operator.formula(),
-        "primitives": operator.primitives(),
-        "text": operator.text,
-        "operator": operator.to_json(),
-    }
-
-
-def _layers(operator: Operator, given: list[dict[str, int]]) -> list[dict[str, Any]]:
-    """Cost under each binding: the given ones, else those of the operator's specification."""
-    specification = operator.specification
-    if given or specification is None:
-        pairs = [(binding, 1) for binding in given]
-    else:
-        pairs = list(zip(specification.bindings, specification.multiplicities, strict=True))
-    layers: list[dict[str, Any]] = []
-    for binding, count in pairs:
-        entry: dict[str, Any] = {"binding": binding, "multiplicity": count}
-        try:
-            entry |= {"macs": operator.macs(binding), "params": operator.params(binding)}
-            entry["weights"] = [list(shape) for shape in operator.weight_shapes(binding)]
-        except UserError as error:
-            if given:
-                raise
-            # One layer of a specification that the operator does not fit is a fact, no mistake.
-            entry["does_not_fit"] = str(error)
-        layers.append(entry)
-    return layers
-
-
-def _add_plans(
-    operator: Operator, layers: list[dict[str, Any]], limit: int, fold_weights: bool
-) -> None:
-    """The cheapest plans of each layer that the operator fits."""
+def _add_plans(given: _Arguments, operator: Operator, layers: list[Layer]) -> None:
+    """The cheapest plans of each layer that the operator fits, and their times if asked for."""
     if not layers:
-        example = example_sizes(operator)
-        named = f", such as --binding {example}" if example else ""
-        raise UserError(f"a plan is of one layer: name one with --binding{named}")
-    for layer in layers:
-        if "does_not_fit" in layer:
-            continue
-        layer["plans"] = [
-            {
-                "macs": plan.macs,
-                "bytes_moved": plan.bytes_moved,
-                "peak_bytes": plan.peak_bytes,
-                "fold_macs": plan.fold_macs,
-                "stages": plan.text,
-            }
-            for plan in operator.plans(layer["binding"], limit, fold_weights=fold_weights)
-        ]
-
-
-def _add_times(
-    operator: Operator,
-    layers: list[dict[str, Any]],
-    limit: int,
-    fold_weights: bool,
-    emitter: str,
-    threads: int,
-    again: bool,
-) -> None:
-    """What the plans of each layer take, and which of them is the fastest."""
-    from syno.measure import choose_plan
-
-    for layer in layers:
-        if "plans" not in layer:
-            continue
+        raise UserError(f"a plan is of one layer: name one with --binding{_such_as(operator)}")
+    count, fold = given.plans or 1, given.fold_weights
+    add_plans(operator, layers, count, fold_weights=fold)
+    if given.measure:
         with output.progress("plans", None, remaining=False) as move:
-
-            def progress(remark: str, move: output.Move = move) -> None:
-                move(0, remark)
-
-            choice = choose_plan(
+            add_times(
                 operator,
-                layer["binding"],
-                emitter=emitter,
-                limit=limit,
-                threads=threads,
-                fold_weights=fold_weights,
-                again=again,
-                progress=progress,
+                layers,
+                count,
+                fold_weights=fold,
+                emitter=given.emitter or "cpp",
+                threads=given.threads or 1,
+                again=given.again,
+                progress=lambda remark: move(0, remark),
             )
-        described = dataclasses.asdict(choice)
-        times = {row.pop("number"): row for row in described.pop("times")}
-        layer["measured"] = described | {"speedup": choice.speedup, "noisy": choice.noisy}
-        for number, plan in enumerate(layer["plans"], 1):
-            plan["measured"] = times.get(number)
 
 
-def _print(operator: Operator, layers: list[dict[str, Any]]) -> None:
-    from syno.report import format as fmt
-    from syno.report.tree import tree
+def _such_as(operator: Operator) -> str:
+    example = example_sizes(operator)
+    return f", such as --binding {example}" if example else ""
 
+
+def _print(operator: Operator, layers: list[Layer]) -> None:
     screen = output.console()
     screen.print(output.heading(f"operator {operator.key}"))
     screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n")
     formula, stages = operator.formula(), operator.formula(stages=True)
-    for heading, text in (
+    for title, text in (
         ("Formula", formula),
         *([("Stages", stages)] if stages != formula else []),
         ("Drawing", tree(operator.to_json())),
         ("Text", operator.text),
     ):
-        screen.print(output.heading(f"{heading}"))
-        screen.print(output.indented(text, 2), soft_wrap=True)
+        output.paragraph(title, text)
         screen.print()
     if not layers:
-        example = example_sizes(operator)
-        named = f", such as --binding {example}" if example else ""
-        screen.print(f"Cost is per layer: name one with --binding{named}", soft_wrap=True)
+        words = f"Cost is per layer: name one with --binding{_such_as(operator)}"
+        screen.print(words, soft_wrap=True)
         return
-    rows = [_row(layer) for layer in layers]
-    kinds = [("layer", "fold"), ("times", "right"), ("MACs", "right"), ("params", "right")]
-    screen.print(output.table([*kinds, ("weights", "fold")], rows))
+    output.show(layers_table(layers))
     for layer in layers:
         for number, plan in enumerate(layer.get("plans", []), 1):
             sizes = ", ".join(f"{k}={v}" for k, v in layer["binding"].items())
             screen.print()
-            screen.print(output.heading(f"Plan {number}", f" of {sizes}"), highlight=False)
-            screen.print(output.indented(plan["stages"], 2), soft_wrap=True, highlight=False)
+            output.paragraph(f"Plan {number}", plan["stages"], f" of {sizes}")
         if "measured" in layer:
-            _print_times(layer)
-
-
-def _print_times(layer: dict[str, Any]) -> None:
-    from syno.report import format as fmt
-
-    screen = output.console()
-    measured = layer["measured"]
-    rows = []
-    for number, plan in enumerate(layer["plans"], 1):
-        costs = [str(number), fmt.count(plan["macs"]), fmt.count(plan["bytes_moved"])]
-        times = plan["measured"]
-        if times is None:
-            rows.append([*costs, "", "", "", "holds too much memory to be timed"])
-            continue
-        remark = "chosen" if number == measured["number"] else ""
-        if times["same_as"] is not None:
-            remark = f"the code of plan {times['same_as']}"
-        shown = [f"{times['median_ms']:.3f}", f"{times['best_ms']:.3f}", f"{times['speedup']:.2f}x"]
-        rows.append([*costs, *shown, remark])
-    kinds = [("plan", "right"), ("MACs", "right"), ("bytes moved", "right")]
-    kinds += [("median ms", "right"), ("best ms", "right"), ("over plan 1", "right"), ("", "left")]
-    screen.print()
-    screen.print(output.table(kinds, rows))
-    count = measured["threads"]
-    screen.print(
-        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
-        f"thread{'' if count == 1 else 's'}"
-        + (", measured earlier" if measured["from_cache"] else "")
-        + (" (noisy: something else used the machine)" if measured["noisy"] else ""),
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _row(layer: dict[str, Any]) -> list[str]:
-    from syno.report import format as fmt
-
-    name = " ".join(f"{k}={v}" for k, v in layer["binding"].items())
-    if "does_not_fit" in layer:
-        return [name, str(layer["multiplicity"]), "does not fit", "", ""]
-    shapes = "  ".join("x".join(map(str, shape)) for shape in layer["weights"])
-    cost = [fmt.count(layer["macs"]), fmt.count(layer["params"])]
-    return [name, str(layer["multiplicity"]), *cost, shapes]
+            screen.print()
+            output.show(plans_table(layer))
+            screen.print(chosen_in_words(layer["measured"]), soft_wrap=True)

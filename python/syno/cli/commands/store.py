@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from dataclasses import dataclass
 
-import click
-
+from syno._util.options import Options, required
 from syno.cli import framework, output
 
 
-@framework.group(
-    name="store",
-    examples=[
-        ("is it as it was written?", "syno store check runs.db"),
-        ("the same for a script", "syno store check runs.db --json"),
-        ("save what is intact into a new store", "syno store recover runs.db saved.db"),
-    ],
-)
+@framework.group("store")
 def command() -> None:
     """Check whether a store is whole, and save what is intact in a damaged one."""
 
 
-@command.command(
-    name="check",
-    cls=framework.Command,
-    examples=(
-        ("a file", "syno store check runs.db"),
-        ("a server, for a script", "syno store check postgresql://user@host/database --json"),
-    ),
-)
-@click.argument("store")
-@output.json_option
-def check_command(store: str, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _CheckArguments(Options):
+    store: str = required("", names="STORE")
+    as_json: bool = output.as_json()
+
+
+@framework.command("store check", _CheckArguments)
+def check_command(given: _CheckArguments) -> int:
     """Compare every row of a store with what was written, and list what is damaged.
 
     The exit code is 1 when there is damage. The store is only read. Each command that opens a store
@@ -44,39 +33,36 @@ def check_command(store: str, as_json: bool) -> int:
     saved: tuple[str, ...] = ()
     counts: dict[str, int] = {}
     try:
-        with Store.open(store, read_only=True) as opened:
+        with Store.open(given.store, read_only=True) as opened:
             for study in opened.studies():
                 counts[study.name] = len(opened.events(study))
     except DamagedError as error:
         found, saved = error.found, error.saved
-    if as_json:
-        content: dict[str, Any] = {"store": store, "whole": not found, "events": counts}
+    if given.as_json:
+        content = {"store": given.store, "whole": not found, "events": counts}
         output.print_json(content | {"findings": list(found), "can_be_saved": list(saved)})
     elif found:
-        output.echo(f"{store} is damaged:")
+        output.echo(f"{given.store} is damaged:")
         for line in found:
             output.echo(f"  {line}")
         for line in saved:
             output.echo(f"can be saved: {line}")
-        output.say(f"next: syno store recover {shlex.quote(store)} NEW")
+        output.say(f"next: syno store recover {shlex.quote(given.store)} NEW")
     else:
         events = sum(counts.values())
-        output.echo(f"{store} is whole: {len(counts)} studies, {events} events of logs")
+        output.echo(f"{given.store} is whole: {len(counts)} studies, {events} events of logs")
     return framework.NEGATIVE if found else framework.OK
 
 
-@command.command(
-    name="recover",
-    cls=framework.Command,
-    examples=(
-        ("a damaged file", "syno store recover runs.db saved.db"),
-        ("a server's, for a script", "syno store recover postgresql://user@host/db s.db --json"),
-    ),
-)
-@click.argument("store")
-@click.argument("new")
-@output.json_option
-def recover_command(store: str, new: str, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _RecoverArguments(Options):
+    store: str = required("", names="STORE")
+    new: str = required("", names="NEW")
+    as_json: bool = output.as_json()
+
+
+@framework.command("store recover", _RecoverArguments)
+def recover_command(given: _RecoverArguments) -> int:
     """Write what is intact in a damaged store into a new one. The damaged store is only read.
 
     NEW is a file that does not exist yet. Of each study the longest part is kept that is whole, so
@@ -85,22 +71,10 @@ def recover_command(store: str, new: str, as_json: bool) -> int:
     """
     from syno.store import recover
 
-    done = recover(store, new)
-    if as_json:
-        studies = [
-            {
-                "name": saved.study["name"],
-                "trials": saved.trials,
-                "of_trials": saved.of_trials,
-                "events": len(saved.events),
-            }
-            for saved in done.studies
-        ]
-        rest = None if done.rest is None else str(done.rest)
-        output.print_json(
-            {"store": done.store, "studies": studies, "rest": rest, "rest_trials": done.rest_trials}
-        )
-        return framework.OK if studies else framework.NEGATIVE
+    done = recover(given.store, given.new)
+    if given.as_json:
+        output.print_json(done.as_json())
+        return framework.OK if done.studies else framework.NEGATIVE
     for saved in done.studies:
         output.echo(f"saved {saved}")
     if done.rest is not None:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
-import click
-
+from syno._util.options import Options, option, required
+from syno._util.tables import Table
 from syno.cli import framework, options, output
-from syno.cli.commands import bench_kernels
 
 if TYPE_CHECKING:
     from syno.codegen.verify import Verification
 
 
-@framework.group(
-    name="zoo",
-    examples=[
-        ("what there is, for programs", "syno zoo list --json"),
-        ("one of them", "syno zoo show operator-1"),
-        ("whether the generated code computes them", "syno zoo verify"),
-        ("how fast it is", "syno zoo bench"),
-    ],
-)
+@framework.group("zoo", "bench_kernels")
 def command() -> None:
     """List, show, verify and time well-known operators: convolutions, projections, the paper's.
 
@@ -31,18 +23,19 @@ def command() -> None:
     """
 
 
-@framework.command(
-    name="list",
-    examples=[("as a table", "syno zoo list"), ("for programs", "syno zoo list --json")],
-)
-@output.json_option
-def list_command(as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ListArguments(Options):
+    as_json: bool = output.as_json()
+
+
+@framework.command("zoo list", _ListArguments)
+def list_command(given: _ListArguments) -> None:
     """List the operators: name, what each computes, multiply-adds under its small binding."""
     from syno.operators import zoo
 
-    entries = [_entry(name) for name in zoo.names()]
+    entries = [zoo.entry(name) for name in zoo.names()]
     modules = [{"name": name, "doc": zoo.module_doc(name)} for name in zoo.module_names()]
-    if as_json:
+    if given.as_json:
         output.print_json({"operators": entries, "modules": modules})
         return
     rows = [
@@ -50,116 +43,88 @@ def list_command(as_json: bool) -> None:
         for e in entries
     ]
     rows += [[m["name"], f"a module: {m['doc']}", "", ""] for m in modules]
-    columns = [("name", "left"), ("computes", "fold"), ("small sizes", "fold"), ("MACs", "right")]
-    output.console().print(output.table(columns, rows))
+    headings = ("name", "computes~", "small sizes~", "MACs>")
+    output.show(Table(headings, tuple(map(tuple, rows))))
 
 
-@framework.command(
-    name="show",
-    examples=[
-        ("by name", "syno zoo show operator-2"),
-        (
-            "its text, for other commands",
-            "syno zoo show conv1x1 --text | syno show - --binding C_in=64,C_out=64,H=28,W=28",
-        ),
-    ],
-)
-@click.argument("name")
-@click.option("--text", "as_text", is_flag=True, help="Print the operator's text only.")
-@output.json_option
-def show_command(name: str, as_text: bool, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ShowArguments(Options):
+    name: str = required("", names="NAME")
+    as_text: bool = option("Print the operator's text only.", False, names="--text")
+    as_json: bool = output.as_json()
+
+
+@framework.command("zoo show", _ShowArguments)
+def show_command(given: _ShowArguments) -> None:
     """Print one operator: what it computes, its stages, its text, its cost under small sizes."""
     from syno.operators import zoo
 
-    operator = zoo.load(name)
-    if as_text:
+    operator = zoo.load(given.name)
+    if given.as_text:
         output.echo(operator.text, nl=False)
         return
-    entry = _entry(name)
-    if as_json:
+    entry = zoo.entry(given.name)
+    if given.as_json:
         output.print_json(entry | {"operator": operator.to_json()})
         return
     screen = output.console()
-    screen.print(output.heading(f"{name}"))
-    for heading, text in (
+    screen.print(output.heading(f"{given.name}"))
+    for title, text in (
         ("Definition", entry["doc"]),
         ("Formula", operator.formula(stages=True)),
         ("Text", operator.text),
     ):
         screen.print()
-        screen.print(output.heading(f"{heading}"))
-        screen.print(output.indented(text, 2), soft_wrap=True)
+        output.paragraph(title, text)
     screen.print()
     cost = [["under", _sizes(entry["binding"])], ["MACs", f"{entry['macs']:,}"]]
     screen.print(output.facts([*cost, ["parameters", f"{entry['params']:,}"]]))
 
 
-@framework.command(
-    name="verify",
-    examples=[
-        ("all of them", "syno zoo verify"),
-        (
-            "two of them, by two emitters",
-            "syno zoo verify conv2d operator-2 --emitters pytorch,cpp",
-        ),
-    ],
-)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--emitters",
-    metavar="NAMES",
-    default="pytorch",
-    show_default=True,
-    help="Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
-)
-@options.seed_option
-@output.json_option
-def verify_command(names: tuple[str, ...], emitters: str, seed: int, as_json: bool) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _VerifyArguments(Options):
+    names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
+    emitters: str = option(
+        "Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
+        "pytorch",
+        metavar="NAMES",
+    )
+    seed: int = options.seed()
+    as_json: bool = output.as_json()
+
+
+@framework.command("zoo verify", _VerifyArguments)
+def verify_command(given: _VerifyArguments) -> int:
     """Check the code generated for the operators against the reference interpreter.
 
     Each runs under its small binding. The exit code is 1 when any differs.
     """
-    from syno.cli.commands.verify import chosen_emitters
+    from syno.codegen import emitters
     from syno.codegen.verify import verify
     from syno.operators import zoo
 
-    operators = [(name, zoo.load(name)) for name in names or zoo.names()]
-    chosen = chosen_emitters(emitters)
+    operators = [(name, zoo.load(name)) for name in given.names or zoo.names()]
+    chosen = emitters.named(given.emitters)
     results: list[tuple[str, Verification]] = []
     with output.progress("verifying", len(operators) * len(chosen)) as move:
         for emitter in chosen:
             for name, operator in operators:
-                found = verify(operator, zoo.binding(name), emitter=emitter, seed=seed)
+                found = verify(operator, zoo.binding(name), emitter=emitter, seed=given.seed)
                 results.append((name, found))
                 move(len(results), name)
     passed = all(result.passed for _, result in results)
-    if as_json:
+    if given.as_json:
         output.print_json({"passed": passed, "results": [_result(*pair) for pair in results]})
     else:
         _print(results)
     return framework.OK if passed else framework.NEGATIVE
 
 
-def _entry(name: str) -> dict[str, Any]:
-    from syno.operators import zoo
-
-    operator, binding = zoo.load(name), zoo.binding(name)
-    return {
-        "name": name,
-        "doc": zoo.doc(name),
-        "formula": operator.formula(),
-        "binding": binding,
-        "macs": operator.macs(binding),
-        "params": operator.params(binding),
-        "text": operator.text,
-    }
-
-
 def _sizes(binding: dict[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in binding.items())
 
 
-def _result(name: str, found: Verification) -> dict[str, Any]:
+def _result(name: str, found: Verification) -> dict[str, object]:
     return {
         "name": name,
         "emitter": found.emitter,
@@ -172,28 +137,9 @@ def _result(name: str, found: Verification) -> dict[str, Any]:
 
 
 def _print(results: Sequence[tuple[str, Verification]]) -> None:
-    rows = [
-        [
-            name,
-            found.emitter,
-            "passed" if found.passed else "FAILED",
-            f"{found.outputs:,}",
-            f"{found.max_error:.1e}",
-        ]
-        for name, found in results
-    ]
-    columns = [("operator", "left"), ("emitter", "left"), ("result", "left")]
-    screen = output.console()
-    screen.print(
-        output.table([*columns, ("outputs compared", "right"), ("largest error", "right")], rows)
-    )
+    from syno.codegen.verify.tables import zoo_checks_table
+
+    output.show(zoo_checks_table(results))
     for name, found in results:
         if not found.passed:
-            screen.print(f"{name} by {found.emitter}:")
-            screen.print(output.indented(found.failure, 2), soft_wrap=True)
-
-
-command.add_command(list_command)
-command.add_command(show_command)
-command.add_command(verify_command)
-command.add_command(bench_kernels.zoo_command)
+            output.paragraph(f"{name} by {found.emitter}:", found.failure)

@@ -18,7 +18,7 @@ _MODULES = {
     "tvm": "syno.codegen.emitters.tvm",
 }
 
-__all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "names"]
+__all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "named", "names"]
 
 
 def names() -> tuple[str, ...]:
@@ -32,3 +32,13 @@ def get(name: str) -> Emitter:
         raise UserError(f"unknown emitter '{name}'\n  expected: one of {', '.join(names())}")
     found: Emitter = importlib.import_module(_MODULES[name]).EMITTER
     return found
+
+
+def named(given: str) -> tuple[str, ...]:
+    """The emitters with commas between them, each once; `all` is every one that can run here."""
+    if given.strip() == "all":
+        return tuple(name for name in names() if get(name).available() is None)
+    wanted = tuple(dict.fromkeys(name.strip() for name in given.split(",")))
+    for name in wanted:
+        get(name)
+    return wanted

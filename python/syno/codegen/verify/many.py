@@ -104,6 +104,15 @@ class RandomCheck:
         return [(name, self.mix[name]) for name in (_CONVOLUTION, *TRAITS)]
 
 
+# Fewer operators are done before more processes have started.
+_EACH = 250
+
+
+def processes_for(count: int) -> int:
+    """How many processes check so many operators soonest."""
+    return max(1, min(os.cpu_count() or 1, count // _EACH))
+
+
 def random_check(
     count: int,
     seed: int,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from syno._util.json_types import JsonObject
+from syno._util.errors import UserError
 from syno.network.models.registry import build, built, describe
 from syno.network.models.substitution import slots
 
@@ -90,3 +91,21 @@ def _without_weights(name: str, given: Mapping[str, Any]) -> nn.Module:
     except (RuntimeError, NotImplementedError):
         # Some networks of timm look at values while they are built.
         return build(name, **given)
+
+
+Entry = dict[str, Any]  # a row of the list of models: as `Summary.to_json`, or what is missing
+
+
+def entry(name: str) -> Entry:
+    """A model as plain values; one whose package is missing with what brings it."""
+    try:
+        return summarise(name).to_json()
+    except UserError as error:
+        info = describe(name)
+        return {
+            "name": name,
+            "summary": info.summary,
+            "package": info.package,
+            "preset": info.preset,
+            "missing": str(error),
+        }

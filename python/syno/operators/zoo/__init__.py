@@ -8,7 +8,7 @@ library read the same files. Three baselines that are no operators are torch mod
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
@@ -42,6 +42,32 @@ def doc(name: str) -> str:
     """What the operator computes, in index notation."""
     comments = (line for line in _text(name).splitlines() if line.startswith("#"))
     return "\n".join(line[1:].strip() for line in comments if not line.startswith(_SIZES))
+
+
+class Entry(TypedDict):
+    """An operator of the zoo as plain values, its costs under its small binding."""
+
+    name: str
+    doc: str
+    formula: str
+    binding: dict[str, int]
+    macs: int
+    params: int
+    text: str
+
+
+def entry(name: str) -> Entry:
+    """The operator of that name as plain values."""
+    operator, sizes = load(name), binding(name)
+    return {
+        "name": name,
+        "doc": doc(name),
+        "formula": operator.formula(),
+        "binding": sizes,
+        "macs": operator.macs(sizes),
+        "params": operator.params(sizes),
+        "text": operator.text,
+    }
 
 
 _MODULES = {

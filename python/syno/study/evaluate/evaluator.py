@@ -21,6 +21,7 @@ from syno.measure import Measurement, latency, step_slowdown
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
+from syno.options import TimingOptions
 from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
@@ -40,15 +41,6 @@ from syno.train import (
     training_images,
 )
 from syno.train import Outcome as Training
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How networks are timed: one sample, `warmup` calls, then `repeats` timed ones."""
-
-    repeats: int = 30
-    warmup: int = 5
-    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class NetworkEvaluator:
     dataset: Data
     fidelity: Fidelity
     seed: int
-    timing: Timing = field(default_factory=Timing)
+    timing: TimingOptions = field(default_factory=TimingOptions)
     deadline_s: float | None = None
     max_slowdown: float = math.inf
     observer: EvaluationObserver = field(default_factory=EvaluationObserver)

@@ -11,7 +11,8 @@ from syno.data.records import is_records
 from syno.data.source import ARCHIVES, find_path
 
 if TYPE_CHECKING:
-    from syno.train import Fidelity
+    from syno.options import FidelityOptions
+from syno.train import Fidelity
 
 Data = DataSet | Records | TextData
 
@@ -82,3 +83,15 @@ def fidelity_for(
     elif "seconds" in changes and "steps" not in changes:
         changes = {**changes, "steps": None}
     return found.changed(name=own, **changes)
+
+
+def chosen_fidelity(
+    options: FidelityOptions,
+    data: str,
+    data_dir: str | None,
+    recipe: str | None = None,
+    seconds: float | None = None,
+) -> Fidelity:
+    """The fidelity that options choose for some data."""
+    more: dict[str, float] = {} if seconds is None else {"seconds": seconds}
+    return fidelity_for(options.fidelity, options.changes | more, data, data_dir, recipe)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from syno._util.errors import UserError
+from syno.options import CALIBRATION_IMAGES, QuantizationOptions
+
 
 @dataclass(frozen=True)
 class Quantization:
@@ -11,8 +14,19 @@ class Quantization:
     calibrated, drawn by `seed`."""
 
     engine: str
-    images: int = 256
+    images: int = CALIBRATION_IMAGES
     seed: int = 0
+
+    @classmethod
+    def chosen(cls, options: QuantizationOptions) -> Quantization | None:
+        """How networks are quantized; None where they are not."""
+        if options.quantize:
+            return cls.of(options.engine, options.calibration_images)
+        if options.engine is not None:
+            raise UserError(
+                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
+            )
+        return None
 
     @classmethod
     def of(cls, engine: str | None, images: int) -> Quantization:

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 
 @dataclass(frozen=True)
@@ -61,20 +60,8 @@ def paired(
     )
 
 
-# 97.5 % quantiles of Student's t with 1 to 10 degrees of freedom.
-_STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
-
-
 def student(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t: from a table, then by the expansion in 1 / degrees
-    (Abramowitz and Stegun 26.7.5)."""
-    if degrees <= len(_STUDENT):
-        return _STUDENT[degrees - 1]
-    z, n = NormalDist().inv_cdf(0.975), degrees
-    terms = (
-        z,
-        (z**3 + z) / (4 * n),
-        (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2),
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3),
-    )
-    return sum(terms)
+    """The 97.5 % quantile of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, degrees))

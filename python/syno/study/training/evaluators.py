@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from syno._util.errors import UserError
 from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
-from syno.study.evaluate.evaluator import NetworkEvaluator, Timing, checkpoint
+from syno.study.evaluate.evaluator import NetworkEvaluator, checkpoint
 from syno.study.evaluate.isolated import Isolated
 from syno.study.evaluate.isolation import isolated
 
@@ -29,7 +29,7 @@ class Evaluators:
     """
 
     def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
-        if group.world > 1 and trainings.isolate:
+        if group.world > 1 and trainings.isolation.isolate:
             raise UserError(
                 f"{group.world} processes train one network: none of them can be isolated\n"
                 "  what to do: leave --isolate out"
@@ -83,25 +83,25 @@ class Evaluators:
         settings: dict[str, Any] = {
             "fidelity": given.fidelity,
             "seed": seed,
-            "timing": Timing(given.repeats, given.warmup, given.threads),
-            "deadline_s": given.deadline_s,
+            "timing": given.timing,
+            "deadline_s": given.train.deadline_s,
             "device": given.device,
             "workers": given.workers,
             "checkpoints": given.checkpoints,
             "measured": given.latency and first,
             "quantization": given.quantization if first else None,
         }
-        data = (given.data, given.data_dir, given.dataset.fingerprint, given.tokenizer)
+        data = (given.data, given.data_dir, given.dataset.fingerprint, given.train.tokenizer)
         made = isolated(
             evaluation.make_evaluator,
             network,
             *data,
-            wanted=False if self._group.world > 1 else given.isolate,
+            wanted=False if self._group.world > 1 else given.isolation.isolate,
             settings=settings,
-            deadline_s=given.deadline_s,
-            memory_limit=given.memory_limit,
+            deadline_s=given.train.deadline_s,
+            memory_limit=given.isolation.memory_limit,
             # Without a baseline, what operators may take is measured by a few of its steps.
-            baseline_s=None if given.baseline or given.deadline_s else given.seconds_each(),
+            baseline_s=None if given.baseline or given.train.deadline_s else given.seconds_each(),
             observer=self._observer,
         )
         if made is not None:

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from syno.data import TextData
+from syno._util.numbers import duration
+from syno.data import DataSet, Records, TextData
 from syno.network.substitute import LayerReport, layer_report
-from syno.study.evaluate.loading import load_for
+from syno.options import EVALUATIONS, TrainOptions
+from syno.study.evaluate.loading import load_for, usual_fidelity
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import datasets, networks
 from syno.study.fidelity.ladder import Ladder, Rung, chosen
 from syno.study.training.probe import seconds_each
 from syno.train import Fidelity
+from syno.train import fidelity as named_fidelity
+
+
+def amounts(fidelity: Fidelity) -> str:
+    """The fidelity in a line: what it has, and by which recipe."""
+    own = {name: value for name, value in fidelity.to_json().items() if name != "recipe"}
+    parts = [f"{name} {value}" for name, value in own.items() if value is not None]
+    recipe = fidelity.recipe
+    return ", ".join([*parts, f"batch {recipe.batch}", f"recipe {recipe.name} {recipe.version}"])
+
+
+def training_cost(count: int, seconds: float | None) -> str:
+    """The cost of some trainings in words, by that of the original network."""
+    if seconds is None:
+        return "unknown: the probe did not train"
+    return (
+        f"{count} trainings of about {duration(seconds)} each, by a few steps of the original "
+        f"network: {duration(count * seconds)}; operators that lower badly take longer"
+    )
 
 
 @dataclass(frozen=True)
@@ -29,6 +51,16 @@ class Forecast:
     layers: LayerReport
     trainings: int
     seconds_each: float | None
+
+    @property
+    def trained(self) -> tuple[str, str]:
+        """How networks are trained, under a title."""
+        return "Fidelity", amounts(self.fidelity)
+
+    @property
+    def cost(self) -> str:
+        """What it costs, in words."""
+        return training_cost(self.trainings, self.seconds_each)
 
     def as_json(self) -> dict[str, object]:
         """Plain values."""
@@ -51,6 +83,14 @@ class RungForecast:
     operators: int
     seconds_each: float | None
 
+    def __str__(self) -> str:
+        rung, seconds = self.rung, self.seconds_each
+        width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
+        how = ", from the checkpoint of the rung below" if self.continues else ""
+        cost = "unknown: the probe did not train" if seconds is None else duration(seconds)
+        trained = f"about {self.operators} operators and the original, {cost} each{how}"
+        return f"{amounts(rung.fidelity)}{width}\n  {trained}"
+
 
 @dataclass(frozen=True)
 class LadderForecast:
@@ -61,6 +101,18 @@ class LadderForecast:
     layers: LayerReport
     rungs: tuple[RungForecast, ...]
     seconds: float | None
+
+    @property
+    def trained(self) -> tuple[str, str]:
+        """How networks are trained, under a title."""
+        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} go on"
+        return title, "\n".join(map(str, self.rungs))
+
+    @property
+    def cost(self) -> str:
+        """What it costs, in words."""
+        cost = "unknown" if self.seconds is None else f"about {duration(self.seconds)}"
+        return f"{cost}; operators that lower badly take longer"
 
     def as_json(self) -> dict[str, object]:
         """Plain values."""
@@ -81,42 +133,56 @@ class LadderForecast:
         }
 
 
-def forecast(arguments: dict[str, Any]) -> Forecast:
+def forecast(
+    net: str,
+    data: str,
+    *,
+    data_dir: str | None = None,
+    model_options: Mapping[str, int | str] | None = None,
+    evaluations: int = EVALUATIONS,
+    seed: int = 0,
+    train: TrainOptions | None = None,
+    threads: int = 1,
+) -> Forecast | LadderForecast:
     """What `syno.search` with these arguments would do; nothing is stored."""
-    fidelity = arguments["fidelity"]
-    dataset = load_for(arguments["data"], arguments["data_dir"], fidelity, arguments["tokenizer"])
-    network = Network.named(
-        arguments["net"],
-        arguments["model_options"],
-        dataset,
-        arguments["seed"],
-        size=fidelity.resolution,
-        context=fidelity.context,
-    )
-    amount = (
-        {"train_tokens": len(dataset.train_tokens)}
-        if isinstance(dataset, TextData)
-        else {"train_images": len(dataset.train.labels)}
-    )
+    train, options = train or TrainOptions(), dict(model_options or {})
+    if train.ladder is not None:
+        ladder = chosen(train.ladder, train.eta)
+        loaded = datasets(ladder, data, data_dir)
+        nets = networks(ladder, net, options, loaded[-1], seed)
+        return _of_ladder(data, ladder, loaded, nets, evaluations, threads)
+    fidelity = train.fidelity
+    if not isinstance(fidelity, Fidelity):
+        fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
+    dataset = load_for(data, data_dir, fidelity, train.tokenizer)
+    amount = {"size": fidelity.resolution, "context": fidelity.context}
+    network = Network.named(net, options, dataset, seed, **amount)
+    if isinstance(dataset, TextData):
+        count = {"train_tokens": len(dataset.train_tokens)}
+    else:
+        count = {"train_images": len(dataset.train.labels)}
     return Forecast(
-        {"name": arguments["data"], **amount},
+        {"name": data, **count},
         fidelity,
         layer_report(network.template),
-        arguments["evaluations"] + 1,
-        seconds_each(network, dataset, fidelity, threads=arguments["threads"]),
+        evaluations + 1,
+        seconds_each(network, dataset, fidelity, threads=threads),
     )
 
 
-def ladder_forecast(arguments: dict[str, Any]) -> LadderForecast:
-    """The same for a ladder: what each rung has, for how many operators, and what it costs."""
-    ladder = chosen(arguments["ladder"], arguments["eta"])
-    data = datasets(ladder, arguments["data"], arguments["data_dir"])
-    options, seed = arguments["model_options"], arguments["seed"]
-    nets = networks(ladder, arguments["net"], options, data[-1], seed)
+def _of_ladder(
+    name: str,
+    ladder: Ladder,
+    data: Sequence[DataSet | Records],
+    nets: Sequence[Network],
+    evaluations: int,
+    threads: int,
+) -> LadderForecast:
+    """What each rung has, for how many operators, and what it costs."""
     rungs = []
-    count = arguments["evaluations"]
+    count = evaluations
     for index, rung in enumerate(ladder.rungs):
-        each = seconds_each(nets[index], data[index], rung.fidelity, threads=arguments["threads"])
+        each = seconds_each(nets[index], data[index], rung.fidelity, threads=threads)
         if each is not None and ladder.continues(index):
             below = ladder.rungs[index - 1].fidelity.epochs or 0
             each *= 1 - below / (rung.fidelity.epochs or 1)
@@ -126,7 +192,7 @@ def ladder_forecast(arguments: dict[str, Any]) -> LadderForecast:
     # The original network comes to a rung with the first operator.
     costs = [(r.operators + 1) * s for r, s in zip(rungs, known, strict=False) if r.operators]
     return LadderForecast(
-        {"name": data[-1].name, "train_images": len(data[-1].train.labels)},
+        {"name": name, "train_images": len(data[-1].train.labels)},
         ladder,
         layer_report(nets[-1].template),
         tuple(rungs),

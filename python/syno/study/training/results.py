@@ -59,7 +59,9 @@ class Results:
             store.append_event(self.record, "resumed", {"evaluations": count})
         self._store, self._worker = store, Worker()
         rules = str(rule_set((), ()).version)
-        self._environment: Environment = capture_environment(threads=trainings.threads, rules=rules)
+        self._environment: Environment = capture_environment(
+            threads=trainings.timing.threads, rules=rules
+        )
         self._key, *self._int8 = trainings.run_keys()
 
     def done(self, operator: Operator | None) -> set[int]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
-from syno._util.threads import check_threads
+from syno._util.options import grouped
 from syno.operands.layers import layer_specification
 from syno.operands.named import named_operators
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOptions
 from syno.store import Store
 from syno.study.observer import Observer
-from syno.study.search import DEFAULT_STORE
 from syno.study.training.results import Results
 from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings
@@ -36,6 +36,36 @@ class TrainingObserver(Observer):
         """Training `number` is stored; `outcome` is None where it was in the store before."""
 
 
+class TrainingNarration(TrainingObserver):
+    """Tells how trainings go in words; told: is called with (trainings done, what is done)."""
+
+    def __init__(self, told: Callable[[int, str], object]) -> None:
+        self._told = told
+        self._number, self._name = 0, ""
+
+    def on_training(self, number: int, count: int, job: Job) -> None:
+        """Remember what is worked on."""
+        self._number, self._name = number, f"{job.name}, seed {job.seed}"
+
+    def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
+        """Say what came out."""
+        if outcome is None:
+            words = "is in the store"
+        else:
+            share = outcome.accuracy
+            words = outcome.status if share is None else f"{share:.2%}"
+        self._told(number + 1, f"{job.name}, seed {job.seed}: {words}")
+
+    def on_step(self, step: str) -> None:
+        """Say which step of the evaluation begins."""
+        self._told(self._number, f"{self._name}: {step}")
+
+    def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
+        """Say how far the training is."""
+        of = f" of {epochs}" if epochs else ""
+        self._told(self._number, f"{self._name}: epoch {epoch}{of}, loss {loss:.3g}")
+
+
 @dataclass(frozen=True)
 class TrainedOperators:
     """What `syno.train_operators` gives.
@@ -54,34 +84,30 @@ class TrainedOperators:
         return not self.paused and all(row.ok for row in self.rows)
 
 
+@grouped(train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def train_operators(
     operators: Sequence[str | Operator],
     data: str,
     *,
     data_dir: str | None = None,
-    tokenizer: str = "bytes",
     model: str | None = None,
     model_options: Mapping[str, Any] | None = None,
-    fidelity: Fidelity | str | None = None,
     seeds: int = 1,
     seed: int = 0,
     baseline: bool = False,
     sizes: Mapping[str, int] | None = None,
     specification: Specification | str | None = None,
     study: str | None = None,
-    deadline_s: float | None = None,
-    isolate: bool | None = None,
-    memory_limit: int | None = None,
     checkpoints: str | Path | None = None,
     latency: bool = True,
-    repeats: int = 30,
-    warmup: int = 5,
-    threads: int = 1,
     device: str = "cpu",
     workers: int = 0,
     quantization: Quantization | None = None,
     store: str = DEFAULT_STORE,
     name: str | None = None,
+    train: TrainOptions | None = None,
+    timing: TimingOptions | None = None,
+    isolation: IsolationOptions | None = None,
     observer: TrainingObserver | None = None,
 ) -> TrainedOperators:
     """Train a network with each of some operators in it, and keep the results in a store.
@@ -95,11 +121,8 @@ def train_operators(
         operators: operators, or what names them: a name of the zoo, a file, a folder, a text, a
             formula, a file with one of these in each line, or the start of a key in `store`.
         data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`.
-        tokenizer: of a text, `bytes` or `byte-pair`.
         model, model_options: a model by name (`syno.models.list_models()`) and its options.
             Default: `resnet-small`, or `gpt2-small` for text.
-        fidelity: how a network is trained, or the name of a fidelity. Default: `digits` for that
-            data set, `fast/text` for a text, otherwise `tiny`.
         seeds, seed: the number of trainings of each operator, and the seed of the first; the
             others follow it. A seed decides initial weights and batches.
         baseline: whether the original network is trained, too, for the same seeds.
@@ -107,17 +130,14 @@ def train_operators(
         specification: what texts and formulas are read under, or the name of a preset. Default:
             that of the file or study, or the layers of the network.
         study: where a key is looked for, of the studies in `store`. Default: in all of them.
-        deadline_s: wall-clock limit of one training, in seconds.
-        isolate: each training in a process of its own. Default: where it is possible (Linux).
-        memory_limit: bytes that an isolated training may hold. Default: three quarters of the
-            machine's memory.
         checkpoints: a folder that keeps the state of each training; the same call continues.
-        latency: whether each network is timed on the CPU beside the original, with `warmup` and
-            then `repeats` runs of one sample.
-        threads: threads of training and timing.
+        latency: whether each network is timed on the CPU beside the original, as
+            `timing` says.
         device, workers: where networks are trained (`cpu`, `cuda`), and threads that read images.
         quantization: how each trained network is also quantized to INT8. Default: it is not.
         store: address of the store; name: of the study in it. A study of this name is continued.
+        train, timing, isolation: how networks are trained, timed, and kept apart. A ladder and
+            `max_slowdown` are for searches alone.
         observer: is told how the trainings go.
 
     Returns:
@@ -131,9 +151,10 @@ def train_operators(
     from syno.train import Fidelity
     from syno.train import fidelity as named_fidelity
 
-    check_threads(threads)
+    train = train or TrainOptions()
     if seeds < 1:
         raise UserError(f"seeds must be at least 1      got: {seeds}")
+    fidelity = train.fidelity
     if not isinstance(fidelity, Fidelity):
         fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
     trainings = Trainings(
@@ -145,18 +166,14 @@ def train_operators(
         seeds=tuple(range(seed, seed + seeds)),
         baseline=baseline,
         sizes=dict(sizes or {}),
-        tokenizer=tokenizer,
-        threads=threads,
+        train=train,
+        timing=timing or TimingOptions(),
+        isolation=isolation or IsolationOptions(),
         device=device,
         workers=workers,
-        deadline_s=deadline_s,
         checkpoints=None if checkpoints is None else Path(checkpoints),
-        repeats=repeats,
-        warmup=warmup,
         latency=latency,
         quantization=quantization,
-        isolate=isolate,
-        memory_limit=memory_limit,
     )
     prepare(trainings, operators, specification=specification, store=store, study=study)
     return run(trainings, store, name, observer)

@@ -12,6 +12,7 @@ from syno._util.errors import UserError
 from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
+from syno.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from syno.operators.specification import Specification
     from syno.study.observer import Observer
     from syno.train import Fidelity, Group
+
+
+# Options of trainings that decide which operators of a search are trained, and how far.
+_OF_SEARCHES = ("ladder", "eta", "max_slowdown")
 
 
 @dataclass(frozen=True)
@@ -53,28 +58,28 @@ class Trainings:
     seeds: tuple[int, ...]
     baseline: bool
     sizes: Mapping[str, int] = field(default_factory=dict)
-    tokenizer: str = "bytes"
-    threads: int = 1
+    train: TrainOptions = field(default_factory=TrainOptions)
+    timing: TimingOptions = field(default_factory=TimingOptions)
+    isolation: IsolationOptions = field(default_factory=IsolationOptions)
     device: str = "cpu"
     workers: int = 0
-    deadline_s: float | None = None
     checkpoints: Path | None = None
-    repeats: int = 30
-    warmup: int = 5
     latency: bool = True
     quantization: Quantization | None = None
-    isolate: bool | None = None
-    memory_limit: int | None = None
     dataset: DataSet | Records | TextData = field(init=False)
     chosen: list[NamedOperator] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     _networks: dict[int, Network] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.train.refuse("chosen operators are trained as a whole", *_OF_SEARCHES)
+        self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
+
     def prepare(self) -> None:
         """Loads the data and builds the network. UserError for what does not go together."""
         from syno.train import check
 
-        self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.tokenizer)
+        self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.train.tokenizer)
         check(self.dataset, self.fidelity, device=self.device)
         network = self.network(self.seeds[0])
         if self.quantization is not None:
@@ -158,20 +163,16 @@ class Trainings:
             model_options=self.model_options,
             data=self.data,
             data_dir=self.data_dir,
-            tokenizer=self.tokenizer,
+            tokenizer=self.train.tokenizer,
             fingerprint=self.dataset.fingerprint,
             fidelity=self.fidelity.to_json(),
             training={
-                "deadline_s": self.deadline_s,
-                "isolate": self.isolate,
-                "memory_limit": self.memory_limit,
+                "deadline_s": self.train.deadline_s,
+                "isolate": self.isolation.isolate,
+                "memory_limit": self.isolation.memory_limit,
             },
             method=GIVEN,
-            latency={
-                "repeats": self.repeats,
-                "warmup": self.warmup,
-                "threads": self.threads,
-            },
+            latency=dataclasses.asdict(self.timing),
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
@@ -179,7 +180,7 @@ class Trainings:
 
     def run_key(self) -> RunKey:
         """What a result depends on, beside operator, seed and machine."""
-        return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.threads)
+        return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.timing.threads)
 
     def run_keys(self) -> list[RunKey]:
         """The run key, and behind it that of the quantized networks where they are asked for."""
@@ -205,7 +206,7 @@ class Trainings:
             self.dataset,
             self.fidelity,
             seed=seed,
-            threads=self.threads,
+            threads=self.timing.threads,
             device=self.device,
         )
 

@@ -1,0 +1,151 @@
+"""Enumerations and walks as commands show them: a bar with the time left, and what came out."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from syno._util import numbers as fmt
+from syno._util.interrupts import Interrupts, ends_on_interrupt
+from syno.cli import output
+from syno.space.pace import Pace
+from syno.space.rejections import Rejections, rejection_tree
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from syno import Operator, Rule, Space
+    from syno._core import EnumerateStatus
+    from syno.space.beyond import Walked
+    from syno.space.options import EnumerationOptions
+
+
+def _ended_by(remark: str) -> contextlib.AbstractContextManager[Interrupts]:
+    return ends_on_interrupt(lambda: output.say(f"{remark} (Ctrl-C again to leave)"))
+
+
+class EnumerationWatch:
+    """What `Space.listed` calls while it works."""
+
+    def __init__(
+        self, move: output.Move, max_seconds: float | None, interrupts: Interrupts
+    ) -> None:
+        self._interrupts = interrupts
+        self._move = move
+        self._pace = Pace()
+        self._done = 0
+        self._visited = 0
+        self._ends = None if not max_seconds else time.monotonic() + max_seconds
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C asked for the end."""
+        return self._interrupts.interrupted
+
+    def progress(self, status: EnumerateStatus) -> bool:
+        """Move the bar; False when the enumeration is to end."""
+        until = None if self._ends is None else max(0.0, self._ends - time.monotonic())
+        self._move(self._done, self._pace.in_words(status, until))
+        return not self.interrupted
+
+    def limit_listed(self, space: Space) -> None:
+        """A depth limit was listed completely."""
+        self._visited += space.counts()["visited"]
+        self._done = space.complete_depth
+        self._pace.limit_listed(self._visited)
+        self._move(self._done)
+
+
+@contextlib.contextmanager
+def watched(limits: int, max_seconds: float | None) -> Iterator[EnumerationWatch]:
+    """A bar over depth limits while the block runs; Ctrl-C ends the listing, not the program."""
+    with (
+        output.progress("depth", limits, remaining=False) as move,
+        _ended_by("stopping: the last complete depth limit is kept") as interrupts,
+    ):
+        yield EnumerationWatch(move, max_seconds, interrupts)
+
+
+def walk(
+    space: Space,
+    count: int | None,
+    seconds: float | None,
+    given: EnumerationOptions,
+    *,
+    seed: int = 0,
+    rules_off: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
+) -> tuple[Walked, bool]:
+    """Walks as `walk_beyond` does, and whether Ctrl-C ended them; what was met by then counts."""
+    from syno.space.beyond import walk_beyond
+
+    with (
+        output.progress("walks", count, remaining=count is not None) as move,
+        _ended_by("stopping: what the walks met by now is kept") as watch,
+    ):
+
+        def progress(walks: int, operators: int, coverage: float) -> bool:
+            done = walks if count is None else min(walks, count)
+            move(done, f"{operators:,} operators, coverage {coverage:.2f}")
+            return not watch.interrupted
+
+        walked = walk_beyond(
+            space,
+            count,
+            seconds,
+            depth=given.depth or 0,
+            seed=seed,
+            threads=given.threads or 0,
+            bound=given.bound,
+            rules_off=rules_off,
+            rules=rules,
+            progress=progress,
+        )
+    return walked, watch.interrupted
+
+
+def print_walks(walked: Walked, draw: int, seed: int) -> None:
+    """Print the figures, and `draw` of the operators beyond the listing."""
+    screen = output.console()
+    screen.print(f"\n{walked.in_words()}")
+    if draw and walked.new:
+        screen.print()
+        print_operators(walked.draw(draw, seed))
+
+
+def print_operators(operators: Sequence[Operator]) -> None:
+    """Print operators, numbered: a line of facts and the formula of each."""
+    screen = output.console()
+    for number, operator in enumerate(operators, start=1):
+        costs = (
+            f"  {fmt.count(operator.macs()):>7} MACs"
+            f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
+        )
+        screen.print(output.heading(operator.key[:8], costs, before=f"{number:>4}  "))
+        screen.print(output.indented(operator.formula(), 6), soft_wrap=True)
+
+
+def print_rejections(rejections: Mapping[str, int]) -> None:
+    """Print what a search refused, by reason, as a tree."""
+    from rich.tree import Tree
+
+    root = rejection_tree(rejections)
+    made = Tree(output.heading(root["name"], f"  {root['count']:,}"))
+    _grow(made, root)
+    output.console().print(made)
+
+
+def _grow(made: Tree, node: Rejections) -> None:
+    from rich.text import Text
+
+    parts = node.get("parts", [])
+    width = max((len(part["name"]) for part in parts), default=0)
+    digits = max((len(f"{part['count']:,}") for part in parts), default=0)
+    for part in parts:
+        share = fmt.percent(part["share"])
+        line = Text(f"{part['name']:{width}}  {part['count']:>{digits},}  {share:>7}")
+        if part.get("doc"):
+            line.append(f"  {part['doc']}", style="dim")
+        _grow(made.add(line), part)

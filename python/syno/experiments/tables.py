@@ -1,0 +1,245 @@
+"""Experiments as tables of text, and what came out in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util import numbers as fmt
+from syno._util.tables import Table
+from syno.experiments.ablation import PAPER, Ablation
+from syno.experiments.canonical import CanonicalRate, SizeRow
+from syno.experiments.kernels import speedups
+from syno.experiments.projection import ORIGINAL, Comparison, Row, Timing
+
+if TYPE_CHECKING:
+    from syno.experiments.agreement import Agreement, Correlation
+    from syno.experiments.ranking import Table as RankingTable
+    from syno.measure.kernels import KernelRun
+    from syno.measure.slots import SlotsRun
+    from syno.report import Report
+    from syno.study.training.comparison import Paired
+
+
+def rate_table(result: CanonicalRate) -> Table:
+    """Rates by the number of primitives, the paper's beside them."""
+    total = result.total
+
+    def interval(row: SizeRow) -> str:
+        low, high = row.interval
+        return f"{low:.4f} to {high:.4f}" if row.samples else fmt.MISSING
+
+    return Table.of(
+        [*result.rows, total],
+        ("primitives", lambda row: row.label),
+        ("samples>", lambda row: f"{row.samples:,}"),
+        ("canonical>", lambda row: f"{row.canonical:,}"),
+        ("rate>", lambda row: fmt.MISSING if row.rate is None else f"{row.rate:.4f}"),
+        ("95 % interval>", lambda row: "" if row is total else interval(row)),
+        ("paper>", lambda row: f"{row.paper:.4f}"),
+        ("listed>", lambda row: f"{row.listed:,}"),
+        ("structures>", lambda row: "" if row is total else f"{row.structures:,}"),
+        ("operators>", lambda row: "" if row is total else f"{row.operators:,}"),
+    )
+
+
+def ablation_table(result: Ablation) -> Table:
+    """What trials find under each guide, the paper's beside ours."""
+
+    def shown(value: float | None, digits: str) -> str:
+        return fmt.MISSING if value is None else format(value, digits)
+
+    return Table.of(
+        [*(("paper", run) for run in PAPER), *(("ours", run) for run in result.guided)],
+        ("", lambda row: row[0]),
+        ("guide", lambda row: row[1].guide),
+        ("trials>", lambda row: f"{row[1].trials:,}"),
+        ("complete>", lambda row: shown(row[1].complete, ",")),
+        ("valid>", lambda row: shown(row[1].valid, ",")),
+        ("distinct>", lambda row: f"{row[1].distinct:,}"),
+        (
+            "distinct in a million trials>",
+            lambda row: shown(row[1].per_million(row[1].distinct), ",.1f"),
+        ),
+        ("seconds>", lambda row: f"{row[1].seconds:.2f}"),
+        ("cores>", lambda row: str(row[1].cores)),
+        (
+            "distinct a core second>",
+            lambda row: shown(row[1].per_core_second(row[1].distinct), ".4f"),
+        ),
+    )
+
+
+def projection_table(found: Comparison) -> Table:
+    """Losses of the original projection and of the operator, at equal steps and at equal time."""
+
+    def bits(row: Row) -> float | None:
+        values = found.values(row.what, row.way, "bits_a_byte").values()
+        return sum(values) / len(values) if values else None
+
+    def perplexity(row: Row) -> float | None:
+        return None if row.loss is None else math.exp(row.loss.mean)
+
+    def loss(row: Row) -> str:
+        return fmt.MISSING if row.loss is None else _number(row.loss.mean, row.loss.deviation)
+
+    return Table.of(
+        found.rows(),
+        ("", lambda row: row.what if row.what == ORIGINAL else f"{row.what}, equal {row.way}"),
+        ("steps>", lambda row: f"{row.steps:,}"),
+        ("held-out loss>", loss),
+        ("perplexity>", lambda row: _number(perplexity(row), None, 2)),
+        ("bits a byte>", lambda row: _number(bits(row))),
+        ("difference>", lambda row: "" if row.beside is None else f"{row.beside.difference:+.4f}"),
+        ("better>", lambda row: "" if row.beside is None else _wins(row.beside)),
+    )
+
+
+def steps_table(timing: Timing) -> Table:
+    """The parts of a training step, in milliseconds."""
+    return Table.of(
+        [(ORIGINAL, timing.original), ("operator", timing.operator)],
+        ("", lambda row: row[0]),
+        ("forward, ms>", lambda row: f"{row[1].forward_ms:.1f}"),
+        ("backward, ms>", lambda row: f"{row[1].backward_ms:.1f}"),
+        ("update, ms>", lambda row: f"{row[1].update_ms:.1f}"),
+        ("step, ms>", lambda row: f"{row[1].step_ms:.1f}"),
+    )
+
+
+def _wins(pair: Paired) -> str:
+    return f"{pair.wins} of {pair.count}"
+
+
+def _number(value: float | None, deviation: float | None = None, digits: int = 4) -> str:
+    if value is None:
+        return fmt.MISSING
+    spread = "" if deviation is None else f" ± {deviation:.{digits}f}"
+    return f"{value:.{digits}f}{spread}"
+
+
+def correlations_table(found: Agreement) -> Table:
+    """How well each measure ranks the operators."""
+    return Table.of(
+        [each for each in found.correlations if each.count],
+        ("ranks the high rung, or seed the other", lambda each: each.name),
+        ("operators>", lambda each: str(each.count)),
+        ("Spearman>", _value),
+        ("95 % interval>", _interval),
+    )
+
+
+def arms_table(found: Agreement) -> Table:
+    """Operators trained with and without initial scales."""
+    return Table.of(
+        found.arms,
+        ("scales", lambda arm: arm.scales),
+        ("operators>", lambda arm: str(arm.count)),
+        ("accuracy>", lambda arm: f"{100 * arm.accuracy:.2f} %"),
+        ("difference>", lambda arm: f"{100 * arm.difference:+.2f} ± {100 * arm.error:.2f}"),
+        ("agreement of seeds>", lambda arm: f"{_value(arm.seeds)} {_interval(arm.seeds)}"),
+    )
+
+
+def _value(each: Correlation) -> str:
+    return fmt.MISSING if each.value is None or each.low is None else f"{each.value:.2f}"
+
+
+def _interval(each: Correlation) -> str:
+    if each.value is None or each.low is None or each.high is None:
+        return fmt.MISSING
+    return f"{each.low:.2f} to {each.high:.2f}"
+
+
+def summary(found: Agreement) -> str:
+    """What was trained for a ranking, in words."""
+    long = "" if found.seconds_high is None else f", {found.seconds_high:.0f} s at the high one"
+    return (
+        f"{found.operators} operators; {found.trained_low} trained at the low rung, "
+        f"{found.trained_high} at the high one, which sees {found.images:.0f} times as many "
+        f"images; {found.failed} failures; median {found.seconds_low:.1f} s at the low rung{long}"
+    )
+
+
+def best_ten(table: RankingTable) -> str:
+    """The ten operators that are most accurate at the high rung, in words."""
+    best = sorted(table.accuracies("high").items(), key=lambda each: -each[1])[:10]
+    entries = [(table.entries[i], accuracy) for i, accuracy in best]
+    return ", ".join(f"{e.name or e.key[:8]} {100 * a:.1f} %" for e, a in entries)
+
+
+def times_table(run: KernelRun) -> Table:
+    """Each kernel in each layer."""
+    return Table.of(
+        run.times,
+        ("layer", lambda time: time.layer),
+        ("kernel", lambda time: time.kernel),
+        ("best ms>", lambda time: f"{time.best_ms:.3f}"),
+        ("median ms>", lambda time: f"{time.median_ms:.3f}"),
+        ("over conv2d>", lambda time: "" if time.speedup is None else f"{time.speedup:.2f}x"),
+        ("of roofline>", lambda time: "" if time.roofline is None else f"{time.roofline:.0%}"),
+        ("outputs checked>", lambda time: f"{time.outputs:,}" if time.outputs else ""),
+    )
+
+
+def means_table(run: KernelRun, batch: int) -> Table:
+    """Geometric means over the layers, without the columns that nothing was measured for."""
+    names = ["over conv2d", "over the best conv2d", "of roofline"]
+    names += ["measured plan over the cheapest", "over straightforward"]
+    rows = tuple(
+        (name, *("" if v is None else f"{v:.2f}" for v in values.values()))
+        for name, values in speedups(run, batch).items()
+    )
+    return Table(("geometric mean", *(f"{name}>" for name in names)), rows).without_empty()
+
+
+def slots_table(run: SlotsRun) -> Table:
+    """The slots of a network together, for each operator."""
+    original = run.times[0]
+    return Table.of(
+        run.times,
+        ("operator", lambda time: time.name),
+        ("replaced>", lambda time: str(time.replaced)),
+        ("best ms>", lambda time: f"{time.best_ms:.3f}"),
+        ("median ms>", lambda time: f"{time.median_ms:.3f}"),
+        ("over the original>", lambda time: f"{original.best_ms / time.best_ms:.2f}x"),
+        ("MACs>", lambda time: fmt.count(time.macs)),
+        ("params>", lambda time: fmt.count(time.params)),
+    )
+
+
+def front_table(result: Mapping[str, Any], report: Report) -> Table:
+    """The original network and the operators on the front of a demonstration."""
+    base = report.baseline
+    original = {"key": "original", "latency_ratio": 1.0, "formula": ""}
+    names = ("accuracy", "latency_ms", "macs", "params")
+    return Table.of(
+        [original | {name: getattr(base, name) for name in names}, *result["best"]],
+        ("Pareto front", lambda entry: entry["key"][:8]),
+        ("accuracy>", lambda entry: fmt.percent(entry["accuracy"])),
+        ("latency>", lambda entry: fmt.milliseconds(entry["latency_ms"])),
+        ("ratio>", lambda entry: fmt.ratio(entry["latency_ratio"])),
+        ("MACs>", lambda entry: fmt.count(entry["macs"])),
+        ("params>", lambda entry: fmt.count(entry["params"])),
+        ("formula~", lambda entry: entry["formula"].partition("\n")[0]),
+    )
+
+
+def facts(result: Mapping[str, Any], out: Path) -> Sequence[tuple[str, str]]:
+    """What a demonstration shows, by name; out: its folder."""
+    found, exported = result["diversity"], result["exported"]
+    return (
+        ("operators trained", f"{result['operators_trained']}, all checked and timed"),
+        (
+            "kinds",
+            f"{found['multisets_of_primitives']} multisets of primitives, MACs spread "
+            f"{found['macs_spread']:g} times, {found['with_a_window']} with a window, "
+            f"{found['with_two_weights']} with two weights",
+        ),
+        ("exported", f"{len(exported.get('files', ()))} layers beside {exported['path']}"),
+        ("without Syno", exported["output"].rpartition("\n")[2]),
+        ("report", str(out / "report.html")),
+        ("took", fmt.duration(result["seconds"])),
+    )

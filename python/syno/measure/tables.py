@@ -1,0 +1,94 @@
+"""Measurements as tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from syno._util import numbers as fmt
+from syno._util.tables import Table
+
+if TYPE_CHECKING:
+    from syno.measure.layer_costs import Layer
+    from syno.measure.roofline import Roofline
+
+
+def layers_table(layers: Sequence[Layer]) -> Table:
+    """What an operator costs in each layer."""
+    return Table.of(
+        layers,
+        ("layer~", lambda layer: " ".join(f"{k}={v}" for k, v in layer["binding"].items())),
+        ("times>", lambda layer: str(layer["multiplicity"])),
+        ("MACs>", lambda layer: fmt.count(layer["macs"]) if _fits(layer) else "does not fit"),
+        ("params>", lambda layer: fmt.count(layer["params"]) if _fits(layer) else ""),
+        (
+            "weights~",
+            lambda layer: "  ".join("x".join(map(str, s)) for s in layer.get("weights", ())),
+        ),
+    )
+
+
+def _fits(layer: Layer) -> bool:
+    return "does_not_fit" not in layer
+
+
+def plans_table(layer: Layer) -> Table:
+    """What the plans of a layer take."""
+    measured = layer["measured"]
+
+    def time(name: str) -> Callable[[tuple[int, Layer]], str]:
+        unit = "x" if name == "speedup" else ""
+        places = 2 if name == "speedup" else 3
+
+        def shown(row: tuple[int, Layer]) -> str:
+            times = row[1]["measured"]
+            return "" if times is None else f"{times[name]:.{places}f}{unit}"
+
+        return shown
+
+    def remark(row: tuple[int, Layer]) -> str:
+        number, times = row[0], row[1]["measured"]
+        if times is None:
+            return "holds too much memory to be timed"
+        if times["same_as"] is not None:
+            return f"the code of plan {times['same_as']}"
+        return "chosen" if number == measured["number"] else ""
+
+    return Table.of(
+        enumerate(layer["plans"], 1),
+        ("plan>", lambda row: str(row[0])),
+        ("MACs>", lambda row: fmt.count(row[1]["macs"])),
+        ("bytes moved>", lambda row: fmt.count(row[1]["bytes_moved"])),
+        ("median ms>", time("median_ms")),
+        ("best ms>", time("best_ms")),
+        ("over plan 1>", time("speedup")),
+        ("", remark),
+    )
+
+
+def roofline_table(measured: Sequence[Roofline]) -> Table:
+    """What the processor can do at most, a line each number of threads."""
+    return Table.of(
+        measured,
+        ("threads>", lambda m: str(m.threads)),
+        ("GFLOP/s>", lambda m: f"{m.flops / 1e9:,.0f}"),
+        *(
+            (f"GB/s in {level.bytes >> 10:,} KiB>", _bandwidth(index))
+            for index, level in enumerate(measured[0].levels)
+        ),
+    )
+
+
+def _bandwidth(level: int) -> Callable[[Roofline], str]:
+    return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
+
+
+def chosen_in_words(measured: Layer) -> str:
+    """Which plan of a layer is chosen."""
+    count = measured["threads"]
+    return (
+        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
+        f"thread{'' if count == 1 else 's'}"
+        + (", measured earlier" if measured["from_cache"] else "")
+        + (" (noisy: something else used the machine)" if measured["noisy"] else "")
+    )

@@ -1,0 +1,152 @@
+"""Specifications and rules as options name them: by a preset, by shapes, by files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from syno import _core
+from syno._util.errors import UserError
+from syno._util.options import Options, mapping, option, pair
+from syno.operators.specification import Specification
+from syno.space.options import switch
+from syno.space.rules import Rule, load_rules, reported, rule_set, switched_off
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules(Options):
+    """Rules that are switched off, and rules of the user's own."""
+
+    rule: tuple[tuple[str, bool], ...] = option(
+        "Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
+        cast(tuple[tuple[str, bool], ...], ()),
+        metavar="ID=off",
+        parse=switch,
+    )
+    rule_file: tuple[str, ...] = option(
+        "A Python file with rules of your own (`@syno.rule`), asked after the others; repeat.",
+        cast(tuple[str, ...], ()),
+        metavar="PATH",
+    )
+
+    @cached_property
+    def added(self) -> list[Rule]:
+        """The rules of the files."""
+        return [reported(rule) for path in self.rule_file for rule in load_rules(path)]
+
+    @cached_property
+    def off(self) -> list[str]:
+        """The ids of the rules that are not asked; a rule of a file can be one of them."""
+        added = self.added
+        off = switched_off(self.rule, {name: r.id for r in added for name in (r.id, r.name)})
+        rule_set(off, added)  # two rules of one name are a mistake of the command line
+        return off
+
+
+_PAIR = pair(
+    "no pair of dimensions", "OUTPUT:INPUT, counted from 0, such as 0:0 for a batch dimension"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedSpecification(Options):
+    """A specification by name, or by its shapes and variables."""
+
+    preset: str | None = option("A named specification: paper/resnet18, ...", None, metavar="NAME")
+    input_shape: str | None = option(
+        'As "[N, C_in, H, W]".', None, names="--input", metavar="SHAPE"
+    )
+    output_shape: str | None = option(
+        'As "[N, C_out, H, W]".', None, names="--output", metavar="SHAPE"
+    )
+    primary: tuple[str, ...] = option(
+        'A large variable with its budget, as "C_in: 2"; repeat.', (), metavar="VARIABLE"
+    )
+    coefficient: tuple[str, ...] = option(
+        'A small variable with value and budget, as "k=3: 2"; repeat.', (), metavar="VARIABLE"
+    )
+    passed_through: tuple[tuple[int, int], ...] = option(
+        "Dimensions that no primitive touches, counted from 0: 0:0 for the batch; repeat.",
+        (),
+        metavar="OUTPUT:INPUT",
+        parse=_PAIR,
+    )
+    bindings: tuple[str, ...] = option(
+        'Sizes of one layer, as "C_in=64,C_out=64,H=28"; repeat.',
+        (),
+        names="--binding",
+        metavar="SIZES",
+    )
+    limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
+
+    def specification(self) -> Specification | None:
+        """The specification that the options name; None when they name none.
+
+        UserError when they name two, or half a one.
+        """
+        shapes = self.input_shape is not None or self.output_shape is not None
+        variables = self.primary or self.coefficient
+        if self.preset is not None and (shapes or variables or self.passed_through):
+            raise UserError(
+                "both --preset and shapes or variables are given\n"
+                "  expected: either --preset, or --input, --output, --primary and --coefficient"
+            )
+        given: dict[str, Any] = dict(self.limits)
+        if self.bindings:
+            given["bindings"] = list(self.bindings)
+        if self.preset is not None:
+            return Specification.preset(self.preset, **given)
+        if self.input_shape is None and self.output_shape is None:
+            if variables or self.bindings or self.passed_through:
+                raise UserError(
+                    "variables, bindings or passed-through dimensions are given without a "
+                    "specification\n  expected: --input and --output, or --preset, with them"
+                )
+            return None
+        if self.input_shape is None or self.output_shape is None:
+            missing = "--output" if self.output_shape is None else "--input"
+            raise UserError(
+                f"{missing} is missing: a specification needs both shapes\n"
+                "  expected: --input and --output, such as '[C_in, H]' and '[C_out, H]'"
+            )
+        try:
+            return Specification(
+                self.input_shape,
+                self.output_shape,
+                list(self.primary),
+                list(self.coefficient),
+                passed_through=list(self.passed_through),
+                **given,
+            )
+        except UserError as error:
+            if not str(error).startswith("unknown variable"):
+                raise
+            raise UserError(
+                f"{error}\n  what to do: declare it, as --primary 'X: 2' or --coefficient "
+                "'x=3: 2', or write one that is known"
+            ) from error
+
+    def required(self) -> Specification:
+        """`specification`, or UserError that says how to name one."""
+        found = self.specification()
+        if found is None:
+            raise UserError(
+                "no specification is given\n"
+                "  expected: --preset NAME, or --input, --output, --primary, --coefficient, "
+                f"--binding\n  presets: {', '.join(Specification.presets())}"
+            )
+        return found
+
+
+def checked_depth(depth: int | None, specification: Specification) -> int:
+    """`--depth`, or what the specification allows. UserError when that is less."""
+    most = specification.limits["max_depth"]
+    if depth is not None and depth > most:
+        raise UserError(
+            f"--depth {depth} is more than the specification allows\n"
+            f"  expected: at most max_depth={most}      got: {depth}\n"
+            f"  what to do: add --max-depth {depth}"
+        )
+    return int(depth or most)

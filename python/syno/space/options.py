@@ -1,0 +1,118 @@
+"""Options of spaces: how much of one is enumerated, by which rules, within which limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from syno import _core
+from syno._util import checks
+from syno._util.errors import UserError
+from syno._util.options import Options, described, mapping, memory_size, option, own
+from syno._util.threads import MOST_THREADS
+from syno.space.rules import switched_off
+
+BUDGETS = _core.enumerate_options()
+WALK_BUDGETS = _core.walk_options()
+TRIAL_BUDGETS = _core.trial_options()
+
+MAX_NODES = own(BUDGETS, "max_nodes")
+WALKS, WALK_WIDTH = own(WALK_BUDGETS, "count"), own(WALK_BUDGETS, "width")
+# Where operators are enumerated to be kept or counted, not to be sampled, a small budget would end
+# most enumerations before their depth. A machine with 2 GB enumerates as many.
+ENUMERATED_NODES = 20_000_000
+# `rule_effects` enumerates a specification once for each rule.
+EFFECT_NODES = 2_000_000
+
+# `check_rule` compares so many refusals, and grows so many random graphs at most.
+CHECK_TRIALS, CHECK_GRAPHS = 100, 2_000
+# `why_not` enumerates for so many seconds, and looks for changes for as many.
+EXPLANATION_SECONDS = 10.0
+
+BOUNDS = ("full", "loose", "none")
+
+
+def switch(text: str) -> tuple[str, bool]:
+    """A rule and whether it is on, from a text such as `R6a=off`."""
+    rule, equals, state = (part.strip() for part in text.partition("="))
+    if not rule or not equals or state not in ("on", "off"):
+        raise UserError(
+            f"'{checks.short(text)}' does not switch a rule\n"
+            "  expected: ID=off or ID=on, such as R6a=off\n"
+            "  what to do: `syno rules list` names the rules"
+        )
+    return rule, state == "on"
+
+
+def _off(switches: Sequence[object]) -> tuple[str, ...]:
+    return tuple(switched_off(cast(Sequence[tuple[str, bool]], switches)))
+
+
+def rules_off() -> tuple[str, ...]:
+    """Declare the rules that are not asked, which the command line names by `--rule ID=off`."""
+    return option(
+        "Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
+        cast(tuple[str, ...], ()),
+        names="--rule",
+        metavar="ID=off",
+        parse=switch,
+        gather=_off,
+    )
+
+
+def depth() -> int | None:
+    """Declare the depth of an enumeration."""
+    words = "Primitives in an operator, at most."
+    return option(words, cast("int | None", None), minimum=1, unset="--max-depth")
+
+
+def threads() -> int | None:
+    """Declare the threads of an enumeration."""
+    return option(
+        "Threads; the result does not depend on them.",
+        cast("int | None", None),
+        minimum=1,
+        maximum=MOST_THREADS,
+        unset="as many as there are cores",
+    )
+
+
+def max_nodes(default: int) -> int:
+    """Declare the budget of an enumeration, where it has another default for a reason."""
+    return described(BUDGETS, "max_nodes", default)
+
+
+def time_limit(doc: str) -> float | None:
+    """Declare a time limit."""
+    return option(doc, cast("float | None", None), minimum=0, above=True, metavar="SECONDS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceOptions(Options):
+    """Which operators a search composes.
+
+    Args:
+        max_nodes: partial graphs that the enumeration visits, over all depth limits.
+        rules_off: rules that are not asked, by id or name (`syno rules list`).
+        limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
+    """
+
+    section: ClassVar[str] = "Space"
+    max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES)
+    rules_off: tuple[str, ...] = rules_off()
+    limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnumerationOptions(Options):
+    """How far a specification is enumerated, as arguments of `Space.listed`."""
+
+    section: ClassVar[str] = "Enumeration"
+    depth: int | None = depth()
+    max_nodes: int = described(BUDGETS, "max_nodes", ENUMERATED_NODES)
+    max_memory: int = described(BUDGETS, "max_memory", 0, parse=memory_size, metavar="BYTES")
+    threads: int | None = threads()
+    bound: str = option(
+        "The completion bound: saves time; the operators are the same.", "full", choices=BOUNDS
+    )

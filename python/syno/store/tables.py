@@ -1,0 +1,95 @@
+"""Studies as tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syno._util import numbers
+from syno._util.tables import Table
+from syno.store.overview import best_of, failed, ordered, trained
+from syno.store.summary import StudySummary
+
+
+def _state(summary: StudySummary) -> str:
+    if summary.stop_reason:
+        return f"stopped: {summary.stop_reason}"
+    return "running, or killed: `syno resume` goes on"
+
+
+def _baseline(summary: StudySummary) -> str:
+    return _mark(summary) + summary.objective.shown(summary.quality(summary.baseline))
+
+
+def _best(summary: StudySummary) -> str:
+    best = best_of(summary)
+    if best is None:
+        return numbers.MISSING
+    return _mark(summary) + summary.objective.shown(summary.quality(best))
+
+
+def _mark(summary: StudySummary) -> str:
+    return "" if summary.objective.is_share else f"{summary.objective.name} "
+
+
+def _key(summary: StudySummary) -> str:
+    best = best_of(summary)
+    return best.key[:8] if best and best.key else ""
+
+
+def studies_table(summaries: Sequence[StudySummary]) -> Table:
+    """One line a study."""
+    return Table.of(
+        summaries,
+        ("study", lambda each: each.study.name),
+        ("trained>", lambda each: f"{trained(each)} of {each.settings.get('evaluations', '?')}"),
+        ("failed>", lambda each: str(failed(each))),
+        ("baseline>", _baseline),
+        ("best>", _best),
+        ("key", _key),
+        ("state~", _state),
+    )
+
+
+def quarantine_table(summary: StudySummary) -> Table:
+    """The operators that a study proposes no more."""
+    return Table.of(
+        summary.quarantined,
+        ("key", lambda record: record.key[:8]),
+        ("failures>", lambda record: str(record.failures)),
+        ("the last time~", lambda record: record.reason),
+    )
+
+
+def rungs_table(summary: StudySummary) -> Table:
+    """One line a rung of a search with a ladder, the highest first."""
+    rungs = summary.rungs
+    return Table.of(
+        reversed(rungs),
+        ("rung", lambda rung: rung.name),
+        ("trained>", lambda rung: str(rung.evaluated)),
+        ("failed>", lambda rung: str(rung.failed)),
+        ("promoted>", lambda rung: "" if rung is rungs[-1] else str(rung.promoted)),
+        ("stopped>", lambda rung: "" if rung is rungs[-1] else str(rung.stopped)),
+        ("best>", lambda rung: numbers.percent(rung.best)),
+        ("baseline>", lambda rung: numbers.percent(rung.baseline)),
+        ("time>", lambda rung: numbers.duration(rung.seconds)),
+    )
+
+
+def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
+    """One line an operator, the best first, at most `limit` of them."""
+    objective = summary.objective
+    perplexity = ("perplexity>", lambda e: numbers.perplexity(summary.quality(e)))
+    return Table.of(
+        ordered(summary)[:limit],
+        ("key", lambda e: (e.key or "")[:8]),
+        *([("rung", lambda e: e.rung)] if summary.rungs else []),
+        (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
+        *([] if objective.is_share else [perplexity]),
+        ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
+        ("ratio>", lambda e: numbers.ratio(e.latency_ratio)),
+        ("MACs>", lambda e: numbers.count(e.macs)),
+        ("params>", lambda e: numbers.count(e.params)),
+        ("primitives~", lambda e: numbers.primitives(e.primitives)),
+        ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
+    )
