@@ -242,7 +242,7 @@ def test_operators_of_one_name_are_told_apart(here: Path) -> None:
 def test_a_dry_run_says_what_and_how_long_and_writes_nothing(here: Path) -> None:
     result = run("conv2d", "--baseline", *QUICK, "--seeds", "3", "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "6 x about" in result.output
+    assert "6 trainings of about" in result.output
     assert "recipe fast/digits 1" in result.output
     assert "Nothing was written" in result.output
     as_json = run("conv2d", "--baseline", *QUICK, "--seeds", "3", "--dry-run", "--json")

@@ -309,7 +309,7 @@ def test_an_estimate_is_near_what_is_written(folder: Path, whole: Path) -> None:
     "options", [{"longer_side": 0}, {"quality": 101}, {"jpeg_share": 1.1}, {"shard_images": 0}]
 )
 def test_options_out_of_range(options: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=rf"with {next(iter(options))} .*\n  expected: "):
+    with pytest.raises(UserError, match=rf"'{next(iter(options))}' is .*\n  expected: "):
         RecordOptions(**options)
 
 

@@ -26,9 +26,11 @@ def calls(page) -> list[tuple[str, str]]:
 
 
 def options(command: str) -> set[str]:
-    found = cli.get_command(click.Context(cli), command)
+    context = click.Context(cli)
+    found = cli.get_command(context, command)
     assert found is not None
-    parts = found.commands.values() if isinstance(found, click.Group) else ()
+    names = found.list_commands(context) if isinstance(found, click.Group) else ()
+    parts = [found.get_command(context, name) for name in names]
     every = [found, *parts]
     return {o for c in every for p in c.params for o in (*p.opts, *p.secondary_opts)} | {
         "-h",

@@ -221,7 +221,7 @@ OPTIONS: dict[str, tuple[str, Options, Sequence[str]]] = {
     ),
     "no seconds": ("enumerate", {"--max-seconds": "0"}, ["'--max-seconds'", "x>0"]),
     "seconds of the bench": ("bench", {"--seconds": "-1"}, ["'--seconds'", "x>0"]),
-    "no threads": ("enumerate", {"--threads": "0"}, ["'--threads'", "x>=1"]),
+    "no threads": ("enumerate", {"--threads": "0"}, ["'--threads'", "1<=x<="]),
     "unknown bound": ("enumerate", {"--bound": "tight"}, ["'tight' is not one of", "'loose'"]),
     "resume without a file": (
         "enumerate",

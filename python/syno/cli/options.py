@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -155,8 +155,6 @@ def _type(each: Option) -> click.ParamType[object]:
         number = click.FloatRange(low, high, min_open=each.above)
         return cast(click.ParamType[object], number)
     if each.kind == "Path":
-        from pathlib import Path
-
         folder = each.metavar == "DIRECTORY"
         path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
         return cast(click.ParamType[object], path)
@@ -164,7 +162,7 @@ def _type(each: Option) -> click.ParamType[object]:
 
 
 def _whole(bound: float | None) -> int | None:
-    return None if bound is None or math.isinf(bound) else int(bound)
+    return None if bound is None else int(bound)
 
 
 # Options that several commands have, each declared once.

@@ -113,9 +113,8 @@ def show(found: Table) -> None:
 
 def paragraph(title: str, text: str, rest: str = "") -> None:
     """Print a text under its title."""
-    screen = console()
-    screen.print(heading(title, rest))
-    screen.print(indented(text, 2), soft_wrap=True)
+    console().print(heading(title, rest))
+    console().print(indented(text, 2), soft_wrap=True)
 
 
 def sections(parts: Iterable[Section]) -> None:
