@@ -74,8 +74,7 @@ std::vector<syno::State> asked_states(syno::StateSpace& space) {
     space.moves(state, true, moves);
     for (const syno::Move& move : moves) {
       syno::State child = state;
-      if (!move.is_reduction() && space.advance(child, move).empty())
-        states.push_back(child);
+      if (!move.is_reduction() && space.advance(child, move).empty()) states.push_back(child);
     }
   }
   return states;

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's lists of files to touch name the files that really name one of the kind, and no others."""
+"""CONTRIBUTING.md lists the files that name one of a kind, and no others."""
 
 from __future__ import annotations
 
