@@ -3,11 +3,112 @@ The C++ library of Syno. Private: the public interface is the package syno.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, TypedDict, overload
 
 import numpy
 from numpy.typing import NDArray
 
+
+
+class LimitDescriptor(TypedDict):
+    name: str
+    type: str
+    default: float
+    minimum: float
+    doc: str
+
+class SpecificationFields(TypedDict):
+    input: str
+    output: str
+    primary: list[str]
+    coefficient: list[str]
+    bindings: list[dict[str, int]]
+    multiplicities: list[int]
+    layer_macs: list[float]
+    passed_through: list[tuple[int, int]]
+    limits: dict[str, float]
+
+class RuleExample(TypedDict):
+    refused: str
+    kept: str
+    share: float
+
+class RuleCheck(TypedDict):
+    graphs: int
+    asked: int
+    refused: int
+    compared: int
+    equal_keys: int
+    equal_values: int
+    different: int
+    undecided: int
+    mean_share: float
+    most_share: float
+    example: RuleExample | None
+
+class BudgetUse(TypedDict):
+    variable: str
+    used: int
+    budget: int
+    within: bool
+
+class LimitUse(TypedDict):
+    limit: str
+    used: float
+    allowed: float
+    within: bool
+
+class Misfit(TypedDict):
+    binding: str
+    size: str
+
+class Usage(TypedDict):
+    budgets: list[BudgetUse]
+    limits: list[LimitUse]
+    misfits: list[Misfit]
+    macs: int
+    params: int
+    pooling: int
+
+class RefusedStep(TypedDict):
+    step: str
+    reason: str
+
+class ExplainedStep(TypedDict):
+    step: str
+    children: int
+    refused: dict[str, int]
+    others: list[RefusedStep]
+
+class Refusal(TypedDict):
+    reason: str
+    text: str
+
+class Explanation(TypedDict):
+    listed: bool
+    key: str
+    refusals: list[Refusal]
+    refused_match: str
+    reached: bool
+    obstacle: str
+    obstacle_reason: str
+    steps: list[ExplainedStep]
+    usage: Usage
+
+Relaxation = TypedDict("Relaxation", {"kind": str, "name": str, "from": str, "to": str})
+
+class KeptOperator(TypedDict):
+    operator: Operator
+    key: str
+    rules: list[str]
+    near: bool
+
+class WhyNot(TypedDict):
+    admitted: bool
+    explanation: Explanation
+    kept: KeptOperator | None
+    relaxations: list[Relaxation]
+    no_relaxation: str
 
 MOST_THREADS: int = 512
 
@@ -117,9 +218,21 @@ class Operator:
     def parse(text: str) -> Operator:
         """Reads the versioned text."""
 
+    @staticmethod
+    def from_json(data: object) -> Operator:
+        """Reads the JSON form: a document as str or bytes, or its content."""
+
     @property
     def text(self) -> str:
         """The canonical text."""
+
+    @property
+    def json(self) -> str:
+        """The JSON form."""
+
+    @property
+    def batch(self) -> str | None:
+        """The variable of the batch; None without one."""
 
     @property
     def structure(self) -> str:
@@ -154,7 +267,7 @@ class Operator:
 
     def __eq__(self, arg: object, /) -> bool: ...
 
-def option_descriptors() -> list[dict[str, Any]]:
+def option_descriptors() -> list[LimitDescriptor]:
     """
     name, type, default, minimum and doc of every limit of a specification.
     """
@@ -165,7 +278,7 @@ def preset_names() -> list[str]:
 def preset_doc(name: str) -> str:
     """What a preset is, in a sentence."""
 
-def preset_source(name: str) -> dict[str, Any]:
+def preset_source(name: str) -> SpecificationFields:
     """The fields of a preset. UserError that lists the presets."""
 
 class Specification:
@@ -174,7 +287,7 @@ class Specification:
     def __init__(self, input: str, output: str, primary: Sequence[str], coefficient: Sequence[str], bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int], layer_macs: Sequence[float], passed_through: Sequence[tuple[int, int]], limits: Mapping[str, float]) -> None: ...
 
     @property
-    def source(self) -> dict[str, Any]:
+    def source(self) -> SpecificationFields:
         """The fields it was made from."""
 
     @property
@@ -260,7 +373,7 @@ def rule_catalogue() -> list[dict[str, str]]:
     id, name, kind (exact, approximate, restriction) and doc of every rule.
     """
 
-def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> dict[str, Any]:
+def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> RuleCheck:
     """
     Compares what a rule refuses on random graphs with what it keeps. progress(compared, graphs) is called now and then; False ends the check.
     """
@@ -649,12 +762,12 @@ class Tree:
     def operators(self, node: TreeNode) -> list[FoundOperator]:
         """Operators that are complete at the node itself."""
 
-def explain(op: Operator, spec: Specification, rules: RuleSet) -> dict[str, Any]:
+def explain(op: Operator, spec: Specification, rules: RuleSet) -> Explanation:
     """
     How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
     """
 
-def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = ..., max_seconds: float = ...) -> dict[str, Any]:
+def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = ..., max_seconds: float = ...) -> WhyNot:
     """
     What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
     """

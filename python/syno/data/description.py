@@ -49,7 +49,7 @@ def describe_text(data: TextData) -> JsonObject:
     }
 
 
-def describe_records(records: Records) -> dict[str, Any]:
+def describe_records(records: Records) -> dict[str, object]:
     """Counts, and what is on disk."""
     return {
         "train_images": len(records.train),

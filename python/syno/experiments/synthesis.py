@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from syno import _core
 from syno.operators.operator import Operator

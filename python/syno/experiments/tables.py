@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
 from syno._util.tables import Table
 from syno.experiments.ablation import PAPER, Ablation
 from syno.experiments.canonical import CanonicalRate, SizeRow
+from syno.experiments.demonstration import Demonstration, Figures
 from syno.experiments.kernels import speedups
-from syno.experiments.projection import ORIGINAL, Comparison, Row, Timing
+from syno.experiments.projection import ORIGINAL, Comparison, Row, StepTimes
 
 if TYPE_CHECKING:
     from syno.experiments.agreement import Agreement, Correlation
@@ -97,7 +98,7 @@ def projection_table(found: Comparison) -> Table:
     )
 
 
-def steps_table(timing: Timing) -> Table:
+def steps_table(timing: StepTimes) -> Table:
     """The parts of a training step, in milliseconds."""
     return Table.of(
         [(ORIGINAL, timing.original), ("operator", timing.operator)],
@@ -210,13 +211,21 @@ def slots_table(run: SlotsRun) -> Table:
     )
 
 
-def front_table(result: Mapping[str, Any], report: Report) -> Table:
+def front_table(result: Demonstration, report: Report) -> Table:
     """The original network and the operators on the front of a demonstration."""
     base = report.baseline
-    original = {"key": "original", "latency_ratio": 1.0, "formula": ""}
-    names = ("accuracy", "latency_ms", "macs", "params")
+    original = Figures(
+        key="original",
+        accuracy=base.accuracy,
+        latency_ms=base.latency_ms,
+        latency_ratio=1.0,
+        macs=base.macs,
+        params=base.params,
+        primitives={},
+        formula="",
+    )
     return Table.of(
-        [original | {name: getattr(base, name) for name in names}, *result["best"]],
+        [original, *result["best"]],
         ("Pareto front", lambda entry: entry["key"][:8]),
         ("accuracy>", lambda entry: fmt.percent(entry["accuracy"])),
         ("latency>", lambda entry: fmt.milliseconds(entry["latency_ms"])),
@@ -227,7 +236,7 @@ def front_table(result: Mapping[str, Any], report: Report) -> Table:
     )
 
 
-def facts(result: Mapping[str, Any], out: Path) -> Sequence[tuple[str, str]]:
+def facts(result: Demonstration, out: Path) -> Sequence[tuple[str, str]]:
     """What a demonstration shows, by name; out: its folder."""
     found, exported = result["diversity"], result["exported"]
     return (

@@ -1,4 +1,4 @@
-"""Types of the JSON form of an operator (docs/operators.md), which the C++ library reads and writes."""
+"""Types of the JSON form of an operator, which the C++ library reads and writes."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
-from syno._util.json_types import JsonObject
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.options import EXPLANATION_SECONDS, MAX_NODES
@@ -25,6 +25,15 @@ class KeptOperator(TypedDict):
     key: str
     rules: list[str]
     near: bool
+
+
+class RuleUse(TypedDict):
+    """How often a rule rejected steps along the path of an explanation; own: of the operator's."""
+
+    rule: str
+    kind: str
+    steps_refused: int
+    own_steps_refused: int
 
 
 class WhyNot(TypedDict):
@@ -103,22 +112,17 @@ def _specification(operator: Operator, specification: Specification | None) -> S
     return wanted
 
 
-def rules_along(found: Explanation) -> list[JsonObject]:
+def rules_along(found: Explanation) -> list[RuleUse]:
     """The rules that refused something along the path of an explanation, with their kinds and how
     often: `steps_refused`, and of the operator's own steps `own_steps_refused`; the most frequent
     first."""
-    counts: dict[str, dict[str, int]] = {}
-
-    def count(reason: str, what: str, times: int) -> None:
-        if reason.split(" ")[0] in known:
-            entry = counts.setdefault(reason, {"steps_refused": 0, "own_steps_refused": 0})
-            entry[what] += times
-
     known = {rule.id: rule.kind for rule in list_rules()}
+    steps, own = Counter[str](), Counter[str]()
     for step in found["steps"]:
-        for reason, times in step["refused"].items():
-            count(reason, "steps_refused", times)
-        for other in step["others"]:
-            count(other["reason"], "own_steps_refused", 1)
-    ordered = sorted(counts.items(), key=lambda item: -item[1]["steps_refused"])
-    return [{"rule": rule, "kind": known[rule.split(" ")[0]], **n} for rule, n in ordered]
+        steps.update(step["refused"])
+        own.update(other["reason"] for other in step["others"])
+    return [
+        RuleUse(rule=reason, kind=kind, steps_refused=steps[reason], own_steps_refused=own[reason])
+        for reason in sorted({**steps, **own}, key=lambda reason: -steps[reason])
+        if (kind := known.get(reason.partition(" ")[0]))
+    ]

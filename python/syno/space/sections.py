@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno._util.tables import Section
 from syno.operators.operator import Operator
 from syno.operators.summary import operator_summary
-from syno.space.explanation import Found, rules_along
+from syno.space.explanation import KeptOperator, WhyNot, rules_along
 from syno.space.rule_check import RuleCheck
 from syno.space.tables import rules_table
 from syno.space.usage import amount, changed, obstacle_in_words, relaxing_option, says_something
 
+if TYPE_CHECKING:
+    from syno._core import Explanation, Usage
 
-def explanation_sections(operator: Operator, found: Found) -> Iterator[Section]:
+
+def explanation_sections(operator: Operator, found: Explanation) -> Iterator[Section]:
     """What `explain` found."""
     yield Section(f"operator {operator.key}", text=operator.formula())
     if found["listed"]:
@@ -28,7 +32,7 @@ def explanation_sections(operator: Operator, found: Found) -> Iterator[Section]:
     yield from _usage(found["usage"])
 
 
-def obstacle_sections(operator: Operator, found: Found) -> Iterator[Section]:
+def obstacle_sections(operator: Operator, found: WhyNot) -> Iterator[Section]:
     """What `why_not` found."""
     explanation = found["explanation"]
     yield Section(f"operator {operator.key}", text=operator.formula())
@@ -45,16 +49,16 @@ def obstacle_sections(operator: Operator, found: Found) -> Iterator[Section]:
         yield _changes(found)
 
 
-def explanation_json(operator: Operator, found: Found) -> Found:
+def explanation_json(operator: Operator, found: WhyNot) -> dict[str, object]:
     """What `why_not` found as plain values that JSON knows."""
-    value = operator_summary(operator) | found
+    value: dict[str, object] = {**operator_summary(operator), **found}
     if found["kept"] is not None:
         kept = found["kept"]
         value["kept"] = operator_summary(kept["operator"]) | {
             "rules": kept["rules"],
             "near": kept["near"],
         }
-    value["relaxations"] = [r | {"option": relaxing_option(r)} for r in found["relaxations"]]
+    value["relaxations"] = [{**r, "option": relaxing_option(r)} for r in found["relaxations"]]
     return value
 
 
@@ -77,7 +81,7 @@ def check_section(check: RuleCheck) -> Section:
     return Section(check.rule, f", {check.kind}: {check.verdict}", facts=rows)
 
 
-def _path(found: Found) -> list[tuple[str, ...]]:
+def _path(found: Explanation) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for number, step in enumerate(found["steps"], start=1):
         beside = f"one of {step['children']:,}" if step["children"] > 1 else "the only one"
@@ -86,7 +90,7 @@ def _path(found: Found) -> list[tuple[str, ...]]:
     return rows
 
 
-def _refused(found: Found) -> Section:
+def _refused(found: Explanation) -> Section:
     """Everything that speaks against an operator."""
     rows = [[refusal["reason"], refusal["text"]] for refusal in found["refusals"]]
     if found["refused_match"]:
@@ -101,7 +105,7 @@ def _refused(found: Found) -> Section:
     return Section("Refused", facts=[["  " + reason, text] for reason, text in rows])
 
 
-def _usage(usage: Found) -> Iterator[Section]:
+def _usage(usage: Usage) -> Iterator[Section]:
     """What an operator uses of budgets and limits, and what it costs."""
     budgets = [
         [f"  {b['variable']}", f"{b['used']} of {b['budget']}", "" if b["within"] else "too much"]
@@ -120,14 +124,14 @@ def _usage(usage: Found) -> Iterator[Section]:
     yield Section("Costs", ", all layers that it fits together", facts=rows)
 
 
-def _exceeded(usage: Found) -> list[list[str]]:
+def _exceeded(usage: Usage) -> list[list[str]]:
     budgets = [b for b in usage["budgets"] if not b["within"]]
     limits = [u for u in usage["limits"] if not u["within"]]
     rows = [[f"  budget of {b['variable']}", f"{b['used']} of {b['budget']}"] for b in budgets]
     return rows + [[f"  {u['limit']}", amount(u)] for u in limits]
 
 
-def _kept(kept: Found) -> Section:
+def _kept(kept: KeptOperator) -> Section:
     by = ", then ".join(kept["rules"]) if kept["rules"] else "found in a listing"
     # A near-equal operator differs on some outputs: `syno rules show` says on which.
     what = "a near-equal operator" if kept["near"] else "the same operator"
@@ -136,7 +140,7 @@ def _kept(kept: Found) -> Section:
     return Section("Kept instead", f", {what} ({by})", text=both)
 
 
-def _changes(found: Found) -> Section:
+def _changes(found: WhyNot) -> Section:
     if not found["relaxations"]:
         left = found["no_relaxation"]
         rest = " of budgets, limits or rules was found that admits it"

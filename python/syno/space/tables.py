@@ -9,7 +9,7 @@ from syno._util import numbers
 from syno._util.tables import Table
 
 if TYPE_CHECKING:
-    from syno.space.explanation import Found
+    from syno.space.explanation import RuleUse
     from syno.space.rule_effects import Effect
     from syno.space.space import Space
 
@@ -55,7 +55,7 @@ def nothing_found(space: Space) -> str:
     )
 
 
-def rules_table(rules: Sequence[Found]) -> Table:
+def rules_table(rules: Sequence[RuleUse]) -> Table:
     """The rules along the path of an explanation."""
     return Table.of(
         rules,

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from syno import _core
+
+if TYPE_CHECKING:
+    from syno._core import Explanation, LimitUse, Relaxation
 
 _FLAGS = ("negative_shifts", "even_windows", "element_wise_weights")
 
 
-def says_something(use: Mapping[str, Any]) -> bool:
+def says_something(use: LimitUse) -> bool:
     """Flags that are not used, and windows of costs that are open, say nothing."""
     if use["limit"] in _FLAGS:
         return bool(use["used"])
     return use["allowed"] != 0 or use["used"] != 0
 
 
-def amount(use: Mapping[str, Any]) -> str:
+def amount(use: LimitUse) -> str:
     """What is used of a limit, in words."""
     if use["limit"] in _FLAGS:
         allowed = "allowed" if use["allowed"] else "not allowed"
@@ -28,18 +30,18 @@ def amount(use: Mapping[str, Any]) -> str:
     return f"{_number(use['used'])} {word} {_number(use['allowed'])}"
 
 
-def obstacle_in_words(found: Mapping[str, Any]) -> str:
+def obstacle_in_words(found: Explanation) -> str:
     """The last thing that kept a search from an operator, with what it means."""
     doc = _core.reason_info(found["obstacle_reason"])["doc"]
-    return f"{found['obstacle']}: {doc}" if doc else str(found["obstacle"])
+    return f"{found['obstacle']}: {doc}" if doc else found["obstacle"]
 
 
-def changed(change: Mapping[str, str]) -> str:
+def changed(change: Relaxation) -> str:
     """What a relaxation changes, in words."""
     return {"budget": "budget of ", "limit": "", "rule": "rule "}[change["kind"]] + change["name"]
 
 
-def relaxing_option(change: Mapping[str, str]) -> str:
+def relaxing_option(change: Relaxation) -> str:
     """The option of the command line that makes the change."""
     if change["kind"] == "rule":
         return f"--rule {change['name']}=off"

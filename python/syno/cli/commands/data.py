@@ -115,7 +115,7 @@ def prepare_command(given: _PrepareArguments) -> None:
         }
     else:
         records = prepare(given.name, given.data_dir, given.out, chosen, workers=given.workers)
-        described = {"out": given.out} | describe_records(records)
+        described = {"out": given.out, **describe_records(records)}
     if given.as_json:
         output.print_json(described)
         return

@@ -6,12 +6,13 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
+    from syno.experiments.demonstration import Demonstration
     from syno.report import Report
     from syno.store import StudySummary
 
@@ -75,7 +76,7 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
         )
 
 
-def _print(result: dict[str, Any], report: Report, out: Path) -> None:
+def _print(result: Demonstration, report: Report, out: Path) -> None:
     from syno.experiments.tables import facts, front_table
 
     output.show(front_table(result, report))

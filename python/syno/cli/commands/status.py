@@ -52,8 +52,9 @@ def print_study(summary: StudySummary, *, operators: bool, limit: int | None = N
 
     screen = output.console()
     name = summary.study.name
-    if summary.rungs:
-        eta = summary.settings["ladder"]["eta"]
+    ladder = summary.settings.get("ladder")
+    if summary.rungs and ladder:
+        eta = ladder["eta"]
         title = output.heading("rungs", f" of {name}: the best 1/{eta} go on")
         screen.print(title, soft_wrap=True)
         output.show(rungs_table(summary))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syno._util.json_types import JsonObject
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno.network.models.registry import build, built, describe
 from syno.network.models.substitution import slots
 

@@ -93,5 +93,5 @@ def chosen_fidelity(
     seconds: float | None = None,
 ) -> Fidelity:
     """The fidelity that options choose for some data."""
-    more: dict[str, float] = {} if seconds is None else {"seconds": seconds}
-    return fidelity_for(options.fidelity, options.changes | more, data, data_dir, recipe)
+    changes = {**options.changes} if seconds is None else {**options.changes, "seconds": seconds}
+    return fidelity_for(options.fidelity, changes, data, data_dir, recipe)
