@@ -16,17 +16,22 @@ from project_files import ROOT
 
 SEARCH = tuple(f"src/syno/{name}" for name in ("graph", "spec", "key", "quality", "rules", "space"))
 SIGNATURE = "tests/golden/search/signature.txt"
+# The last commit that the rule does not ask.
+FIRST = "94d2807df679b15da06580ffa966454ece11e471"
 _LINE = re.compile(r"^Signature: ([0-9a-f]{16})$", re.MULTILINE)
 _UNCHANGED = re.compile(r"^No functional change\.?$", re.MULTILINE | re.IGNORECASE)
 
 
-def violations(root: Path) -> list[str]:
-    """One line for each commit that does not say what it does, and for a signature that differs."""
+def violations(root: Path, first: str = FIRST) -> list[str]:
+    """One line for each commit after `first` that does not say what it does, and for a signature
+    that differs."""
     found = []
     newest = None
-    # Commits before the one that added the file of the signature are older than the rule.
-    first = _git(root, "log", "--diff-filter=A", "--format=%H", "--", SIGNATURE).split()
-    since = [f"{first[-1]}..HEAD"] if first else ["-1", "HEAD"]
+    # A copy without that commit (a shallow clone) has the newest commit alone.
+    known = subprocess.run(
+        ["git", "-C", str(root), "cat-file", "-e", f"{first}^{{commit}}"], capture_output=True
+    )
+    since = [f"{first}..HEAD"] if known.returncode == 0 else ["-1", "HEAD"]
     files = (*SEARCH, ":(exclude)*_test.cpp")
     log = _git(root, "log", "--no-merges", "-z", "--format=%h%n%B", *since, "--", *files)
     for entry in filter(None, log.split("\0")):

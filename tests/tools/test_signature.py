@@ -18,10 +18,11 @@ def test_the_search_finds_what_the_signature_in_git_says():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository whose first commit brings the file of the signature."""
+    """A repository with the file of the signature, and a commit that the rule does not ask."""
     _git(tmp_path, "init", "--quiet")
     (tmp_path / check_commits.SIGNATURE).parent.mkdir(parents=True)
     _commit(tmp_path, check_commits.SIGNATURE, "Signature: " + 16 * "a" + "\n", "The signature")
+    _commit(tmp_path, "src/syno/space/old.cpp", "1\n", "Before the rule")
     return tmp_path
 
 
@@ -38,20 +39,30 @@ def test_a_commit_passes_that_says_what_it_changes_or_leaves_the_search_alone(
     project: Path, file: str, message: str
 ):
     _commit(project, file, "1\n", message)
-    assert check_commits.violations(project) == []
+    assert check_commits.violations(project, _first(project)) == []
 
 
 def test_a_commit_that_touches_the_search_silently_is_named(project: Path):
     _commit(project, "src/syno/key/key.cpp", "1\n", "Faster keys, no functional change at all")
-    (found,) = check_commits.violations(project)
+    (found,) = check_commits.violations(project, _first(project))
     assert "(Faster keys, no functional change at all) touches the search" in found
     assert "make signature" in found
 
 
 def test_a_signature_that_is_not_the_one_in_git_is_named(project: Path):
     _commit(project, "src/syno/key/key.cpp", "1\n", f"Other keys\n\nSignature: {16 * 'b'}")
-    (found,) = check_commits.violations(project)
+    (found,) = check_commits.violations(project, _first(project))
     assert 16 * "a" in found and 16 * "b" in found
+
+
+def test_a_clone_without_history_is_asked_for_its_newest_commit(project: Path):
+    assert "(Before the rule) touches the search" in check_commits.violations(project, 40 * "0")[0]
+
+
+def _first(project: Path) -> str:
+    """The commit that the fixture made last."""
+    log = ["git", "-C", str(project), "log", "--format=%H", "--grep=Before the rule"]
+    return subprocess.run(log, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _commit(project: Path, file: str, text: str, message: str) -> None:

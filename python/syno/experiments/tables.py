@@ -221,7 +221,6 @@ def front_table(result: Demonstration, report: Report) -> Table:
         latency_ratio=1.0,
         macs=base.macs,
         params=base.params,
-        primitives={},
         formula="",
     )
     return Table.of(
