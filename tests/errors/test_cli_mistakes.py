@@ -27,7 +27,8 @@ from syno.store.seals import seal_of_stored
 Disk = Callable[[Path, str], AbstractContextManager[Path]]
 
 QUICK = ["--epochs", "1", "--images", "128", "--repeats", "20", "--max-nodes", "1000"]
-QUICK += ["--max-slowdown", "1000"]
+# Nothing is rejected for being slow, and no process loads torch once more.
+QUICK += ["--max-slowdown", "1000", "--no-isolate"]
 DIGITS = ["search", "--data", "digits", "--model", "cnn-small", "--model-option", "width=4"]
 
 
@@ -354,7 +355,7 @@ def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
             # Room for the log and its index, and for few answers.
             room = shutil.disk_usage(disk).free - (112 << 10)
             file.write(b"\0" * room)
-        ended = outside("resume", store, "--evaluations", "40")
+        ended = outside("resume", store, "--evaluations", "40", "--no-isolate")
         check_mistake(
             ended,
             f"the disk is full while writing the store '{store}'",
@@ -365,7 +366,7 @@ def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
         assert len(kept) > len(before)
         assert kept[: len(before)] == before
         ballast.unlink()
-        ended = inside("resume", store, "--evaluations", str(len(kept) + 1))
+        ended = inside("resume", store, "--evaluations", str(len(kept) + 1), "--no-isolate")
         assert ended.code == 0, ended
         after = _answers(store)
         assert after[: len(kept)] == kept

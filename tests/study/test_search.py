@@ -32,8 +32,11 @@ from syno.study.training.finalists import Finalists
 from syno.train import fidelity
 
 BRIEF = dataclasses.replace(fidelity("digits"), name="brief", images=128, epochs=1)
+# In this process, where torch is loaded; the first test uses isolation, and so do tests of it.
+# Nothing is rejected for being slow, which a busy machine could be the reason of.
 FAST = {
-    "train": TrainOptions(fidelity=BRIEF),
+    "train": TrainOptions(fidelity=BRIEF, max_slowdown=1000.0),
+    "isolation": IsolationOptions(isolate=False),
     "evaluations": 1,
     "space": SpaceOptions(max_nodes=1000),
     "timing": TimingOptions(repeats=20),
@@ -59,7 +62,8 @@ def path(tmp_path):
 def test_a_module_of_the_users_own_is_searched_and_resumed(path):
     net = own_net()
     before = {name: value.clone() for name, value in net.state_dict().items()}
-    summary = syno.search(net, "digits", store=path, **FAST)
+    isolated = FAST | {"isolation": IsolationOptions(isolate=True)}
+    summary = syno.search(net, "digits", store=path, **isolated)
     assert summary.study.name == "network-digits-1"
     assert [e.status for e in summary.evaluations] == ["ok"]
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
