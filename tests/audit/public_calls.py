@@ -317,6 +317,13 @@ def _specifications() -> dict[str, Call]:
             repr(spec),
             hash(spec) == hash(specification()),
         ),
+        "options": lambda: (
+            repr(syno.SpaceOptions(max_nodes=5)),
+            repr(syno.TrainOptions(max_slowdown=2.0)),
+            repr(syno.TimingOptions(repeats=20)),
+            repr(syno.IsolationOptions(isolate=False)),
+            error_of(lambda: syno.SpaceOptions(max_nodes=0)),
+        ),
         "Specification.changes": lambda: spec.with_changes(max_depth=5),
         "Specification.json": lambda: (
             syno.Specification.from_json(spec.to_json()) == spec,
@@ -395,6 +402,7 @@ def _spaces(folder: Path) -> dict[str, Call]:
             (found.statistics(), found.weights, [o.text for o in found], found[0], len(found)),
             (found.walks, found.flocks, found.accepted, found.coverage, found.at_least),
             (found.structures, found.specification, len(found.operators), repr(found)),
+            found.structures_reach,
         )
 
     return {

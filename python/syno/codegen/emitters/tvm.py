@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Protocol, SupportsInt
 
 import numpy as np
@@ -64,7 +66,7 @@ class Buffer(Protocol):
 
 def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     """One module with the functions of all cases; of one with a batch, also that for any batch."""
-    import tvm
+    tvm = _tvm()
     from tvm import te
 
     functions: dict[str, PrimFunc] = {}
@@ -78,6 +80,22 @@ def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     named = {name: f.with_attr("global_symbol", name) for name, f in functions.items()}
     executable = tvm.compile(tvm.IRModule(named), target=tvm.target.Target({"kind": "llvm"}))
     return [_Compiled(case, executable, number) for number, case in enumerate(cases)]
+
+
+def _tvm() -> ModuleType:
+    """Import the package without garbage collections.
+
+    It iterates over `sys.modules` while it loads. A collection may run any code, and if that code
+    imports a module, TVM fails and stays half loaded.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        import tvm
+    finally:
+        if collects:
+            gc.enable()
+    return tvm
 
 
 def _checked(case: Case, function: PrimFunc) -> PrimFunc:
@@ -101,8 +119,7 @@ class _Compiled:
         self._any = executable[f"any{number}"] if batched else None
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
-        import tvm
-
+        tvm = _tvm()
         output, function = tuple(self._output), self._own
         if self._any is not None and len(x) != output[0]:
             output, function = (len(x), *output[1:]), self._any
