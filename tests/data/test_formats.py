@@ -180,10 +180,10 @@ class TestPickledCifar:
 
     def test_of_another_content_is_refused(self, root: Path) -> None:
         self.write(root / "train", {b"data": pixels(0, 7, 3072), b"fine_labels": [0] * 8})
-        with pytest.raises(UserError, match=r"train' is no batch of CIFAR"):
+        with pytest.raises(UserError, match=r"train' is not a CIFAR batch"):
             load(str(root.parent))
         self.write(root / "train", [1, 2])
-        with pytest.raises(UserError, match=r"train' is no batch of CIFAR"):
+        with pytest.raises(UserError, match=r"train' is not a CIFAR batch"):
             load(str(root.parent))
         (root / "train").write_bytes(b"\x80\x02}q")
         with pytest.raises(UserError, match=r"train' is damaged"):
@@ -284,7 +284,7 @@ class TestShards:
         ("name", "content", "text"),
         [
             ("000006.cls", b"", "cannot be read"),
-            ("000006.json", b"{", "is no JSON"),
+            ("000006.json", b"{", "is not JSON"),
             ("000006.json", b'{"id": 3}', "under label, cls or class"),
             ("000006.json", b'{"label": 1.5}', "cannot be read"),
             ("000006.cls", b"bird", "both numbers and names"),
@@ -356,7 +356,9 @@ def test_damaged_files_are_counted_and_left_out_where_asked(photos: Path) -> Non
         load("photos", photos)
     message = str(error.value)
     assert message.startswith(f"cannot decode image '{photos}/train/cat/001.png': not an image")
-    assert f"3 of 14 files are no images, or damaged: also '{photos}/train/dog/000.png'" in message
+    assert (
+        f"3 of 14 files are damaged or are not images: also '{photos}/train/dog/000.png'" in message
+    )
     assert "skip_damaged=True" in message
     for cache in (True, False):
         data = load("photos", photos, skip_damaged=True, cache=cache)

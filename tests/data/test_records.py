@@ -163,7 +163,7 @@ class TestDamage:
 
     def test_records_that_are_not_finished_are_refused(self, out: Path) -> None:
         (out / "index.json").unlink()
-        with pytest.raises(UserError, match=r"holds no finished records.*\n.*goes on where it"):
+        with pytest.raises(UserError, match=r"holds no finished records.*\n.*continues where it"):
             load(str(out), size=16)
 
 

@@ -324,7 +324,7 @@ def test_each_engine_of_this_processor_computes(digits) -> None:
 
 
 def test_a_network_without_layers_to_quantise_is_refused() -> None:
-    with pytest.raises(UserError, match=r"Sequential has no layer to quantise\n.*got: Flatten"):
+    with pytest.raises(UserError, match=r"Sequential has no layer to quantize\n.*got: Flatten"):
         quantize(nn.Sequential(nn.Flatten()), [batch()])
 
 
@@ -345,7 +345,7 @@ class Deciding(nn.Module):
 
 
 def test_a_network_that_cannot_be_followed_is_refused() -> None:
-    with pytest.raises(UserError, match=r"Deciding cannot be quantised: torch.fx cannot follow"):
+    with pytest.raises(UserError, match=r"Deciding cannot be quantized: torch.fx cannot follow"):
         quantize(Deciding(), [batch()])
 
 
@@ -388,7 +388,9 @@ def test_torch_still_has_what_quantisation_needs() -> None:
 def test_a_torch_without_it_is_named_before_anything_is_trained(digits, monkeypatch) -> None:
     for name in ("torch.ao.quantization", "torch.ao.quantization.quantize_fx"):
         monkeypatch.setitem(sys.modules, name, None)  # as if it could not be found
-    wanted = r"torch 2\.\S+ cannot quantise as Syno does it: (?s:.*)pip install 'torch==2\.13"
+    wanted = (
+        r"torch 2\.\S+ cannot quantize in the way that Syno needs: (?s:.*)pip install 'torch==2\.13"
+    )
     with pytest.raises(UserError, match=wanted):
         quantize(filled("baseline", digits), [batch()])
     with pytest.raises(UserError, match=wanted):

@@ -144,7 +144,7 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT)
         before = store.summary(study)
-        with pytest.raises(AlreadyAnsweredError, match="has an answer already"):
+        with pytest.raises(AlreadyAnsweredError, match="has a result already"):
             store.tell(asked.id, Outcome("error", reason="late"), ENVIRONMENT)
         assert store.summary(study) == before
 

@@ -174,7 +174,7 @@ def test_a_store_that_was_cut_is_refused(path, gone):
         ("DELETE FROM proposal WHERE ask = 8", "table proposal, row 9: it is missing"),
         ("DELETE FROM evaluation WHERE id = 8", "row of evaluation that is missing"),
         ("DROP INDEX proposal_by_state", "index proposal_by_state: it is missing"),
-        ("CREATE TABLE songs (title TEXT)", "table songs: it is none of Syno's"),
+        ("CREATE TABLE songs (title TEXT)", "table songs: it does not belong to Syno"),
         ("ALTER TABLE baseline ADD COLUMN x TEXT", "table baseline: its definition"),
         ("DROP TABLE quarantine", "table quarantine: it is missing"),
         ("DROP TABLE syno_schema", "table syno_schema: it is missing"),

@@ -79,9 +79,15 @@ def test_the_baseline_is_evaluated_as_well(evaluator):
             "crash: the process was ended by SIGKILL, as the system does when memory is short in "
             "step 'train'",
         ),
-        ("exit:0", "crash: the process ended with exit code 0 and gave no answer in step 'train'"),
-        ("exit:3", "crash: the process ended with exit code 3 and gave no answer in step 'train'"),
-        ("garbage", "crash: what it answers cannot be read in step 'train'"),
+        (
+            "exit:0",
+            "crash: the process ended with exit code 0 and returned no result in step 'train'",
+        ),
+        (
+            "exit:3",
+            "crash: the process ended with exit code 3 and returned no result in step 'train'",
+        ),
+        ("garbage", "crash: its result cannot be read in step 'train'"),
     ],
 )
 def test_a_crash_is_a_failure_with_its_reason(evaluator, what, reason):
@@ -107,7 +113,7 @@ def test_a_hang_is_killed_whatever_it_ignores(evaluator, what, monkeypatch):
     outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 10
     assert outcome.status == "timeout"
-    assert outcome.reason == "hang: no answer within 1 s in step 'train'"
+    assert outcome.reason == "hang: no result within 1 s in step 'train'"
     assert failure_kind(outcome) == "hang"
 
 

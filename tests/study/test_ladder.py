@@ -92,9 +92,9 @@ def test_a_rung_for_text_is_refused():
     ("content", "message"),
     [
         ("eta = 3\n[[rungs]]\n", "unknown entry 'rungs'"),
-        ("rung = 3\n", "has a `rung` that is no list of tables"),
+        ("rung = 3\n", "has a `rung` that is not a list of tables"),
         ("[[rung]]\nresolution = 8\nepochs = 1\n", "rung 1 of ladder 'mine' has no recipe"),
-        ('recipe = "fast/short"\n[[rung]]\nepochs = 1\n', "it needs resolution and epochs"),
+        ('recipe = "fast/short"\n[[rung]]\nepochs = 1\n', "a rung needs resolution and epochs"),
         ('recipe = "fast/shirt"\n[[rung]]\nepochs = 1\n', "did you mean: fast/short"),
         (
             'recipe = "fast/short"\n[[rung]]\nresolution = 8\nepochs = 1\nimagse = 3\n',

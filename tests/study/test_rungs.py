@@ -112,7 +112,7 @@ def test_a_checkpoint_of_another_training_is_not_gone_on_from(tmp_path, operator
     evaluator = climbing(tmp_path)
     other = Ladder("l", (rung("a", 1), rung("b", 2), rung("c", 5)), 2)
     climbing(tmp_path, other).evaluate(operator, 0)
-    with pytest.warns(UserWarning, match=r"is of another training; it starts over"):
+    with pytest.warns(UserWarning, match=r"belongs to another training; the training starts over"):
         outcome = evaluator.evaluate(operator, 1)
     assert (outcome.status, outcome.details["resumed_at"]) == ("ok", 0)
 

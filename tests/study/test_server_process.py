@@ -115,9 +115,7 @@ def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
         outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 4 * SILENCE_S
     assert outcome.status == "timeout"
-    assert outcome.reason == (
-        "hang: the process that forks evaluations gave no sign of life for 3 s"
-    )
+    assert outcome.reason == ("hang: the process that forks evaluations did not respond for 3 s")
     assert failure_kind(outcome) == "hang"
     assert "left" not in outcome.details
     assert len(seen) >= (3 if what == "orphan_and_hang" else 2)
@@ -157,7 +155,7 @@ def test_a_server_that_was_suspended_with_its_evaluation_goes_on(evaluator, monk
 def test_a_stopped_evaluation_without_a_limit_is_a_hang(evaluator):
     evaluator._observer = Watch(lambda child: os.kill(child, signal.SIGSTOP))
     outcome = evaluator.baseline()
-    assert outcome.reason.startswith("hang: a process of it was stopped (SIGSTOP) for 3 s")
+    assert outcome.reason.startswith("hang: one of its processes was stopped (SIGSTOP) for 3 s")
     assert outcome.status == "timeout"
 
 
@@ -171,9 +169,7 @@ def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
         "syno.study.evaluate.isolated.Request", lambda operator, *_: request(operator, seconds=None)
     )
     outcome = evaluator.evaluate(hostile.HostileOperator("hang"))
-    assert outcome.reason == (
-        "hang: the process that forks evaluations did not come to an end within 1 s"
-    )
+    assert outcome.reason == ("hang: the process that forks evaluations did not end within 1 s")
     monkeypatch.undo()
 
 
@@ -271,7 +267,7 @@ def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypat
     with pytest.raises(UserError, match="cannot be started: it ") as caught:
         Isolated(factory).start()
     assert time.monotonic() - began < 15
-    why = "was stopped (SIGSTOP) for 1 s" if what == "stopped" else "gave no sign of life for 1 s"
+    why = "was stopped (SIGSTOP) for 1 s" if what == "stopped" else "did not respond for 1 s"
     assert f"it {why} at its start, 3 times" in str(caught.value)
     assert "--no-isolate" in str(caught.value)
 

@@ -76,7 +76,7 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
         (
             ("conv1x1",),
             {"train": TrainOptions(fidelity=QUICK, eta=3)},
-            "'eta' of TrainOptions has no effect here: chosen operators are trained as a whole",
+            "'eta' of TrainOptions has no effect here: given operators are trained completely",
         ),
         (
             ("conv1x1",),

@@ -233,7 +233,9 @@ def test_other_rates_of_weights_are_another_training(
     second[0].step_scales = {"weight": 0.5}  # type: ignore[assignment, union-attr]
     fidelity = quick.changed(step_scales=True)
     train(first, dataset, fidelity, 0, checkpoint=path, stop_after=1)
-    with pytest.raises(UserError, match="it has other rates or decays of parameters"):
+    with pytest.raises(
+        UserError, match="it has other learning rates or weight decays of parameters"
+    ):
         train(second, dataset, fidelity, 0, checkpoint=path)
 
 

@@ -97,7 +97,7 @@ class TextData:
             raise UserError(
                 f"the {part} part of text '{self.name}' is too short for a context of {context}\n"
                 f"  expected: at least {context + 1} tokens      got: {len(tokens)}\n"
-                "  take a smaller context, or hold out more (holdout=)"
+                "  use a smaller context, or a larger part (holdout=)"
             )
         return (
             _cut(tokens, np.arange(first, min(first + batch, windows)) * context, context)

@@ -39,7 +39,7 @@ def tell(
     """
     study = connection.scalar(select(_proposal.study_id).where(_proposal.id == identity))
     if study is None:
-        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` gave")
+        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
     # The study first, as everybody locks: two that lock crosswise would wait for each other.
     log.lock_study(connection, study)
     row = connection.execute(
@@ -55,12 +55,12 @@ def tell(
         .with_for_update()
     ).one()
     if row.state == TOLD:
-        raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
+        raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has a result already")
     if worker is not None and row.lease != worker:
         raise LeaseLostError(
             f"proposal {identity} (ask {row.ask}) was taken over by another process while this one "
             "was suspended or could not reach the store\n"
-            "  its answer counts, this one is not stored"
+            "  the result of that process counts, and this one is not stored"
         )
     rows = Rows()
     for each in (outcome, *outcome.beside):
@@ -89,7 +89,7 @@ def add_evaluation(
         )
     ).one_or_none()
     if row is None or row.state != TOLD:
-        raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
+        raise UserError(f"proposal {ask} of the study has no result to add an evaluation to")
     column, rows = schema.evaluation.c, Rows()
     for each in (outcome, *outcome.beside):
         same = (

@@ -217,7 +217,7 @@ def promote(
         attempts=int(counted),
     )
     if changed != 1:
-        raise AskTakenError(f"proposal {identity} went on to rung {rung} already")
+        raise AskTakenError(f"proposal {identity} was promoted to rung {rung} already")
     data = {"proposal": identity, "ask": row.ask, "rung": rung}
     append(connection, row.study_id, "promoted", data)
 

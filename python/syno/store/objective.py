@@ -35,7 +35,7 @@ class Objective:
     @property
     def axis(self) -> str:
         """What an axis of values is called."""
-        return f"hold-out {self.name}" + (f", {self.unit}" if self.unit else "")
+        return f"validation {self.name}" + (f", {self.unit}" if self.unit else "")
 
     def score(self, value: float) -> float:
         """The value so that greater is better: what a search raises."""

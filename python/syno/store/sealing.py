@@ -128,13 +128,13 @@ def _unlike(
         where, row = f"table proposal, row {identity}", proposals.get(identity)
         expected = replay.proposals.get(identity)
         if row is None or expected is None:
-            yield Finding(where, "the log of its study and the table do not agree that it is there")
+            yield Finding(where, "the log of its study and the table disagree on whether it exists")
         elif not same_proposal(row, expected):
             yield Finding(where, "its state is not what the log of its study says")
         elif identity in told and row["state"] != ASKED and not stored.answers(identity):
-            yield Finding(where, "it was answered, and no evaluation is there")
+            yield Finding(where, "it is completed, but its evaluation is missing")
         elif identity not in told and stored.answers(identity):
-            yield Finding(where, "it has evaluations, and the log of its study has no answer")
+            yield Finding(where, "it has evaluations, but the log of its study has no result")
 
 
 class _Stored:

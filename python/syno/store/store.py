@@ -111,7 +111,7 @@ class Store:
                 f"the store '{self.name}' has version {version} and this Syno needs version "
                 f"{schema.VERSION}\n"
                 "  what to do: make the file writable and run `syno resume` or `syno search` on it "
-                "once: that brings it up to date"
+                "once: this migrates it"
             )
         return []
 

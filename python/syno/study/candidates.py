@@ -121,9 +121,10 @@ class SamplerSpace:
             reasons = Counter(text for found in refusals for _, text in found)
             raise UserError(
                 f"none of {len(refusals)} operators is admitted at rung '{name}' of the ladder\n"
-                f"  most frequent: {reasons.most_common(1)[0][0]}\n"
-                f"  its layers: {'; '.join(map(_sizes, specification.bindings))}\n"
-                "  what to do: a ladder with more pixels or width at that rung, or other limits"
+                f"  most frequent reason: {reasons.most_common(1)[0][0]}\n"
+                f"  layers of the rung: {'; '.join(map(_sizes, specification.bindings))}\n"
+                "  what to do: use a ladder with a higher resolution or width at that rung,\n"
+                "              or relax the constraints"
             )
         if len(kept) < len(refusals):
             self._refused[f"rung:{name}"] = len(refusals) - len(kept)

@@ -70,7 +70,9 @@ def run(
             proposals = study.ask(1, evaluations=evaluations)
             if not proposals and not study.exhausted:
                 if not waits:
-                    observer.on_note("waiting for the last operators, which others evaluate")
+                    observer.on_note(
+                        "waiting for the last operators, which other processes evaluate"
+                    )
                 waits = True
                 time.sleep(_LOOK_S)
                 continue
@@ -107,7 +109,7 @@ def _evaluate(
         study.tell(proposal.id, outcome)
     except (AlreadyAnsweredError, LeaseLostError) as error:
         study.drop(proposal, error)
-        observer.on_note(f"the answer is not stored: {error}")
+        observer.on_note(f"the result is not stored: {error}")
         return None
     except BaseException:
         # The first error is the one to tell; a lease that stays is void once the study is closed.

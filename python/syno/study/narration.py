@@ -75,7 +75,7 @@ class Narration(Observer):
 
     def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
         """Say what is tried again."""
-        self.line(f"{self._now:<16} {outcome.reason}; once more")
+        self.line(f"{self._now:<16} {outcome.reason}; it is evaluated once more")
 
     def on_note(self, text: str) -> None:
         """Say it."""

@@ -177,7 +177,7 @@ def resume(
         settings = settings_of(record, opened.events(record))
         if settings.method == GIVEN:
             raise UserError(
-                f"study '{record.name}' was no search: its operators were named one by one\n"
+                f"study '{record.name}' is not a search: its operators were given by name\n"
                 f"  what to do: `syno train OP --name {shlex.quote(record.name)}` with the same "
                 "options goes on"
             )
@@ -242,7 +242,8 @@ def _ladder(train: TrainOptions) -> Ladder | None:
     if train.fidelity is not None:
         raise UserError(
             "a search has a ladder (--ladder) or a fidelity (--fidelity), not both\n"
-            "  the rungs of a ladder say how networks are trained; a ladder of your own is a file"
+            "  the rungs of a ladder define how networks are trained; a file defines a custom "
+            "ladder"
         )
     return chosen_ladder(train.ladder, train.eta)
 
@@ -291,7 +292,7 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
 
     assert settings.data is not None
     if settings.model_options and not isinstance(net, str):
-        raise UserError("model_options are for a model named by its name, not for a module")
+        raise UserError("model_options apply to a model that is given by its name, not to a module")
     options, seed = settings.model_options, settings.seed
     if settings.ladder is not None:
         ladder = Ladder.from_json(settings.ladder)
@@ -438,7 +439,7 @@ def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
         raise UserError(
             f"the data set '{settings.data}' is not what study '{name}' was started with\n"
             f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
-            "  what to do: say where the same data is with data_dir, or start a new study"
+            "  what to do: pass the folder of the same data as data_dir, or start a new study"
         )
 
 

@@ -47,7 +47,7 @@ class StudySettings:
     baseline: bool = True
 
     def __post_init__(self) -> None:
-        hint = "say how many operators to train, such as 20"
+        hint = "pass the number of operators to train, such as 20"
         checks.whole(
             "'evaluations'", self.evaluations, least=1, most=checks.MOST_COUNTED, hint=hint
         )
@@ -65,8 +65,9 @@ class StudySettings:
         unknown = sorted(set(content) - {f.name for f in dataclasses.fields(cls)})
         if unknown:
             raise UserError(
-                f"the study has settings that this Syno does not know: {', '.join(unknown)}\n"
-                "  what to do: resume it with the Syno that started it, or a later one"
+                "the study has settings that this version of Syno does not know: "
+                f"{', '.join(unknown)}\n"
+                "  what to do: resume it with the version of Syno that started it, or a later one"
             )
         return cls(**content)
 

@@ -74,7 +74,9 @@ class Evaluations(_Combining):
         """`evaluations` when enough were evaluated."""
         if tally.evaluated < self.evaluations or tally.due:
             return None
-        return StopReason("evaluations", f"{tally.evaluated} operators were evaluated, as asked")
+        return StopReason(
+            "evaluations", f"{tally.evaluated} operators were evaluated, as requested"
+        )
 
 
 class Seconds(_Combining):

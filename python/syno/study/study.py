@@ -168,11 +168,12 @@ class Study:
             )
         elif before["digest"] != self._candidates.digest:
             raise UserError(
-                f"study '{self.record.name}' cannot go on: its space had {before['keys']} "
-                f"operators (rules {before['rules']}), now it has {self.keys} other ones "
+                f"study '{self.record.name}' cannot be continued: its space had {before['keys']} "
+                f"operators (rules {before['rules']}), now it has {self.keys} different ones "
                 f"(rules {self._space.rules})\n"
-                "  what to do: resume it with the Syno that started it, or start a new study; "
-                "what it has found stays in the store"
+                "  what to do: resume it with the version of Syno that started it, or start a "
+                "new study; "
+                "its results stay in the store"
             )
 
     @property

@@ -150,8 +150,8 @@ class ImageTask:
         except (RuntimeError, ValueError, UserError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
-                f"the network does not run on images of {size} px, with which recipe "
-                f"'{self._recipe.name}' trains it for a while\n  {reason}\n"
+                f"the network does not run on images of {size} px, which recipe "
+                f"'{self._recipe.name}' uses in a part of the training\n  {reason}\n"
                 "  expected: a recipe without `progressive`, or a network for images of any size"
             ) from error
         finally:
@@ -176,8 +176,9 @@ def chosen_images(
         return fit, held
     if fidelity.images > len(fit):
         raise UserError(
-            f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more are held out"
+            f"fidelity '{fidelity.name}' requests {fidelity.images} training images\n"
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more form the "
+            "validation split"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)

@@ -218,7 +218,7 @@ def _read(name: str) -> _Content:
     title, content = _FILES.read(name)
     rungs = content.pop("rung", [])
     if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
-        raise UserError(f"recipe '{title}' has a `rung` that is no list of tables, [[rung]]")
+        raise UserError(f"recipe '{title}' has a `rung` that is not a list of tables, [[rung]]")
     table = content.pop("least_accuracy", {})
     try:
         content["least_accuracy"] = sorted((int(epoch), float(a)) for epoch, a in table.items())

@@ -31,7 +31,7 @@ def training_images(
     `seed`; no held-out image is read. UserError for a count below 1, and for text.
     """
     if count < 1:
-        raise UserError(f"cannot draw {count} images of the training\n  expected: 1 or more")
+        raise UserError(f"cannot sample {count} training images\n  expected: 1 or more")
     fit, _ = _parts(data, fidelity)
     normalise = _normalisation(data)
     order = np.sort(Stream(seed, _STREAM).permutation(len(fit))[:count])

@@ -114,7 +114,7 @@ class LeastAccuracy:
             "rejected",
             "below_least_accuracy",
             f"the accuracy is {state.accuracy:.3f} after epoch {state.epoch + 1}, at least "
-            f"{least:g} is asked for",
+            f"{least:g} is required",
         )
 
 
@@ -143,7 +143,11 @@ class MemoryLimit:
         if state.memory <= self.limit_bytes:
             return None
         held, limit = (value / 2**20 for value in (state.memory, self.limit_bytes))
-        return Stop("rejected", "memory", f"{held:,.0f} MiB are held, more than {limit:,.0f} MiB")
+        return Stop(
+            "rejected",
+            "memory",
+            f"{held:,.0f} MiB of memory are in use, more than {limit:,.0f} MiB",
+        )
 
 
 @dataclass(frozen=True)

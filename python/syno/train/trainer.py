@@ -104,7 +104,7 @@ def train(
     if stop_after is not None and (stop_after < 1 or checkpoint is None):
         raise UserError(
             f"cannot stop after {stop_after} epochs\n"
-            "  expected: 1 or more, with a checkpoint to go on from"
+            "  expected: 1 or more, with a checkpoint to resume from"
         )
     checks = [*stoppers]
     if fidelity.recipe.least_accuracy:

@@ -147,7 +147,8 @@ class NetworkEvaluator:
         slowdown = self._slowdown(net)
         if slowdown > self.max_slowdown:
             reason = (
-                f"a training step takes {slowdown:.1f} times as long as the original's, more than "
+                f"a training step takes {slowdown:.1f} times as long as that of the original "
+                "network, more than "
                 f"{self.max_slowdown:g}"
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
@@ -199,7 +200,9 @@ class NetworkEvaluator:
             try:
                 training = self._trained(net, whole, state, stop_after)
             except ForeignCheckpointError as error:  # of another Syno: it is a cache and goes
-                warnings.warn(f"{error.args[0].splitlines()[0]}; it starts over", stacklevel=2)
+                warnings.warn(
+                    f"{error.args[0].splitlines()[0]}; the training starts over", stacklevel=2
+                )
                 state.unlink(missing_ok=True)
                 training = self._trained(net, whole, state, stop_after)
         if training.status != "paused":

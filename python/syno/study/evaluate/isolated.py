@@ -77,7 +77,7 @@ class Isolated:
         if not processes.is_supported():
             raise NotPossibleError(
                 "evaluations cannot be isolated on this system: that needs Linux\n"
-                "  what to do: leave `isolate` (--isolate) out"
+                "  what to do: omit `isolate` (--isolate)"
             )
         self._factory = packed(factory)
         self._extras = tuple(extras)
@@ -204,12 +204,12 @@ class Isolated:
             try:
                 kind, found = pickle.loads(ended.answer)
             except Exception as error:
-                reason = f"its answer cannot be read ({type(error).__name__}: {error})"
+                reason = f"its result cannot be read ({type(error).__name__}: {error})"
                 return self._failed(CRASH, reason, began, ended)
             if kind == fork_server.OUTCOME:
                 if isinstance(found, Outcome):
                     return found
-                kind, found = "", (f"it gave no outcome, but {type(found).__name__}", "")
+                kind, found = "", (f"it returned no outcome, but {type(found).__name__}", "")
             if kind == fork_server.MISTAKE:
                 raise UserError(found)
             reason, trace = found
@@ -217,16 +217,18 @@ class Isolated:
             return dataclasses.replace(failed, details=failed.details | Details(traceback=trace))
         at = f" in step '{step}'" if step else ""
         if ended.killed == fork_server.MEMORY:
-            reason = f"it held more than {_megabytes(self._memory)}{at}"
+            reason = f"it used more than {_megabytes(self._memory)}{at}"
             return self._failed(OUT_OF_MEMORY, reason, began, ended)
         if ended.killed == fork_server.TIME:
             assert seconds is not None
-            return self._failed(HANG, f"no answer within {seconds:.0f} s{at}", began, ended)
+            return self._failed(HANG, f"no result within {seconds:.0f} s{at}", began, ended)
         if ended.killed == fork_server.STOPPED:
-            reason = f"a process of it was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            reason = (
+                f"one of its processes was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            )
             return self._failed(HANG, f"{reason}{at}", began, ended)
         if ended.killed == fork_server.GARBAGE:
-            return self._failed(CRASH, f"what it answers cannot be read{at}", began, ended)
+            return self._failed(CRASH, f"its result cannot be read{at}", began, ended)
         return self._failed(CRASH, f"{_end(ended.status)}{at}", began, ended)
 
     def _failed(self, kind: str, reason: str, began: float, ended: Ended) -> Outcome:
@@ -237,7 +239,7 @@ class Isolated:
         if ended.output:
             details["output"] = ended.output
         if ended.left:
-            details["left"] = "a process of it could not be killed"
+            details["left"] = "one of its processes could not be killed"
         return dataclasses.replace(
             self._failure(),
             status=TIMEOUT if kind == HANG else ERROR,
@@ -260,7 +262,7 @@ class Isolated:
                 return self._server
         raise UserError(
             f"the process that forks evaluations cannot be started: it {reason}, {_STARTS} times\n"
-            "  what to do: look for what ends or stops it (the system does when memory is short), "
+            "  what to do: find out what ends or stops it (the system does when memory is short), "
             "or search\n              without isolation (isolate=False, --no-isolate)"
         )
 
@@ -305,7 +307,7 @@ class Isolated:
                 f"memory_limit (--memory-limit) is {_megabytes(self._memory)}, too little for an "
                 "evaluation\n"
                 f"  expected: at least {_megabytes(least)}: a process with torch and the network "
-                f"holds {_megabytes(ready.held)} before it begins"
+                f"holds {_megabytes(ready.held)} before it starts"
             )
 
 
@@ -321,7 +323,7 @@ def not_carried(text: str) -> NotPossibleError:
     """The error for a network that another process cannot have, with the last line of `text`."""
     return NotPossibleError(
         "the network cannot be sent to another process\n"
-        f"  {text.strip().splitlines()[-1] if text.strip() else 'it gave no reason'}\n"
+        f"  {text.strip().splitlines()[-1] if text.strip() else 'no reason is known'}\n"
         "  what to do: define its classes in a module that can be imported (not in the script "
         "itself,\n              not inside a function), or search without isolation "
         "(isolate=False)"
@@ -336,7 +338,7 @@ def _end(status: int) -> str:
     """How a process ended, from what waitpid gave."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
-        return f"the process ended with exit code {code} and gave no answer"
+        return f"the process ended with exit code {code} and returned no result"
     name = f"signal {-code}"
     with contextlib.suppress(ValueError):
         name = signal.Signals(-code).name

@@ -41,7 +41,7 @@ def isolated(
         if wanted:
             raise
         warnings.warn(
-            f"evaluations run in this process, an operator that crashes ends it: {error}",
+            f"evaluations are not isolated, so an operator that crashes ends this process: {error}",
             stacklevel=4,
         )
         return None

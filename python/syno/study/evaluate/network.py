@@ -204,8 +204,8 @@ def _check_tokens(
     if context is not None and positions is not None and context > positions:
         raise UserError(
             f"model '{name}' has context={positions} positions, and sequences of {context} tokens "
-            f"are asked for\n  expected: a context of at most {positions} (--context {positions}), "
-            f"or a longer model (--model-option context={context})"
+            f"are requested\n  expected: a context of at most {positions} (--context {positions}), "
+            f"or a model with a longer context (--model-option context={context})"
         )
     if vocabulary < data.vocabulary:
         raise UserError(
@@ -221,7 +221,7 @@ def _input_of(
     """The shape of one sample without the batch, and the vocabulary of a text."""
     if isinstance(dataset, TextData):
         if context is None:
-            raise UserError(f"sequences of '{dataset.name}' need a length: say context=")
+            raise UserError(f"sequences of '{dataset.name}' need a length: pass context=")
         return (context,), dataset.vocabulary
     return _image(dataset, size), None
 
@@ -229,7 +229,7 @@ def _input_of(
 def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]:
     size = size or (dataset.size if isinstance(dataset, DataSet) else None)
     if size is None:
-        raise UserError(f"'{_name_of(dataset)}' has images of several sizes: say size=")
+        raise UserError(f"'{_name_of(dataset)}' has images of several sizes: pass size=")
     return dataset.channels, size, size
 
 

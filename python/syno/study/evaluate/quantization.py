@@ -23,9 +23,7 @@ class Quantization:
         if options.quantize:
             return cls.of(options.engine, options.calibration_images)
         if options.engine is not None:
-            raise UserError(
-                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
-            )
+            raise UserError("--engine has no effect without --quantize\n  expected: --quantize")
         return None
 
     @classmethod

@@ -26,7 +26,7 @@ from syno.train import check
 
 class LadderEvaluator:
     """One NetworkEvaluator a rung; trainings keep their states in `checkpoints`, so that a higher
-    rung goes on where it may, and an interrupted one does as well."""
+    rung continues where it may, and an interrupted one does as well."""
 
     def __init__(
         self, ladder: Ladder, rungs: Sequence[NetworkEvaluator], checkpoints: Checkpoints
@@ -115,12 +115,12 @@ def _network(
     if width != 1 and (not isinstance(net, str) or "width" not in describe(net).options):
         what = f"model '{net}'" if isinstance(net, str) else "a module"
         raise UserError(
-            f"{what} has no width to change, and a rung asks for {width:g} of it{where}\n"
+            f"{what} has no width to change, and a rung requests {width:g} of it{where}\n"
             "  expected: a ladder without `width`, or a model with that option, as resnet-small"
         )
     if not isinstance(net, str) and size != ladder.top.fidelity.resolution and slots(net):
         raise UserError(
-            f"a module with slots of its own has one size, and a rung asks for {size} px{where}\n"
+            f"a module with slots of its own has one size, and a rung requests {size} px{where}\n"
             "  expected: a ladder whose rungs have the same resolution, or a module without slots"
         )
     try:

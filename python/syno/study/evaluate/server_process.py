@@ -230,12 +230,12 @@ class _Patience:
             if self._stopped > SILENCE_S:
                 raise SilentError(f"was stopped (SIGSTOP) for {SILENCE_S:.0f} s{why}")
         if self._silent > limit:
-            raise SilentError(f"gave no sign of life for {limit:.0f} s{why}")
+            raise SilentError(f"did not respond for {limit:.0f} s{why}")
         self._check_all()
 
     def _check_all(self) -> None:
         if self._all > self._most:
-            raise SilentError(f"did not come to an end within {self._most:.0f} s")
+            raise SilentError(f"did not end within {self._most:.0f} s")
 
     def _tick(self) -> float:
         now = time.monotonic()

@@ -78,14 +78,14 @@ class Ladder:
         if not checks.is_whole(self.eta, 2):
             self._refuse(
                 f"eta = {checks.shown(self.eta)}",
-                "a whole number of at least 2: the best 1/eta go on",
+                "a whole number of at least 2: the best 1/eta are promoted",
             )
         if len(self.rungs) < 2:
             self._refuse(f"{len(self.rungs)} rungs", "at least two, each a table [[rung]]")
         names = [rung.name for rung in self.rungs]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
-            self._refuse(f"two rungs named '{repeated}'", "a name of its own for each")
+            self._refuse(f"two rungs named '{repeated}'", "a different name for each rung")
         for rung in self.rungs:
             if rung.fidelity.task != "images":
                 self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", "images")
@@ -97,7 +97,9 @@ class Ladder:
             self._check_order(below, above)
         if self.rungs[-1].width != 1:
             self._refuse(
-                f"width = {self.rungs[-1].width:g}", "1: the top is the network itself", self.top
+                f"width = {self.rungs[-1].width:g}",
+                "1: the highest rung trains the whole network",
+                self.top,
             )
 
     def _check_order(self, below: Rung, above: Rung) -> None:
@@ -212,7 +214,7 @@ def ladder(name: str) -> Ladder:
     title, content = _content(name)
     tables = content.get("rung", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UserError(f"ladder '{title}' has a `rung` that is no list of tables, [[rung]]")
+        raise UserError(f"ladder '{title}' has a `rung` that is not a list of tables, [[rung]]")
     every = {"recipe": content["recipe"]} if "recipe" in content else {}
     rungs = [_rung(title, number, every | table) for number, table in enumerate(tables, start=1)]
     return Ladder(title, tuple(rungs), content.get("eta", DEFAULT_ETA))
@@ -250,7 +252,7 @@ def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:
         how = recipe(fields.pop("recipe"))
         start = {"name": fields["name"], "resolution": 1, "epochs": 1, "recipe": how}
         if "resolution" not in fields or "epochs" not in fields:
-            raise UserError("it needs resolution and epochs")
+            raise UserError("a rung needs resolution and epochs")
         found = Fidelity(**start).changed(**fields)
     except KeyError:
         raise UserError(

@@ -31,8 +31,8 @@ class Evaluators:
     def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
         if group.world > 1 and trainings.isolation.isolate:
             raise UserError(
-                f"{group.world} processes train one network: none of them can be isolated\n"
-                "  what to do: leave --isolate out"
+                f"{group.world} processes train one network, so its evaluation cannot be isolated\n"
+                "  what to do: omit --isolate"
             )
         self._trainings, self._group, self._observer = trainings, group, observer
         self._seed: int | None = None

@@ -30,7 +30,7 @@ def amounts(fidelity: Fidelity) -> str:
 def training_cost(count: int, seconds: float | None) -> str:
     """The cost of some trainings in words, by that of the original network."""
     if seconds is None:
-        return "unknown: the probe did not train"
+        return "unknown: the probe training failed"
     return (
         f"{count} trainings of about {duration(seconds)} each, by a few steps of the original "
         f"network: {duration(count * seconds)}; operators that lower badly take longer"
@@ -86,7 +86,7 @@ class RungForecast:
         rung, seconds = self.rung, self.seconds_each
         width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
         how = ", from the checkpoint of the rung below" if self.continues else ""
-        cost = "unknown: the probe did not train" if seconds is None else duration(seconds)
+        cost = "unknown: the probe training failed" if seconds is None else duration(seconds)
         trained = f"about {self.operators} operators and the original, {cost} each{how}"
         return f"{amounts(rung.fidelity)}{width}\n  {trained}"
 
@@ -104,7 +104,7 @@ class LadderForecast:
     @property
     def trained(self) -> tuple[str, str]:
         """How networks are trained, under a title."""
-        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} go on"
+        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} are promoted"
         return title, "\n".join(map(str, self.rungs))
 
     @property

@@ -42,7 +42,7 @@ def fresh(
     network = Network(models.slots(net), (channels, size, size), seed)
     filled, report = network.with_operator(operator)
     for row in network.kept(report):
-        say(f"{row.name} keeps its own layer: {row.reason}")
+        say(f"{row.name} keeps its original layer: {row.reason}")
     return filled, torch.zeros(1, channels, size, size)
 
 
@@ -63,5 +63,5 @@ def trained(
     if not outcome.ok:
         raise UserError(f"the training failed: {outcome.reason}")
     if outcome.accuracy is not None:
-        say(f"accuracy on the hold-out: {outcome.accuracy:.1%}")
+        say(f"validation accuracy: {outcome.accuracy:.1%}")
     return net, torch.zeros_like(retraining.network.inputs(1))

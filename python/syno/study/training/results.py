@@ -53,7 +53,7 @@ class Results:
             if unknown:
                 raise UserError(
                     f"study '{name}' has no coefficient {', '.join(sorted(unknown))}\n"
-                    "  what to do: take another --name for operators with other coefficients"
+                    "  what to do: choose another --name for operators with other coefficients"
                 )
             count = settings.evaluations
             store.append_event(self.record, "resumed", {"evaluations": count})
@@ -118,7 +118,7 @@ def _check_same(record: StudyRecord, before: StudySettings, now: StudySettings) 
         found, wanted = getattr(before, name), getattr(now, name)
         if found != wanted:
             raise UserError(
-                f"study '{record.name}' has another {name}\n"
+                f"study '{record.name}' has a different {name}\n"
                 f"  expected: {found}      got: {wanted}\n"
-                "  what to do: take another --name"
+                "  what to do: choose another --name"
             )

@@ -78,7 +78,7 @@ def _int8_share(row: TrainedOperator) -> str:
     share = details["int8_macs"] / details["network_macs"]
     parts = ", ".join(f"{count} x {part}" for part, count in details["float_parts"].items())
     rest = f"; in float32: {parts}" if parts else ""
-    return f"{row.name} in INT8: {share:.1%} of the network's multiply-adds{rest}"
+    return f"{row.name} in INT8: {share:.1%} of the network's MACs{rest}"
 
 
 def _number(value: float, measure: str, *, sign: bool = False) -> str:

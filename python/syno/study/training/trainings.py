@@ -72,7 +72,7 @@ class Trainings:
     _networks: dict[int, Network] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.train.refuse("chosen operators are trained as a whole", *_OF_SEARCHES)
+        self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
         self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
 
     def prepare(self) -> None:
@@ -93,8 +93,8 @@ class Trainings:
 
         if isinstance(self.dataset, TextData):
             raise UserError(
-                f"'{self.data}' is text, and networks for images alone come to INT8\n"
-                "  what to do: leave --quantize out"
+                f"'{self.data}' is text, and only networks for images can be quantized to INT8\n"
+                "  what to do: omit --quantize"
             )
         images = training_images(self.dataset, self.fidelity, 2, how.seed)
         quantize(network.original(), images, engine=how.engine)
@@ -150,7 +150,8 @@ class Trainings:
                     raise UserError(
                         f"operator '{each.name}' has {name}={value}, one before it has "
                         f"{name}={values[name]}\n"
-                        f"  what to do: train them apart, or give both a size with --binding "
+                        "  what to do: train them separately, or set one size for both with "
+                        "--binding "
                         f"{name}=..."
                     )
         found = layer_specification(template, values)
