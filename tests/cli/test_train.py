@@ -379,7 +379,7 @@ def test_an_operator_that_crashes_or_hangs_is_a_row_among_others(
     monkeypatch.syspath_prepend(str(here))
     make = importlib.import_module("hostile_training").make
     monkeypatch.setattr("syno.study.evaluate.evaluator.make_evaluator", make)
-    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 0.0)
+    monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", 0.0)
     options = [*ISOLATED, "--deadline-s", "4", "--name", "a", "--json"]
     result = run("conv1x1", "shift-conv", "grouped", *options)
     assert result.exit_code == 1, result.output

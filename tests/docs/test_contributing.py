@@ -88,7 +88,7 @@ def _methods() -> Kind:
     return Kind(
         names=rf"\b(?:{'|'.join(sorted(ours - core))})\b",
         scope=("python/syno/**/*.py", "tests/**/*.py"),
-        mentions=r"\bUniformDraws\b|`diverse`|^class Method\b",
+        mentions=r"\bUniformSampling\b|`diverse`|^class Method\b",
     )
 
 

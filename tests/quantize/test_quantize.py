@@ -27,7 +27,7 @@ from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
 from syno.study.evaluate.evaluator import make_evaluator
 from syno.study.evaluate.network import Network
-from syno.train import Fidelity, fidelity, holdout_accuracy, train, training_images
+from syno.train import Fidelity, fidelity, train, training_images, validation_accuracy
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -70,15 +70,15 @@ def test_a_trained_network_is_about_as_good_in_int8(name, digits, few) -> None:
     outcome = train(net, digits, few, 0)
     assert outcome.accuracy is not None
     assert outcome.accuracy > 0.6
-    assert holdout_accuracy(net, digits, few) == outcome.accuracy
+    assert validation_accuracy(net, digits, few) == outcome.accuracy
     made = quantize(net, training_images(digits, few, 128, 0))
     assert isinstance(made, Quantized)
     assert (made.images, made.engine) == (128, engines()[0])
     assert made.macs == made.int8_macs > 0
     assert made.float_parts == {}
-    assert abs(holdout_accuracy(made.net, digits, few) - outcome.accuracy) <= 0.02
+    assert abs(validation_accuracy(made.net, digits, few) - outcome.accuracy) <= 0.02
     # It is the trained network and no other.
-    assert holdout_accuracy(filled(name, digits), digits, few) < outcome.accuracy - 0.1
+    assert validation_accuracy(filled(name, digits), digits, few) < outcome.accuracy - 0.1
 
 
 def weights(net: nn.Module) -> dict[str, torch.Tensor]:
@@ -262,7 +262,7 @@ def test_the_bias_of_a_replaced_layer_stays(name: str) -> None:
 
 
 def test_calibration_reads_no_held_out_image(digits, few, monkeypatch) -> None:
-    fit, held = digits.holdout_index(few.holdout, few.split_seed)
+    fit, held = digits.validation_indices(few.holdout, few.split_seed)
     read: list[np.ndarray] = []
     fetch = type(digits.train).fetch
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from syno._util.errors import InternalError, UserError
 from syno.store import (
-    AlreadyAnsweredError,
+    AlreadyCompletedError,
     AskTakenError,
     LeaseLostError,
     LimitReachedError,
@@ -144,7 +144,7 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT)
         before = store.summary(study)
-        with pytest.raises(AlreadyAnsweredError, match="has a result already"):
+        with pytest.raises(AlreadyCompletedError, match="has a result already"):
             store.tell(asked.id, Outcome("error", reason="late"), ENVIRONMENT)
         assert store.summary(study) == before
 
@@ -303,7 +303,7 @@ class StoreContract:
         with pytest.raises(LeaseLostError, match=r"ask 1\) was taken over by another process"):
             store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT, other.name)
-        with pytest.raises(AlreadyAnsweredError):
+        with pytest.raises(AlreadyCompletedError):
             store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
         # It is evaluated at the next rung of a ladder now: a late answer is not about that.
         store.promote(asked.id, 1, other.name)

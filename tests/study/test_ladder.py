@@ -9,7 +9,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.study import Ladder, Rung, ladder_names
-from syno.study.fidelity.ladder import chosen, ladder, ladder_summary
+from syno.study.fidelity.ladder import ladder, ladder_summary, resolve_ladder
 from syno.train import Fidelity, recipe
 
 CONSTANT = recipe("fast/steady")
@@ -121,7 +121,7 @@ def test_a_file_of_ones_own_may_change_the_recipe_and_the_width(tmp_path):
     assert [r.width for r in found.rungs] == [0.5, 1.0]
     assert [r.fidelity.batch for r in found.rungs] == [16, CONSTANT.batch]
     assert found.eta == 2
-    assert chosen(found, 4).eta == 4
+    assert resolve_ladder(found, 4).eta == 4
 
 
 def test_rungs_that_add_epochs_at_a_constant_rate_are_one_training():

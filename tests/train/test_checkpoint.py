@@ -230,7 +230,7 @@ def test_other_rates_of_weights_are_another_training(
     """As when a later version gives an operator's weights other scales of the rate."""
     path = tmp_path / "run.ckpt"
     first, second = convolutional(), convolutional()
-    second[0].step_scales = {"weight": 0.5}  # type: ignore[assignment, union-attr]
+    second[0].lr_multipliers = {"weight": 0.5}  # type: ignore[assignment, union-attr]
     fidelity = quick.changed(step_scales=True)
     train(first, dataset, fidelity, 0, checkpoint=path, stop_after=1)
     with pytest.raises(

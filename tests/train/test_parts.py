@@ -212,7 +212,7 @@ def test_rates_are_scaled_by_module_by_name_and_by_weight() -> None:
 
 def test_steps_of_kernels_are_scaled_and_adamw_takes_the_root() -> None:
     net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-    net[0].step_scales = {"weight": 4.0}  # type: ignore[assignment]
+    net[0].lr_multipliers = {"weight": 4.0}  # type: ignore[assignment]
     net[0].lr_scale = 0.5  # type: ignore[assignment]
 
     def scales(how: Recipe) -> list[object]:

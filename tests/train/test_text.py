@@ -67,8 +67,8 @@ def test_a_language_model_learns_and_the_outcome_adds_up(text: TextData, brief: 
 def test_the_loss_is_that_of_the_held_out_tokens(text: TextData, brief: Fidelity) -> None:
     net = bigram()
     outcome = train(net, text, brief, 0)
-    inputs = torch.from_numpy(text.held_tokens[:592].astype(np.int64))
-    targets = torch.from_numpy(text.held_tokens[1:593].astype(np.int64))
+    inputs = torch.from_numpy(text.validation_tokens[:592].astype(np.int64))
+    targets = torch.from_numpy(text.validation_tokens[1:593].astype(np.int64))
     with torch.no_grad():
         expected = nn.functional.cross_entropy(net(inputs), targets)
     assert outcome.loss == pytest.approx(float(expected), rel=1e-5)

@@ -59,7 +59,7 @@ class DataSet:
         """Height and width of every image, in pixels."""
         return int(self.train.images.shape[2])
 
-    def holdout_index(self, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    def validation_indices(self, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Where in the training split the two parts of `holdout` lie: int64 arrays, ascending."""
         if not 0.0 < fraction < 1.0:
             raise UserError(
@@ -79,13 +79,13 @@ class DataSet:
         held = stratified(labels, shares, seed)
         return np.setdiff1d(np.arange(len(labels)), held), held
 
-    def holdout(self, fraction: float, seed: int) -> tuple[Split, Split]:
+    def validation_split(self, fraction: float, seed: int) -> tuple[Split, Split]:
         """Splits the training part into (fit, held out): each class in proportion, same seed same
         images. The test split is not touched.
 
         Raises UserError for a fraction outside (0, 1) and for a class with a single image.
         """
-        fit, held = self.holdout_index(fraction, seed)
+        fit, held = self.validation_indices(fraction, seed)
         return self.train.take(fit), self.train.take(held)
 
 

@@ -23,7 +23,7 @@ _FULL_BELOW_BYTES = 1 << 16
 _NOT_AS_WRITTEN = ("unsupported file format", "no such table", "no such column", "no such index")
 
 
-class AlreadyAnsweredError(UserError):
+class AlreadyCompletedError(UserError):
     """The proposal was told before, by this worker or by the one that took over its lease."""
 
 

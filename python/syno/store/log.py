@@ -19,9 +19,9 @@ from syno.store.operators import Keys
 from syno.store.records import (
     ASKED,
     BASELINE,
-    HOLDOUT,
     OPERATOR,
     TOLD,
+    VALIDATION,
     EventRecord,
     ProposalRecord,
     RungResult,
@@ -235,13 +235,13 @@ def rung_results(connection: Connection, study: int) -> list[RungResult]:
             _evaluation.seconds,
         )
         .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
-        .where(_proposal.study_id == study, _evaluation.split == HOLDOUT)
+        .where(_proposal.study_id == study, _evaluation.split == VALIDATION)
         .order_by(_evaluation.id)
     )
     return [RungResult(*row) for row in rows]
 
 
-def unheld(connection: Connection, study: int) -> list[int]:
+def unleased(connection: Connection, study: int) -> list[int]:
     """The numbers of the proposals that are open and that nobody works on."""
     found = _open(connection, study)
     return [ask for ask, holder, heartbeat in found if not leases.is_held(holder, heartbeat)]

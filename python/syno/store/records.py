@@ -27,7 +27,7 @@ INT8 = "int8"
 BASELINE = "baseline"
 OPERATOR = "operator"
 
-HOLDOUT = "holdout"
+VALIDATION = "holdout"
 TEST = "test"
 
 # How an evaluation failed that may have failed by something outside the operator.
@@ -150,7 +150,7 @@ class Outcome:
     status: str
     reason: str = ""
     accuracy: float | None = None
-    split: str = HOLDOUT
+    split: str = VALIDATION
     rung: str = ""
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0

@@ -30,8 +30,7 @@ from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.fidelity.ladder import Ladder, ladder_names
-from syno.study.fidelity.ladder import chosen as chosen_ladder
+from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
 from syno.study.settings import GIVEN, StudySettings
@@ -41,7 +40,7 @@ from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 if TYPE_CHECKING:
     from torch import nn
 
-    from syno.study.evaluate.isolated import Isolated
+    from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
     from syno.train import Fidelity
@@ -99,8 +98,8 @@ def search(
     """
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
-    climbed = _ladder(train)
-    rung = _fidelity(train.fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
+    ladder = _ladder(train)
+    rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
     method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
@@ -109,7 +108,7 @@ def search(
         data_dir=None if data_dir is None else str(data_dir),
         tokenizer=train.tokenizer,
         fidelity=rung.to_json(),
-        ladder=None if climbed is None else climbed.to_json(),
+        ladder=None if ladder is None else ladder.to_json(),
         training={
             "deadline_s": train.deadline_s,
             "max_slowdown": None if math.isinf(train.max_slowdown) else train.max_slowdown,
@@ -245,7 +244,7 @@ def _ladder(train: TrainOptions) -> Ladder | None:
             "  the rungs of a ladder define how networks are trained; a file defines a custom "
             "ladder"
         )
-    return chosen_ladder(train.ladder, train.eta)
+    return resolve_ladder(train.ladder, train.eta)
 
 
 @dataclass(frozen=True)
@@ -372,9 +371,9 @@ def _run(
         run(study, evaluator, observer=observer)
     else:
         each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
-        climbing = LadderEvaluator(rungs.ladder, each, checkpoints)
-        climbing.observer = observer
-        run(study, climbing, observer=observer, checkpoints=checkpoints)
+        ladder_evaluator = LadderEvaluator(rungs.ladder, each, checkpoints)
+        ladder_evaluator.observer = observer
+        run(study, ladder_evaluator, observer=observer, checkpoints=checkpoints)
     return store.summary(study.record)
 
 
@@ -386,7 +385,7 @@ def _isolated(
     checkpoints: Checkpoints | None,
     observer: Observer,
     arguments: dict[str, Any],
-) -> Isolated | None:
+) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""
     from syno.study.evaluate.evaluator import make_evaluator
     from syno.study.evaluate.isolation import isolated

@@ -14,8 +14,8 @@ from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import Reader
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
-from syno.train.task import NonFiniteScoresError, Quality
-from syno.train.text import text_quality
+from syno.train.task import Metrics, NonFiniteScoresError
+from syno.train.text import text_metrics
 
 _BATCH = 256
 
@@ -58,16 +58,16 @@ def test_accuracy(
     return accuracy(net, dataset.test, dataset, resolution=resolution, flip_average=flip_average)
 
 
-def test_quality(net: nn.Module, data: TextData, *, context: int, batch: int) -> Quality:
+def test_metrics(net: nn.Module, data: TextData, *, context: int, batch: int) -> Metrics:
     """Loss, accuracy and bits a byte on the test part of a text: for the report, never to choose
     by. UserError for a text without one, or with one that is shorter than a context."""
     first = next(net.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
     numerics = Numerics(Recipe("evaluation"), device)
-    return text_quality(net, data, "test", context=context, batch=batch, numerics=numerics)
+    return text_metrics(net, data, "test", context=context, batch=batch, numerics=numerics)
 
 
-test_quality.__test__ = False  # type: ignore[attr-defined]
+test_metrics.__test__ = False  # type: ignore[attr-defined]
 test_accuracy.__test__ = False  # type: ignore[attr-defined]  # not a case for pytest
 
 

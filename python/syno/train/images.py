@@ -21,7 +21,7 @@ from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import Group
 from syno.train.recipe import Recipe
-from syno.train.task import Quality
+from syno.train.task import Metrics
 
 
 class Part:
@@ -68,9 +68,9 @@ class ImageTask:
         self._resolution = fidelity.resolution
         self._channels = data.channels
         labels = np.asarray(data.train.labels)
-        fit, held = chosen_images(labels, data.classes, self.name, fidelity)
+        fit, held = split_images(labels, data.classes, self.name, fidelity)
         train, plain = readers(data, fidelity)
-        self._fit, self._held = Part(train, fit), Part(plain, held)
+        self._fit, self._validation = Part(train, fit), Part(plain, held)
         if recipe.batch > len(self._fit):
             raise UserError(
                 f"recipe '{recipe.name}' takes batches of {recipe.batch}, and {len(self._fit)} "
@@ -122,12 +122,12 @@ class ImageTask:
         )
         return loss, int((scores.argmax(dim=1) == targets).sum())
 
-    def quality(self, net: nn.Module) -> Quality:
+    def metrics(self, net: nn.Module) -> Metrics:
         """See Task."""
-        return Quality(
+        return Metrics(
             accuracy_of(
                 net,
-                self._held,
+                self._validation,
                 self._augment.plain,
                 resolution=self._resolution,
                 flip_average=self._recipe.flip_average,
@@ -165,13 +165,13 @@ def resized(images: torch.Tensor, size: int) -> torch.Tensor:
     return functional.interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 
-def chosen_images(
+def split_images(
     labels: np.ndarray, classes: tuple[str, ...], name: str, fidelity: Fidelity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(fit, held out): numbers of images, int64, ascending."""
+    """(training, validation): numbers of images, int64, ascending."""
     # Only the labels and classes of a DataSet are looked at, so records are divided alike.
     bare = DataSet(name, Split(labels, labels), Split(labels, labels), classes, (), (), "")
-    fit, held = bare.holdout_index(fidelity.holdout, fidelity.split_seed)
+    fit, held = bare.validation_indices(fidelity.holdout, fidelity.split_seed)
     if fidelity.images is None:
         return fit, held
     if fidelity.images > len(fit):

@@ -66,7 +66,7 @@ def parameter_groups(net: nn.Module, recipe: Recipe) -> list[ParameterGroup]:
             continue
         seen.add(parameter)
         if recipe.step_scales:
-            step = getattr(module, "step_scales", {}).get(name, 1.0)
+            step = getattr(module, "lr_multipliers", {}).get(name, 1.0)
             scale *= math.sqrt(step) if recipe.optimizer == "adamw" else step
         free = isinstance(module, _NORMALISATIONS) or name == "bias"
         decay = recipe.weight_decay if recipe.decay_everything or not free else 0.0

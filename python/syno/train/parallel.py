@@ -57,7 +57,7 @@ class Group:
         distributed.all_reduce(together)
         return [float(value) for value in together]
 
-    def told(self, value: _T) -> _T:
+    def broadcast(self, value: _T) -> _T:
         """What the first process says."""
         if self.world == 1:
             return value

@@ -13,7 +13,7 @@ from syno.data import DataSet, Records, Stream
 from syno.data.augment import Augmentation, Augmenter
 from syno.train.evaluate import accuracy_of
 from syno.train.fidelities import Fidelity
-from syno.train.images import Part, chosen_images, readers, resized
+from syno.train.images import Part, readers, resized, split_images
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
 
@@ -41,7 +41,7 @@ def training_images(
         yield resized(normalise.plain(pixels), fidelity.resolution)
 
 
-def holdout_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
+def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
     """Share of the held-out images that `net` classifies rightly, on the CPU, as `train` counts it.
 
     Raises NonFiniteScoresError.
@@ -64,7 +64,7 @@ def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
             f"'{data.name}' is text\n  expected: images, such as cifar10      got: text"
         )
     name = data.name if isinstance(data, DataSet) else str(data.folder)
-    fit, held = chosen_images(np.asarray(data.train.labels), data.classes, name, fidelity)
+    fit, held = split_images(np.asarray(data.train.labels), data.classes, name, fidelity)
     _, plain = readers(data, fidelity)
     return Part(plain, fit), Part(plain, held)
 

@@ -15,7 +15,7 @@ class NonFiniteScoresError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Quality:
+class Metrics:
     """What was measured on the hold-out part: accuracy (0 to 1), and the mean loss of text."""
 
     accuracy: float
@@ -43,7 +43,7 @@ class Task(Protocol):
     def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
         """The mean loss, and how many targets have the greatest score."""
 
-    def quality(self, net: nn.Module) -> Quality:
+    def metrics(self, net: nn.Module) -> Metrics:
         """On the hold-out part. Raises NonFiniteScoresError."""
 
     def probe(self, net: nn.Module) -> None:

@@ -15,7 +15,7 @@ from syno.data import TextData
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import Group
-from syno.train.task import NonFiniteScoresError, Quality
+from syno.train.task import Metrics, NonFiniteScoresError
 
 # A training of known length is reported in so many parts; one that a time limit ends, every so many
 # steps.
@@ -53,7 +53,7 @@ class TextTask:
             self.epochs = math.ceil(fidelity.steps / self.steps)
             self._total = fidelity.steps
         data.batches(self._context, self._batch, seed)  # too short a text is refused before all
-        data.held_batches(self._context, self._batch)
+        data.validation_batches(self._context, self._batch)
 
     def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
         """See Task; the last epoch may have fewer steps."""
@@ -79,9 +79,9 @@ class TextTask:
         )
         return loss, int((flat.argmax(dim=1) == targets.flatten()).sum())
 
-    def quality(self, net: nn.Module) -> Quality:
+    def metrics(self, net: nn.Module) -> Metrics:
         """See Task: mean loss a token, in nats."""
-        return text_quality(
+        return text_metrics(
             net,
             self._data,
             "held",
@@ -98,7 +98,7 @@ class TextTask:
         return torch.from_numpy(ids).to(self._numerics.device)
 
 
-def text_quality(
+def text_metrics(
     net: nn.Module,
     data: TextData,
     part: str,
@@ -107,13 +107,13 @@ def text_quality(
     batch: int,
     numerics: Numerics,
     tokens: int | None = None,
-) -> Quality:
+) -> Metrics:
     """Mean loss a token (nats), and bits a byte, on a part of a text, `held` or `test`.
 
     tokens: as many at least, in whole batches; None for all. Raises NonFiniteScoresError, and
     UserError for a part that is shorter than a context.
     """
-    batches = data.held_batches if part == "held" else data.test_batches
+    batches = data.validation_batches if part == "held" else data.test_batches
     training = net.training
     net.eval()
     lost, right, count = 0.0, 0, 0
@@ -135,4 +135,4 @@ def text_quality(
         net.train(training)
     mean = lost / count
     bits = data.bits_a_byte(mean, part) if data.text_bytes else None
-    return Quality(right / count, mean, bits)
+    return Metrics(right / count, mean, bits)

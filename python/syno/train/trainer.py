@@ -49,7 +49,7 @@ from syno.train.stoppers import (
     Stop,
     Stopper,
 )
-from syno.train.task import NonFiniteScoresError, Quality, Task
+from syno.train.task import Metrics, NonFiniteScoresError, Task
 from syno.train.text import TextTask
 
 Progress = Callable[[State], None]
@@ -213,8 +213,8 @@ class _Run:
             while not self._over(epoch):
                 if stop_after is not None and epoch >= stop_after:
                     found = self._curve[-1].accuracy
-                    quality = self._quality() if found is None else Quality(found)
-                    return self._outcome("paused", "epoch", f"after epoch {epoch}", quality)
+                    metrics = self._metrics() if found is None else Metrics(found)
+                    return self._outcome("paused", "epoch", f"after epoch {epoch}", metrics)
                 stop = self._epoch(epoch, checks, report, stop_after, terminated)
                 if stop is not None:
                     return self._outcome(stop.status, stop.reason, stop.detail)
@@ -222,7 +222,7 @@ class _Run:
             if self._average is not None:
                 self._net.load_state_dict(self._average.kept)
                 self._average = None
-            quality = self._quality()
+            metrics = self._metrics()
         except NonFiniteScoresError as error:
             return self._outcome("rejected", "non_finite_scores", str(error))
         except (NotImplementedError, RecursionError):
@@ -231,7 +231,7 @@ class _Run:
             return self._outcome("error", _kind(error), _first_lines(error))
         finally:
             self._net.eval()
-        return self._outcome("ok", "", "", quality)
+        return self._outcome("ok", "", "", metrics)
 
     def _over(self, epoch: int) -> bool:
         if self.task.epochs:
@@ -243,7 +243,7 @@ class _Run:
         if self.task.epochs:
             return steps / (self._fidelity.steps or self.task.epochs * self.task.steps)
         assert self._fidelity.seconds is not None
-        return float(self.group.told(self._training_s)) / self._fidelity.seconds
+        return float(self.group.broadcast(self._training_s)) / self._fidelity.seconds
 
     def _epoch(
         self,
@@ -272,7 +272,7 @@ class _Run:
             if last:
                 self._finish(epoch, state, place + 1)
             report(state)
-            stop = self.group.told(_asked(checks, state) or self._paused(terminated, state))
+            stop = self.group.broadcast(_asked(checks, state) or self._paused(terminated, state))
             if last and self.path is not None and stop is None:
                 self._save(epoch + 1, 0)
             if stop is not None:
@@ -310,7 +310,7 @@ class _Run:
             epoch_loss=float(np.mean(of_epoch[len(of_epoch) // 2 :])) if last else None,
             chance=self.task.chance,
             seconds=time.perf_counter() - self._started,
-            accuracy=self._quality().accuracy if asked else None,
+            accuracy=self._metrics().accuracy if asked else None,
             recent_loss=float(np.mean(recent)) if len(recent) == _RECENT else None,
             step_s=statistics.median(self._times[-_RECENT:]) if len(self._times) > 4 else None,
             memory=memory,
@@ -357,17 +357,17 @@ class _Run:
                 self._average.update(self._net)
         return summed, int(hits_)
 
-    def _quality(self) -> Quality:
+    def _metrics(self) -> Metrics:
         """Of the averaged weights where there are any; measured by the first process."""
-        quality = None
+        metrics = None
         if self.group.is_first:
             if self._average is None:
-                quality = self.task.quality(self._net)
+                metrics = self.task.metrics(self._net)
             else:
                 with self._average.inside(self._net):
-                    quality = self.task.quality(self._net)
-        told = self.group.told(quality)
-        assert isinstance(told, Quality)
+                    metrics = self.task.metrics(self._net)
+        told = self.group.broadcast(metrics)
+        assert isinstance(told, Metrics)
         return told
 
     def _paused(self, terminated: threading.Event, state: State) -> Stop | None:
@@ -425,7 +425,7 @@ class _Run:
         self._saved_random = content["random"]
 
     def _outcome(
-        self, status: Status, reason: str, detail: str, quality: Quality | None = None
+        self, status: Status, reason: str, detail: str, metrics: Metrics | None = None
     ) -> Outcome:
         tail = self._losses[-max(len(self._losses) // _TAIL, 1) :]
         is_text = self.task.tokens > 0
@@ -434,7 +434,7 @@ class _Run:
             status=status,
             reason=reason,
             detail=detail,
-            accuracy=None if quality is None else quality.accuracy,
+            accuracy=None if metrics is None else metrics.accuracy,
             curve=tuple(self._curve),
             loss_sum=sum(point.loss for point in self._curve),
             seconds=time.perf_counter() - self._started,
@@ -450,12 +450,12 @@ class _Run:
         )
         if not is_text:
             return outcome
-        loss = None if quality is None else quality.loss
+        loss = None if metrics is None else metrics.loss
         return replace(
             outcome,
             loss=loss,
             perplexity=None if loss is None else math.exp(min(loss, 700.0)),
-            bits_a_byte=None if quality is None else quality.bits_a_byte,
+            bits_a_byte=None if metrics is None else metrics.bits_a_byte,
             tokens_seen=tokens,
             tokens_per_s=tokens / self._training_s if self._training_s else None,
         )

@@ -36,9 +36,9 @@ from syno.train import (
     Fidelity,
     ForeignCheckpointError,
     State,
-    holdout_accuracy,
     train,
     training_images,
+    validation_accuracy,
 )
 from syno.train import Outcome as Training
 
@@ -274,7 +274,7 @@ class NetworkEvaluator:
         with torch_threads(self.timing.threads):
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
             made = quantize(net, images, engine=how.engine)
-            accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
+            accuracy = validation_accuracy(made.net, self.dataset, self.fidelity)
         timed = self._time(made.net, self.network.original(), [])
         details: Details = {
             "calibration_images": made.images,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from syno.network.models.extras import PACKAGES
-from syno.study.evaluate.isolated import Isolated, NotPossibleError, not_carried
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError, not_carried
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 
@@ -20,18 +20,18 @@ def isolated(
     wanted: bool | None,
     settings: dict[str, Any],
     **limits: Any,
-) -> Isolated | None:
+) -> IsolatedEvaluator | None:
     """The evaluator that `factory(network, *arguments, **settings)` makes, started in processes of
     its own; None where that is not wanted, or not possible and not asked for by name (`wanted` is
     None), which a warning says.
 
-    limits: further arguments of `Isolated`.
+    limits: further arguments of `IsolatedEvaluator`.
     """
     if wanted is False:
         return None
     try:
         _check_importable(network)
-        made = Isolated(
+        made = IsolatedEvaluator(
             functools.partial(factory, network, *arguments, **settings),
             extras=_extras(network),
             **limits,

@@ -6,24 +6,24 @@ from collections.abc import Callable, Mapping
 
 from syno._util.errors import UserError
 from syno.study.candidates import Candidates
-from syno.study.methods.diverse import DiverseDraws
+from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, choose
-from syno.study.methods.uniform import UniformDraws
+from syno.study.methods.uniform import UniformSampling
 
 __all__ = [
     "METHODS",
-    "DiverseDraws",
+    "DiverseSampling",
     "Entry",
     "History",
     "Method",
     "Trial",
-    "UniformDraws",
+    "UniformSampling",
     "choose",
     "make_method",
 ]
 
-METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformDraws, "diverse": DiverseDraws}
+METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformSampling, "diverse": DiverseSampling}
 
 
 def make_method(

@@ -30,7 +30,7 @@ class Quota:
         return sum(map(self.has, kept)) < math.ceil(self.share * (len(kept) + 1))
 
 
-class DiverseDraws:
+class DiverseSampling:
     """Draws without replacement and spreads them: 1. quotas, 2. strata, 3. a uniform draw.
 
     A stratum is (multiset of primitives, MACs within a factor of two). The draw comes from a

@@ -8,7 +8,7 @@ from syno.study.methods.history import History
 from syno.study.methods.method import choose
 
 
-class UniformDraws:
+class UniformSampling:
     """Draws uniformly without replacement."""
 
     def __init__(self, candidates: Candidates, seed: int) -> None:

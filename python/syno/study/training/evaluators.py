@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
 from syno.study.evaluate.evaluator import NetworkEvaluator, checkpoint
-from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.isolation import isolated
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Evaluators:
             )
         self._trainings, self._group, self._observer = trainings, group, observer
         self._seed: int | None = None
-        self._evaluator: NetworkEvaluator | Isolated | None = None
+        self._evaluator: NetworkEvaluator | IsolatedEvaluator | None = None
         self._terminated = False
 
     def __enter__(self) -> Evaluators:
@@ -67,17 +67,17 @@ class Evaluators:
         return self._terminated
 
     def _close(self) -> None:
-        if isinstance(self._evaluator, Isolated):
+        if isinstance(self._evaluator, IsolatedEvaluator):
             self._evaluator.close()
         self._evaluator = self._seed = None
 
-    def _of(self, seed: int) -> NetworkEvaluator | Isolated:
+    def _of(self, seed: int) -> NetworkEvaluator | IsolatedEvaluator:
         if self._evaluator is None or seed != self._seed:
             self._close()
             self._evaluator, self._seed = self._made(seed), seed
         return self._evaluator
 
-    def _made(self, seed: int) -> NetworkEvaluator | Isolated:
+    def _made(self, seed: int) -> NetworkEvaluator | IsolatedEvaluator:
         given, first = self._trainings, self._group.is_first
         network = given.network(seed)
         settings: dict[str, Any] = {
@@ -109,11 +109,11 @@ class Evaluators:
         return NetworkEvaluator(network, given.dataset, observer=self._observer, **settings)
 
     @contextlib.contextmanager
-    def _passing_on(self, evaluator: NetworkEvaluator | Isolated) -> Iterator[None]:
+    def _passing_on(self, evaluator: NetworkEvaluator | IsolatedEvaluator) -> Iterator[None]:
         """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
         this process, it does what it always does."""
         kept = self._trainings.checkpoints is not None
-        if not (kept and isinstance(evaluator, Isolated)):
+        if not (kept and isinstance(evaluator, IsolatedEvaluator)):
             yield
             return
 

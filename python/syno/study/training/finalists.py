@@ -80,12 +80,12 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
 def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
     """The accuracy, measured as the one on the hold-out split was, and what else text has."""
     from syno.data import Records, TextData
-    from syno.train import test_accuracy, test_quality
+    from syno.train import test_accuracy, test_metrics
 
     fidelity, dataset = retraining.fidelity, retraining.dataset
     if isinstance(dataset, TextData):
         assert fidelity.context is not None
-        found = test_quality(net, dataset, context=fidelity.context, batch=fidelity.batch)
+        found = test_metrics(net, dataset, context=fidelity.context, batch=fidelity.batch)
         assert found.loss is not None
         return found.accuracy, {
             "loss": found.loss,

@@ -13,7 +13,7 @@ from syno.options import EVALUATIONS, TrainOptions
 from syno.study.evaluate.loading import load_for, usual_fidelity
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import datasets, networks
-from syno.study.fidelity.ladder import Ladder, Rung, chosen
+from syno.study.fidelity.ladder import Ladder, Rung, resolve_ladder
 from syno.study.training.probe import seconds_each
 from syno.train import Fidelity
 from syno.train import fidelity as named_fidelity
@@ -146,7 +146,7 @@ def forecast(
     """What `syno.search` with these arguments would do; nothing is stored."""
     train, options = train or TrainOptions(), dict(model_options or {})
     if train.ladder is not None:
-        ladder = chosen(train.ladder, train.eta)
+        ladder = resolve_ladder(train.ladder, train.eta)
         loaded = datasets(ladder, data, data_dir)
         nets = networks(ladder, net, options, loaded[-1], seed)
         return _of_ladder(data, ladder, loaded, nets, evaluations, threads)

@@ -20,7 +20,7 @@ from syno.store import (
     automatic_name,
     capture_environment,
 )
-from syno.store.records import HOLDOUT
+from syno.store.records import VALIDATION
 from syno.study.study import settings_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Results:
         """All of the study on the hold-out split, those in INT8, too."""
         summary = self._store.summary(self.record)
         found = [*summary.evaluations, *summary.baselines, *summary.quantized]
-        return [e for e in found if e.split == HOLDOUT]
+        return [e for e in found if e.split == VALIDATION]
 
     def _of(self, operator: Operator | None) -> list[Evaluation]:
         text = None if operator is None else operator.text

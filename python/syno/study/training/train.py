@@ -252,7 +252,7 @@ def _train(
                     observer.on_trained(index, len(jobs), job, None)
                     continue
                 observer.on_training(index, len(jobs), job)
-                group.told(index)
+                group.broadcast(index)
                 outcome = evaluators.run(job.operator, job.seed)
                 if outcome is not None:
                     results.add(job.operator, outcome)
@@ -260,12 +260,12 @@ def _train(
                     observer.on_trained(index, len(jobs), job, outcome)
                 if outcome is None or evaluators.terminated:
                     results.close("paused", "paused by SIGTERM")
-                    group.told(None)
+                    group.broadcast(None)
                     return True
     except KeyboardInterrupt:
         results.close("interrupted", "interrupted from the keyboard")
         raise
-    group.told(None)
+    group.broadcast(None)
     results.close("done", f"{len(jobs)} trainings are done")
     return False
 
@@ -274,8 +274,8 @@ def follow(trainings: Trainings, group: Group) -> None:
     """What the other processes of a group do: train with the first one what it says."""
     jobs = trainings.jobs()
     with trainings.evaluators(group, Observer()) as evaluators:
-        while (index := group.told(None)) is not None:
+        while (index := group.broadcast(None)) is not None:
             job = jobs[index]
             if evaluators.run(job.operator, job.seed) is None:
-                group.told(None)
+                group.broadcast(None)
                 return

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from syno._util.errors import InternalError, UserError
 from syno.store import log, schema
-from syno.store.errors import AlreadyAnsweredError, LeaseLostError
+from syno.store.errors import AlreadyCompletedError, LeaseLostError
 from syno.store.records import (
     TOLD,
     BaselineLatency,
@@ -34,7 +34,7 @@ def tell(
     """Stores the answer to a proposal: all of it or nothing.
 
     worker: who evaluated it; LeaseLostError when another process has the lease by now, which may
-    evaluate it at another rung of a ladder. AlreadyAnsweredError when it has an answer; UserError
+    evaluate it at another rung of a ladder. AlreadyCompletedError when it has an answer; UserError
     for a proposal that does not exist.
     """
     study = connection.scalar(select(_proposal.study_id).where(_proposal.id == identity))
@@ -55,7 +55,7 @@ def tell(
         .with_for_update()
     ).one()
     if row.state == TOLD:
-        raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has a result already")
+        raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
     if worker is not None and row.lease != worker:
         raise LeaseLostError(
             f"proposal {identity} (ask {row.ask}) was taken over by another process while this one "

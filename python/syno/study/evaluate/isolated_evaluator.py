@@ -1,9 +1,10 @@
-"""Evaluations in processes of their own: what crashes, hangs or eats memory is a failure.
+"""Evaluation in separate processes: a crash, a hang or an excess of memory fails one trial only.
 
-    with Isolated(functools.partial(make_evaluator, ...)) as evaluator: run(study, evaluator)
+    with IsolatedEvaluator(functools.partial(make_evaluator, ...)) as evaluator:
+        run(study, evaluator)
 
-`make_evaluator()` runs once, in the process that forks (fork_server.py); what it gives evaluates in
-children of that process.
+`make_evaluator()` runs once, in the process that forks (fork_server.py). The evaluator that it
+returns runs in children of that process.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class NotPossibleError(UserError):
     """Evaluations cannot be isolated here, or not those of this network."""
 
 
-class Isolated:
+class IsolatedEvaluator:
     """An evaluator whose work runs in a process group of its own, with limits.
 
     factory: makes the evaluator that does the work; it is pickled.
@@ -97,7 +98,7 @@ class Isolated:
         network, UserError when the memory limit is too small."""
         self._started()
 
-    def __enter__(self) -> Isolated:
+    def __enter__(self) -> IsolatedEvaluator:
         self.start()
         return self
 
@@ -150,7 +151,7 @@ class Isolated:
             limit = server_process.SILENCE_S
             request = Request(operator, seconds, self._memory, rung, limit)
             server.request(pickle.dumps(request))
-            answers = server.answers(seconds)
+            answers = server.replies(seconds)
             while True:
                 what, content = answers.next()
                 if what == fork_server.END:
