@@ -291,7 +291,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["conv2d", *QUICK, "--fidelity", "smal"], "did you mean: small?"),
         (["conv2d", *QUICK, "--batch", "201"], "batches of 201, and 200 images of 'digits'"),
         (["conv2d", *QUICK, "--batch", "1"], "cannot have batch = 1"),
-        (["conv2d", *QUICK, "--images", "9999"], "wants 9999 training images"),
+        (["conv2d", *QUICK, "--images", "9999"], "requests 9999 training images"),
         (["linear", *QUICK], "expected: as many dimensions\n  operator 'linear' in model"),
         (["grouped", *QUICK, "--binding", "g=5"], "the operator fits no slot"),
         (["conv2d", *QUICK, "--binding", "g"], "binding"),

@@ -76,8 +76,8 @@ def test_idx_files_without_a_test_part_get_a_split_of_their_own(mnist: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
-        ("train-labels-idx1-ubyte", b"", r"no IDX file of bytes\n.*got: nothing"),
-        ("train-labels-idx1-ubyte", b"\0\0\x0d\1", r"no IDX file of bytes\n.*got: 00 00 0d 01"),
+        ("train-labels-idx1-ubyte", b"", r"not an IDX file of bytes\n.*got: nothing"),
+        ("train-labels-idx1-ubyte", b"\0\0\x0d\1", r"not an IDX file of bytes\n.*got: 00 00 0d 01"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 30))[:-1], r"expected: 30 bytes .* got: 29"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 30))[:6], r"truncated or damaged"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 29)), r"(?s)does not go with .*\[30, 28, 28\]"),

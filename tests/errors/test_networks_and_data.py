@@ -212,7 +212,7 @@ def test_an_empty_text(here: Path) -> None:
         ),
         (
             [*TRAIN, "--images", "5000"],
-            ["wants 5000 training images", "expected: at most 1078, those of 'digits'"],
+            ["requests 5000 training images", "expected: at most 1078, those of 'digits'"],
         ),
     ],
 )

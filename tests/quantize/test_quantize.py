@@ -291,7 +291,7 @@ def test_calibration_images_depend_on_the_seed_alone(digits, few) -> None:
     assert len(torch.cat(list(training_images(digits, small, 50, 1)))) == 40
     large = few.changed(resolution=12, augmented_at=8)
     assert next(training_images(digits, large, 5, 1)).shape == (5, 1, 12, 12)
-    with pytest.raises(UserError, match="cannot draw 0 images of the training"):
+    with pytest.raises(UserError, match="cannot sample 0 training images"):
         next(training_images(digits, few, 0, 0))
 
 

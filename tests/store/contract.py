@@ -320,7 +320,7 @@ class StoreContract:
         with pytest.raises(AskTakenError, match="has new results"):
             store.promote(asked[0].id, 1, worker.name, results=1)
         store.promote(asked[0].id, 1, worker.name, results=2)
-        with pytest.raises(AskTakenError, match="went on to rung 1 already"):
+        with pytest.raises(AskTakenError, match="was promoted to rung 1 already"):
             store.promote(asked[0].id, 1, worker.name, results=2)
 
     def test_an_attempt_counts_where_it_is_said_so(self, store, worker):

@@ -145,7 +145,7 @@ def test_what_is_below_the_limit_is_left_alone(evaluator):
         ("raise", "LocalError: cannot be pickled"),
         ("answer", "TypeError: cannot pickle '_thread.lock' object"),
         ("sys_exit:0", "SystemExit: 0"),
-        ("nothing", "it gave no outcome, but int"),
+        ("nothing", "it returned no outcome, but int"),
     ],
 )
 def test_what_cannot_be_sent_is_a_failure_with_its_text(evaluator, what, reason):

@@ -219,7 +219,7 @@ def test_a_module_is_used_at_the_pixels_of_each_rung_unless_it_has_slots_of_its_
     import torch
 
     slotted = syno.substitute(network_module(), example_input=torch.zeros(1, 1, 16, 16))
-    with pytest.raises(UserError, match="slots of its own has one size, and a rung asks for 8 px"):
+    with pytest.raises(UserError, match="slots of its own has one size, and a rung requests 8 px"):
         networks(ladder, slotted, {}, data[-1], 0)
 
 

@@ -144,7 +144,7 @@ def test_fewer_images_are_a_stratified_part_and_the_holdout_stays(
     few = replace(quick, images=40, epochs=1)
     outcome = train(linear(), dataset, few, 0)
     assert outcome.images_seen == 40
-    with pytest.raises(UserError, match=r"wants 97 training images\n  expected: at most 96, "):
+    with pytest.raises(UserError, match=r"requests 97 training images\n  expected: at most 96, "):
         train(linear(), dataset, replace(quick, images=97), 0)
 
 
