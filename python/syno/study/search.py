@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
@@ -28,12 +29,13 @@ from syno.options import (
 )
 from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
+from syno.store.documents import TrainingSettings
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import GIVEN, StudySettings
+from syno.study.settings import GIVEN, StudySettings, timing_settings
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
@@ -57,7 +59,7 @@ def search(
     evaluations: int = EVALUATIONS,
     seconds: float | None = None,
     seed: int = 0,
-    method: str | Mapping[str, object] = METHOD,
+    method: str | Mapping[str, Json] = METHOD,
     store: Store | str = DEFAULT_STORE,
     name: str | None = None,
     space: SpaceOptions | None = None,
@@ -119,7 +121,7 @@ def search(
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
         method_options=method_options,
-        latency=dataclasses.asdict(timing),
+        latency=timing_settings(timing),
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
@@ -135,8 +137,8 @@ def search(
         return _run(opened, study, rungs, settings.data_dir, observer)
 
 
-def _method(method: str | Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """The name of a method and its options."""
+def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
+    """Split a method into its name and its options."""
     if isinstance(method, str):
         return method, {}
     options = checks.fields("'method'", method)
@@ -178,7 +180,7 @@ def resume(
             raise UserError(
                 f"study '{record.name}' is not a search: its operators were given by name\n"
                 f"  what to do: `syno train OP --name {shlex.quote(record.name)}` with the same "
-                "options goes on"
+                "options continues it"
             )
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
@@ -193,7 +195,8 @@ def resume(
             left = opened.leave_quarantine(record, None if release == "all" else release)
             names = ", ".join(each.key[:8] for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
-        training = settings.training | {k: v for k, v in changes.items() if v is not None}
+        given = {name: value for name, value in changes.items() if value is not None}
+        training = cast(TrainingSettings, settings.training | given)
         continued = Study.load(
             opened,
             record.id,

@@ -15,12 +15,10 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
 from syno._util.errors import UserError
-from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store import (
     AlreadyCompletedError,
@@ -38,6 +36,7 @@ from syno.store import (
     capture_environment,
     current_settings,
 )
+from syno.store.documents import TrainingSettings
 from syno.store.log import EVALUATED
 from syno.store.objective import objective_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
@@ -46,7 +45,7 @@ from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history
-from syno.study.settings import StudySettings
+from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
 # An operator whose evaluation ended the process this often is given up, see `max_attempts`.
@@ -137,12 +136,12 @@ class Study:
         *,
         evaluations: int | None = None,
         seconds: float | None = None,
-        training: Mapping[str, Json] | None = None,
+        training: TrainingSettings | None = None,
     ) -> Study:
         """Resume a study. `evaluations`, `seconds` and `training` replace its settings."""
         record = store.study(name)
         events = store.events(record)
-        limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
+        limits: Limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
         settings = settings_of(record, events).changed(**limits)
         study = cls(store, record, settings, space, *_choices(settings, space))
         study._check_space(tuple(events))
@@ -431,7 +430,7 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """Return the settings of a study, with the limits that later runs set."""
-    return StudySettings.from_json(dict(current_settings(record, events)))
+    return StudySettings.from_json(current_settings(record, events))
 
 
 def running_seconds(events: list[EventRecord]) -> float:

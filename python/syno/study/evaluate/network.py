@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
@@ -79,7 +78,7 @@ class Network:
     def named(
         cls,
         name: str,
-        options: Mapping[str, Any],
+        options: Mapping[str, int | str],
         dataset: DataSet | Records | TextData,
         seed: int,
         *,
@@ -107,11 +106,11 @@ class Network:
                 "models` lists them)"
             )
         if isinstance(dataset, TextData):
-            given: dict[str, Any] = {"vocabulary": dataset.vocabulary, **options}
+            given: dict[str, int] = {"vocabulary": dataset.vocabulary, **options}  # type: ignore[dict-item]
             given |= {} if context is None or "context" in options else {"context": context}
             _check_tokens(name, dataset, given["vocabulary"], given.get("context"), context)
             with seeded(seed):
-                net = models.build(name, **given)
+                net = models.build(name, **given)  # type: ignore[arg-type]  # `weights` is a path
             shape = models.built(net).input_shape if context is None else (context,)
             example = torch.zeros(1, *shape, dtype=torch.long)
             template = models.slots(net, example=example)
@@ -119,7 +118,13 @@ class Network:
         shape = _image(dataset, size)
         classes = len(dataset.classes)
         with seeded(seed):
-            net = models.build(name, classes=classes, channels=shape[0], size=shape[1], **options)
+            net = models.build(
+                name,
+                classes=classes,
+                channels=shape[0],
+                size=shape[1],
+                **options,  # type: ignore[arg-type]  # `weights` is a path, all others are numbers
+            )
         return cls(models.slots(net), shape, seed)
 
     @classmethod

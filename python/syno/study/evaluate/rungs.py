@@ -87,7 +87,7 @@ def datasets(
 
 
 def networks(
-    ladder: Ladder, net: str | nn.Module, options: Mapping[str, Any], data: DataSet, seed: int
+    ladder: Ladder, net: str | nn.Module, options: Mapping[str, int | str], data: DataSet, seed: int
 ) -> list[Network]:
     """Build the network of each rung; rungs of the same resolution and width share one.
 
@@ -119,7 +119,7 @@ def _network(
     ladder: Ladder,
     rung: Rung,
     net: str | nn.Module,
-    options: Mapping[str, Any],
+    options: Mapping[str, int | str],
     data: DataSet,
     seed: int,
 ) -> Network:

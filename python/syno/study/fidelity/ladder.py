@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
-from syno._util.json_types import JsonObject
 from syno._util.named_files import NamedFiles
+from syno.store.documents import LadderDocument, RungDocument
 
 if TYPE_CHECKING:
     from syno.train import Fidelity
@@ -186,16 +186,20 @@ class Ladder:
         """The same with another reduction factor; None keeps it."""
         return self if eta is None else replace(self, eta=eta)
 
-    def to_json(self) -> JsonObject:
-        """All of it, for the store."""
-        rungs: list[JsonObject] = [
+    def to_json(self) -> LadderDocument:
+        """Return the ladder as a JSON document."""
+        rungs: list[RungDocument] = [
             {"fidelity": r.fidelity.to_json(), "width": r.width} for r in self.rungs
         ]
         return {"name": self.name, "eta": self.eta, "rungs": rungs}
 
     @staticmethod
     def from_json(content: Mapping[str, object]) -> Ladder:
-        """The inverse of `to_json`."""
+        """Read the document of `to_json`.
+
+        Raises:
+            UserError: if the content is not a ladder.
+        """
         from syno.train import Fidelity
 
         content = checks.fields("a ladder", content)

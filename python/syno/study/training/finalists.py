@@ -69,7 +69,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
         reason=training.reason,
         accuracy=accuracy,
         split=TEST,
-        rung=settings.fidelity["name"],
+        rung=retraining.fidelity.name,
         recipe=RunKey(settings.fidelity, retraining.dataset.fingerprint).to_json(),
         seed=settings.seed,
         seconds=time.perf_counter() - began,

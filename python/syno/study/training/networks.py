@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import torch
 from torch import nn
@@ -26,7 +25,7 @@ def fresh(
     operator: Operator,
     name: str,
     seed: int,
-    model_options: Mapping[str, Any],
+    model_options: Mapping[str, int | str],
     image: tuple[int, int],
     classes: int,
     say: Say = _nothing,
@@ -38,7 +37,13 @@ def fresh(
     """
     channels, size = image
     with seeded(seed):
-        net = models.build(name, classes=classes, channels=channels, size=size, **model_options)
+        net = models.build(
+            name,
+            classes=classes,
+            channels=channels,
+            size=size,
+            **model_options,  # type: ignore[arg-type]  # `weights` is a path, others are numbers
+        )
     network = Network(models.slots(net), (channels, size, size), seed)
     filled, report = network.with_operator(operator)
     for row in network.kept(report):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno._util.options import grouped
@@ -91,7 +91,7 @@ def train_operators(
     *,
     data_dir: str | None = None,
     model: str | None = None,
-    model_options: Mapping[str, Any] | None = None,
+    model_options: Mapping[str, int | str] | None = None,
     seeds: int = 1,
     seed: int = 0,
     baseline: bool = False,

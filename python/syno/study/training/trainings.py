@@ -17,7 +17,7 @@ from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
-from syno.study.settings import GIVEN, StudySettings
+from syno.study.settings import GIVEN, StudySettings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
@@ -51,7 +51,7 @@ class Trainings:
     """
 
     model: str
-    model_options: dict[str, Any]
+    model_options: Mapping[str, int | str]
     data: str
     data_dir: str | None
     fidelity: Fidelity
@@ -173,7 +173,7 @@ class Trainings:
                 "memory_limit": self.isolation.memory_limit,
             },
             method=GIVEN,
-            latency=dataclasses.asdict(self.timing),
+            latency=timing_settings(self.timing),
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
