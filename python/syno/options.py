@@ -44,7 +44,8 @@ class TrainOptions(Options):
     fidelity: Fidelity | str | None = option("How networks are trained.", None, shown=False)
     ladder: Ladder | str | Sequence[Rung] | None = option(
         "Rungs in place of one fidelity: each operator is trained at the lowest rung, and the "
-        "best of a rung are promoted to the next. fast/cifar, fast/digits, fast/steady, or a .toml file.",
+        "best of a rung are promoted to the next. fast/cifar, fast/digits, fast/steady, or a "
+        ".toml file.",
         None,
         metavar="NAME",
     )

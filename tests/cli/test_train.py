@@ -283,7 +283,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "digits"], "nothing is to be trained"),
+        (["--data", "digits"], "there is nothing to train"),
         (["convd2", *QUICK], "did you mean: conv2d"),
         (["conv2d", *QUICK, "--recipe", "fast/digit"], "unknown recipe 'fast/digit'"),
         (["conv2d", *QUICK, "--recipe", "fast/digit"], "did you mean: fast/digits"),

@@ -70,7 +70,7 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("operators", "given", "message"),
     [
-        ((), {}, "nothing is to be trained"),
+        ((), {}, "there is nothing to train"),
         (("conv1x1",), {"seeds": 0}, "seeds must be at least 1"),
         (("conv1x1",), {"threads": 0}, r"timing=syno.TimingOptions\(threads=...\)"),
         (

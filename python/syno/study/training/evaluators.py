@@ -1,4 +1,4 @@
-"""The evaluators of trainings: one of each seed, isolated where that is wanted and possible."""
+"""The evaluators of trainings: one for each seed, isolated if requested and possible."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Evaluators:
-    """The evaluator of each seed, in processes of its own where that is wanted and possible.
+    """The evaluator of each seed, in separate processes if requested and possible.
 
-    One is kept at a time: trainings come seed by seed.
+    Only one evaluator exists at a time, because trainings are ordered by seed.
     """
 
     def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
@@ -46,24 +46,27 @@ class Evaluators:
         self._close()
 
     def run(self, operator: Operator | None, seed: int) -> Outcome | None:
-        """Verifies, trains and times the network with an operator, None for the original; None
-        where the training was paused."""
+        """Verify, train and time the network with an operator, or the original network (None).
+
+        Returns:
+            The outcome; None if the training was paused.
+        """
         evaluator = self._of(seed)
         with self._passing_on(evaluator):
             outcome = evaluator.baseline() if operator is None else evaluator.evaluate(operator)
-        # A signal that came before or after the training ended the process.
+        # A signal before or after the training ended the process.
         paused = outcome.status == PAUSED or (self._terminated and outcome.status != OK)
         return None if paused else outcome
 
     def forget(self, operator: Operator | None, seed: int) -> None:
-        """Removes the state of a training that is stored."""
+        """Delete the checkpoint of a training whose result is stored."""
         path = checkpoint(self._trainings.checkpoints, operator, seed)
         if path is not None:
             path.unlink(missing_ok=True)
 
     @property
     def terminated(self) -> bool:
-        """Whether SIGTERM came while an isolated evaluation ran."""
+        """Whether SIGTERM arrived during an isolated evaluation."""
         return self._terminated
 
     def _close(self) -> None:
@@ -100,7 +103,7 @@ class Evaluators:
             settings=settings,
             deadline_s=given.train.deadline_s,
             memory_limit=given.isolation.memory_limit,
-            # Without a baseline, what operators may take is measured by a few of its steps.
+            # Without a baseline, a few of its steps determine the time limit of operators.
             baseline_s=None if given.baseline or given.train.deadline_s else given.seconds_each(),
             observer=self._observer,
         )
@@ -110,8 +113,10 @@ class Evaluators:
 
     @contextlib.contextmanager
     def _passing_on(self, evaluator: NetworkEvaluator | IsolatedEvaluator) -> Iterator[None]:
-        """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
-        this process, it does what it always does."""
+        """Send SIGTERM on to the isolated training, which writes a checkpoint and pauses.
+
+        Without checkpoints, and without isolation, the signal has its usual effect.
+        """
         kept = self._trainings.checkpoints is not None
         if not (kept and isinstance(evaluator, IsolatedEvaluator)):
             yield
