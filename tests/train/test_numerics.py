@@ -228,7 +228,7 @@ def test_what_the_machine_cannot_is_refused(dataset: DataSet, quick: Fidelity) -
 
 
 def test_batches_larger_than_the_data_are_refused(dataset: DataSet, quick: Fidelity) -> None:
-    with pytest.raises(UserError, match="batches of 97, and 96 images of 'made' are trained on"):
+    with pytest.raises(UserError, match="batches of 97, and 'made' has 96 training images"):
         train(convolutional(), dataset, quick.changed(batch=97), 0)
 
 

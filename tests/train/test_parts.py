@@ -324,7 +324,7 @@ def test_stoppers_speak_at_their_limits() -> None:
     assert table.check(state(accuracy=0.01, epoch=3)) is None
     stop = table.check(state(accuracy=0.24))
     assert stop is not None
-    assert stop.detail == "the accuracy is 0.240 after epoch 5, at least 0.25 is required"
+    assert stop.detail == "the accuracy is 0.240 after epoch 5, and at least 0.25 is required"
     assert SlowStep(0.5).check(state(step_s=0.5)) is None
     stop = SlowStep(0.5).check(state(step_s=0.75))
     assert stop is not None

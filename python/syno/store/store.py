@@ -315,7 +315,7 @@ class Store:
     def quarantined(self, study: StudyRecord) -> list[QuarantineRecord]:
         """The operators that the study proposes no more, in the order of asking."""
         with self._reading() as connection:
-            return quarantine.listed(connection, study.id)
+            return quarantine.quarantined(connection, study.id)
 
     def leave_quarantine(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
         """Lets operators out whose keys begin with `key`, all for None: see `quarantine.leave`."""

@@ -1,4 +1,4 @@
-"""Training of one network at one fidelity: an outcome as a value, on a hold-out split.
+"""Training of one network at one fidelity, and its result on the validation split.
 
 Needs torch.
 """

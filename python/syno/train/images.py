@@ -40,10 +40,9 @@ class Part:
 
 
 class ImageTask:
-    """Augmented batches of the images that are not held out, and accuracy on those that are.
+    """Augmented batches of the training images, and the accuracy on the validation split.
 
-    The held-out images depend on holdout and split_seed of the fidelity only, so they are the same
-    at every fidelity that shares those.
+    The validation split depends on `holdout` and `split_seed` of the fidelity only.
     """
 
     tokens = 0
@@ -73,8 +72,8 @@ class ImageTask:
         self._fit, self._validation = Part(train, fit), Part(plain, held)
         if recipe.batch > len(self._fit):
             raise UserError(
-                f"recipe '{recipe.name}' takes batches of {recipe.batch}, and {len(self._fit)} "
-                f"images of '{self.name}' are trained on\n"
+                f"recipe '{recipe.name}' takes batches of {recipe.batch}, and '{self.name}' "
+                f"has {len(self._fit)} training images\n"
                 f"  expected: a batch of at most {len(self._fit)}"
             )
         if group.world > recipe.batch // 2:
@@ -95,14 +94,14 @@ class ImageTask:
         self.steps = self._batches.steps
 
     def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        """See Task. Every image once an epoch, in batches of sizes that differ by one at most, so
-        that no batch is too small to normalise over."""
+        """See Task. Every image comes once in an epoch. Batch sizes differ by one at most, so that
+        no batch is too small for batch normalization."""
         size = self.resolution(epoch)
         for place, (images, labels) in enumerate(self._batches.epoch(epoch, step), step):
             yield resized(images, size), labels, self._batches.size(place)
 
     def resolution(self, epoch: int) -> int:
-        """Side in pixels in this epoch: grows where the recipe says so."""
+        """Return the height and width of images in this epoch, in pixels."""
         share = 1.0
         for start, of_it in self._recipe.progressive:
             if epoch >= start * self.epochs:
@@ -110,7 +109,7 @@ class ImageTask:
         return max(round(self._resolution * share), 1)
 
     def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """See Task. UserError for scores of another shape."""
+        """See Task. Raises a UserError for scores of another shape."""
         if scores.shape != (len(targets), self.classes):
             raise UserError(
                 f"the network gives scores of shape {list(scores.shape)}\n"
@@ -136,7 +135,7 @@ class ImageTask:
         )
 
     def probe(self, net: nn.Module) -> None:
-        """See Task: a recipe with growing images needs a network that runs at all their sizes."""
+        """See Task. A progressive recipe needs a network that runs at all resolutions."""
         sizes = sorted({self.resolution(epoch) for epoch in range(self.epochs)})
         if len(sizes) < 2:
             return
@@ -159,7 +158,7 @@ class ImageTask:
 
 
 def resized(images: torch.Tensor, size: int) -> torch.Tensor:
-    """[n, C, H, W] to [n, C, size, size], bilinear, averaging where it shrinks."""
+    """Scale images [n, C, H, W] to [n, C, size, size], bilinear with antialiasing."""
     if images.shape[2:] == (size, size):
         return images
     return functional.interpolate(images, (size, size), mode="bilinear", antialias=True)
@@ -168,8 +167,8 @@ def resized(images: torch.Tensor, size: int) -> torch.Tensor:
 def split_images(
     labels: np.ndarray, classes: tuple[str, ...], name: str, fidelity: Fidelity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(training, validation): numbers of images, int64, ascending."""
-    # Only the labels and classes of a DataSet are looked at, so records are divided alike.
+    """Return the indices of the training and the validation images, int64, ascending."""
+    # The split depends on labels and classes only, so that of records is the same.
     bare = DataSet(name, Split(labels, labels), Split(labels, labels), classes, (), (), "")
     fit, held = bare.validation_indices(fidelity.holdout, fidelity.split_seed)
     if fidelity.images is None:
@@ -186,7 +185,7 @@ def split_images(
 
 
 def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
-    """The training images to draw from, and the same to evaluate on."""
+    """Return readers of the training images, for training and for evaluation."""
     size = fidelity.loaded_at
     assert size is not None
     if isinstance(data, Records):
@@ -202,7 +201,7 @@ def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader
 
 
 def _augmentation(recipe: Recipe, data: DataSet | Records) -> Augmentation:
-    """Records take their random part where they are decoded."""
+    """Return the augmentation of a recipe. Records select the random area while decoding."""
     return Augmentation(
         crop=recipe.crop,
         pad=recipe.pad,

@@ -1,4 +1,4 @@
-"""Images of a training beside the training itself: to calibrate on, and to judge by."""
+"""The images of a training for other purposes: calibration and evaluation."""
 
 from __future__ import annotations
 
@@ -25,10 +25,21 @@ _STREAM = 1 << 32
 def training_images(
     data: DataSet | Records, fidelity: Fidelity, count: int, seed: int
 ) -> Iterator[torch.Tensor]:
-    """`count` images of those that the fidelity trains on, or all where there are fewer.
+    """Sample images that a fidelity trains on, without augmentation.
 
-    Batches [n, C, S, S] as the network sees them, but without augmentation. They are drawn by
-    `seed`; no held-out image is read. UserError for a count below 1, and for text.
+    No image of the validation split is read.
+
+    Args:
+        data: the images.
+        fidelity: it selects the training images and their resolution S.
+        count: the number of images; all training images if there are fewer.
+        seed: selects the images.
+
+    Returns:
+        Batches [n, C, S, S], as the network sees them.
+
+    Raises:
+        UserError: for a count below 1, and for text.
     """
     if count < 1:
         raise UserError(f"cannot sample {count} training images\n  expected: 1 or more")
@@ -42,9 +53,13 @@ def training_images(
 
 
 def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
-    """Share of the held-out images that `net` classifies rightly, on the CPU, as `train` counts it.
+    """Measure the accuracy of a network on the validation split, on the CPU, as `train` does.
 
-    Raises NonFiniteScoresError.
+    Returns:
+        The accuracy, from 0 to 1.
+
+    Raises:
+        NonFiniteScoresError: if a score is NaN or infinite.
     """
     assert fidelity.resolution is not None
     return accuracy_of(
@@ -58,7 +73,7 @@ def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidel
 
 
 def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
-    """(trained on, held out), to be read as they are."""
+    """Return the training and the validation images, without augmentation."""
     if not isinstance(data, (DataSet, Records)):
         raise UserError(
             f"'{data.name}' is text\n  expected: images, such as cifar10      got: text"
