@@ -1,4 +1,4 @@
-"""A trained network in INT8: post-training quantisation by torch's FX graph mode. Needs torch."""
+"""A trained network in INT8: post-training quantization by torch's FX graph mode. Needs torch."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def quantize(
     engine: of `engines()`.
 
     Convolutions and linear layers get 8-bit weights, a scale for each output channel; the
-    contractions of an operator become convolutions first (contractions.py). Batch normalisation and
+    contractions of an operator become convolutions first (contractions.py). Batch normalization and
     ReLU go into the layer before them. What only moves numbers moves 8-bit ones. The rest stays in
     float32.
 
     UserError for an unknown engine, a network that torch.fx cannot follow, and one without a layer
-    to quantise.
+    to quantize.
     """
     engine = checked_engine(engine)
     batches = iter(calibration)

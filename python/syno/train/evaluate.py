@@ -30,7 +30,7 @@ def accuracy(
 ) -> float:
     """Share of the images of `split` that `net` classifies rightly, 0 to 1.
 
-    Images are normalised by the statistics of `dataset`, and scaled to `resolution` pixels where
+    Images are normalized by the statistics of `dataset`, and scaled to `resolution` pixels where
     that is given; flip_average averages the scores of an image and its mirror image. The network
     runs in evaluation mode on the device of its weights, and gets its mode back. Raises
     NonFiniteScoresError.
@@ -74,7 +74,7 @@ test_accuracy.__test__ = False  # type: ignore[attr-defined]  # not a case for p
 def accuracy_of(
     net: nn.Module,
     images: Reader,
-    normalise: Callable[[torch.Tensor], torch.Tensor],
+    normalize: Callable[[torch.Tensor], torch.Tensor],
     *,
     resolution: int,
     flip_average: bool,
@@ -89,7 +89,7 @@ def accuracy_of(
             for start in range(0, count, _BATCH):
                 index = np.arange(start, min(start + _BATCH, count))
                 pixels = torch.from_numpy(np.array(images.fetch(index, 0, 0)))
-                inputs = normalise(pixels.to(numerics.device))
+                inputs = normalize(pixels.to(numerics.device))
                 if inputs.shape[2:] != (resolution, resolution):
                     size = (resolution, resolution)
                     inputs = functional.interpolate(inputs, size, mode="bilinear", antialias=True)

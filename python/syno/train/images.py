@@ -67,9 +67,9 @@ class ImageTask:
         self._resolution = fidelity.resolution
         self._channels = data.channels
         labels = np.asarray(data.train.labels)
-        fit, held = split_images(labels, data.classes, self.name, fidelity)
+        fit, validation = split_images(labels, data.classes, self.name, fidelity)
         train, plain = readers(data, fidelity)
-        self._fit, self._validation = Part(train, fit), Part(plain, held)
+        self._fit, self._validation = Part(train, fit), Part(plain, validation)
         if recipe.batch > len(self._fit):
             raise UserError(
                 f"recipe '{recipe.name}' takes batches of {recipe.batch}, and '{self.name}' "
@@ -170,18 +170,18 @@ def split_images(
     """Return the indices of the training and the validation images, int64, ascending."""
     # The split depends on labels and classes only, so that of records is the same.
     bare = DataSet(name, Split(labels, labels), Split(labels, labels), classes, (), (), "")
-    fit, held = bare.validation_indices(fidelity.holdout, fidelity.split_seed)
+    fit, validation = bare.validation_indices(fidelity.holdout, fidelity.split_seed)
     if fidelity.images is None:
-        return fit, held
+        return fit, validation
     if fidelity.images > len(fit):
         raise UserError(
             f"fidelity '{fidelity.name}' requests {fidelity.images} training images\n"
-            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more form the "
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(validation)} more form the "
             "validation split"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)
-    return fit[stratified(labels[fit], shares, fidelity.split_seed)], held
+    return fit[stratified(labels[fit], shares, fidelity.split_seed)], validation
 
 
 def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:

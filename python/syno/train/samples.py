@@ -44,12 +44,12 @@ def training_images(
     if count < 1:
         raise UserError(f"cannot sample {count} training images\n  expected: 1 or more")
     fit, _ = _parts(data, fidelity)
-    normalise = _normalisation(data)
+    normalize = _normalization(data)
     order = np.sort(Stream(seed, _STREAM).permutation(len(fit))[:count])
     assert fidelity.resolution is not None
     for index in np.array_split(order, -(-len(order) // _BATCH)):
         pixels = torch.from_numpy(np.array(fit.fetch(index, 0, 0)))
-        yield resized(normalise.plain(pixels), fidelity.resolution)
+        yield resized(normalize.plain(pixels), fidelity.resolution)
 
 
 def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
@@ -65,7 +65,7 @@ def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidel
     return accuracy_of(
         net,
         _parts(data, fidelity)[1],
-        _normalisation(data).plain,
+        _normalization(data).plain,
         resolution=fidelity.resolution,
         flip_average=fidelity.recipe.flip_average,
         numerics=Numerics(Recipe("evaluation"), torch.device("cpu")),
@@ -79,10 +79,10 @@ def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
             f"'{data.name}' is text\n  expected: images, such as cifar10      got: text"
         )
     name = data.name if isinstance(data, DataSet) else str(data.folder)
-    fit, held = split_images(np.asarray(data.train.labels), data.classes, name, fidelity)
+    fit, validation = split_images(np.asarray(data.train.labels), data.classes, name, fidelity)
     _, plain = readers(data, fidelity)
-    return Part(plain, fit), Part(plain, held)
+    return Part(plain, fit), Part(plain, validation)
 
 
-def _normalisation(data: DataSet | Records) -> Augmenter:
+def _normalization(data: DataSet | Records) -> Augmenter:
     return Augmenter(Augmentation(), data.mean, data.std, 0)

@@ -1,4 +1,4 @@
-"""Search methods by name, a file each. A new one: its file, and its name in `METHODS`."""
+"""Search methods by name. A new method needs a file and an entry in `METHODS`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformSampling, "divers
 def make_method(
     name: str, candidates: Candidates, seed: int, options: Mapping[str, object]
 ) -> Method:
-    """The method of this name; UserError for an unknown name or option."""
+    """Make the search method of this name.
+
+    Raises:
+        UserError: for an unknown name, and for an unknown option.
+    """
     if name not in METHODS:
         known = ", ".join(METHODS)
         raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")
