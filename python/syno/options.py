@@ -43,13 +43,14 @@ class TrainOptions(Options):
     section: ClassVar[str] = "Training"
     fidelity: Fidelity | str | None = option("How networks are trained.", None, shown=False)
     ladder: Ladder | str | Sequence[Rung] | None = option(
-        "Rungs in place of one fidelity: each operator is trained at the lowest, the best of a "
-        "rung go on to the next. fast/cifar, fast/digits, fast/steady, or a .toml file.",
+        "Rungs in place of one fidelity: each operator is trained at the lowest rung, and the "
+        "best of a rung are promoted to the next. fast/cifar, fast/digits, fast/steady, or a "
+        ".toml file.",
         None,
         metavar="NAME",
     )
     eta: int | None = option(
-        "The best 1/N of a rung go on.", None, metavar="N", unset="that of the ladder"
+        "The best 1/N of a rung are promoted.", None, metavar="N", unset="that of the ladder"
     )
     tokenizer: str = option("Of text.", "bytes", choices=("bytes", "byte-pair"))
     deadline_s: float | None = option(

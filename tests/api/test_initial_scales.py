@@ -155,8 +155,8 @@ def test_a_copy_and_a_pickle_keep_weights_and_scales(layer):
     syno.replace(twin, zoo_operator("conv1x1"))
     pack = slots(twin)["0"].kernel
     again = pickle.loads(pickle.dumps(pack))
-    assert again.kernel.step_scales == pack.kernel.step_scales
-    assert copy.deepcopy(pack).kernel.step_scales == pack.kernel.step_scales
+    assert again.kernel.lr_multipliers == pack.kernel.step_scales
+    assert copy.deepcopy(pack).kernel.lr_multipliers == pack.kernel.step_scales
     for name, weight in pack.state_dict().items():
         assert torch.equal(weight, again.state_dict()[name])
 
@@ -167,11 +167,11 @@ def test_rates_make_up_for_number_and_scale(layer):
     twin = copy.deepcopy(net)
     syno.replace(twin, zoo_operator("conv1x1"))
     pack, original = slots(twin)["0"].kernel, slots(twin)["0"].original
-    (scale,) = pack.kernel.step_scales.values()
+    (scale,) = pack.kernel.lr_multipliers.values()
     variance = pack.kernel.w0.square().mean() / original.weight.square().mean()
     assert scale == pytest.approx(variance.item() * (1 / 9) ** 0.5, rel=0.2)
     syno.replace(twin, zoo_operator("conv1x1"), scaled=False)
-    assert not hasattr(slots(twin)["0"].kernel.kernel, "step_scales")
+    assert not hasattr(slots(twin)["0"].kernel.kernel, "lr_multipliers")
 
 
 def zoo_operator(name):

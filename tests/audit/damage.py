@@ -163,7 +163,7 @@ def change_value(
 def _value(cursor: sqlite3.Cursor) -> object:
     try:
         row = cursor.fetchone()
-    except sqlite3.Error:  # text that is no UTF-8
+    except sqlite3.Error:  # text that is not UTF-8
         return b""
     return None if row is None else row[0]
 

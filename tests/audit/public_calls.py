@@ -522,7 +522,7 @@ def _stores(folder: Path) -> dict[str, Call]:
         return (
             [store.version(), store.studies(), store.study("study")],
             [store.events(study), store.proposals(study), store.rung_results(study)],
-            [store.unheld(study), store.quarantined(study)],
+            [store.unleased(study), store.quarantined(study)],
             repr(store.summary(study)),
             error_of(lambda: store.study("none")),
         )

@@ -106,7 +106,7 @@ def test_the_network_of_a_study_is_exported_as_it_was_trained(
     result = inside(folder, monkeypatch, *words, "--check")
     assert result.exit_code == 0, result.stderr
     assert "without Syno: right: 120 outputs at batch sizes 1, 3, 8" in result.stdout
-    assert f"accuracy on the hold-out: {best['accuracy']:.1%}" in result.stderr
+    assert f"validation accuracy: {best['accuracy']:.1%}" in result.stderr
     assert (folder / "net.pt2").is_file()
 
 

@@ -18,7 +18,7 @@ def test_it_counts_what_the_store_holds(runs: str) -> None:
     result = CliRunner().invoke(cli, ["status", runs])
     assert result.exit_code == 0, result.output
     assert " ".join(result.stdout.splitlines()[-2].split()) == (
-        "digits-1 1 of 3 1 90.0 % 85.0 % 1e1e1e1e running, or killed: `syno resume` goes on"
+        "digits-1 1 of 3 1 90.0 % 85.0 % 1e1e1e1e running, or killed: `syno resume` continues it"
     )
 
 

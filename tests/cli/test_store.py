@@ -79,7 +79,7 @@ def test_what_is_intact_is_saved(damaged: str, tmp_path: Path) -> None:
     assert syno("check", str(new)).exit_code == 0
     again = syno("recover", damaged, str(new))
     assert again.exit_code == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     content = json.loads(syno("recover", damaged, str(tmp_path / "2.db"), "--json").stdout)
     assert content["studies"] == [{"name": "digits-1", "trials": 2, "of_trials": 3, "events": 7}]
 

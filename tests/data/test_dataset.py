@@ -30,24 +30,26 @@ def test_a_holdout_divides_every_class_and_loses_no_image(
     counts: list[int], fraction: float, seed: int
 ) -> None:
     dataset = labelled(counts)
-    fit, held = dataset.holdout_index(fraction, seed)
+    fit, held = dataset.validation_indices(fraction, seed)
     assert sorted([*fit, *held]) == list(range(sum(counts)))
     for label, count in enumerate(counts):
         share = int((dataset.train.labels[held] == label).sum())
         assert 1 <= share <= count - 1
         assert abs(share - fraction * count) <= 1
-    again = dataset.holdout_index(fraction, seed)
+    again = dataset.validation_indices(fraction, seed)
     assert np.array_equal(held, again[1])
 
 
 def test_another_seed_holds_out_other_images() -> None:
     dataset = labelled([50, 50])
-    assert not np.array_equal(dataset.holdout_index(0.2, 0)[1], dataset.holdout_index(0.2, 1)[1])
+    assert not np.array_equal(
+        dataset.validation_indices(0.2, 0)[1], dataset.validation_indices(0.2, 1)[1]
+    )
 
 
 def test_a_holdout_carries_images_and_labels_together() -> None:
     dataset = labelled([10, 20])
-    for part in dataset.holdout(0.3, 7):
+    for part in dataset.validation_split(0.3, 7):
         positions = part.images[:, 0, 0, 0]
         assert np.array_equal(part.labels, dataset.train.labels[positions])
 
@@ -55,12 +57,12 @@ def test_a_holdout_carries_images_and_labels_together() -> None:
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, float("nan")])
 def test_a_fraction_outside_0_and_1_is_refused(fraction: float) -> None:
     with pytest.raises(UserError, match=r"cannot hold out a fraction of .* of 'made'"):
-        labelled([5, 5]).holdout(fraction, 0)
+        labelled([5, 5]).validation_split(fraction, 0)
 
 
 def test_a_class_with_one_image_cannot_be_held_out() -> None:
     with pytest.raises(UserError, match=r"class 'class1'[^$]*at least 2 .* got: 1"):
-        labelled([5, 1]).holdout(0.5, 0)
+        labelled([5, 1]).validation_split(0.5, 0)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.floats(0, 1))

@@ -76,8 +76,8 @@ def test_idx_files_without_a_test_part_get_a_split_of_their_own(mnist: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
-        ("train-labels-idx1-ubyte", b"", r"no IDX file of bytes\n.*got: nothing"),
-        ("train-labels-idx1-ubyte", b"\0\0\x0d\1", r"no IDX file of bytes\n.*got: 00 00 0d 01"),
+        ("train-labels-idx1-ubyte", b"", r"not an IDX file of bytes\n.*got: nothing"),
+        ("train-labels-idx1-ubyte", b"\0\0\x0d\1", r"not an IDX file of bytes\n.*got: 00 00 0d 01"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 30))[:-1], r"expected: 30 bytes .* got: 29"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 30))[:6], r"truncated or damaged"),
         ("train-labels-idx1-ubyte", idx(pixels(0, 29)), r"(?s)does not go with .*\[30, 28, 28\]"),
@@ -180,10 +180,10 @@ class TestPickledCifar:
 
     def test_of_another_content_is_refused(self, root: Path) -> None:
         self.write(root / "train", {b"data": pixels(0, 7, 3072), b"fine_labels": [0] * 8})
-        with pytest.raises(UserError, match=r"train' is no batch of CIFAR"):
+        with pytest.raises(UserError, match=r"train' is not a CIFAR batch"):
             load(str(root.parent))
         self.write(root / "train", [1, 2])
-        with pytest.raises(UserError, match=r"train' is no batch of CIFAR"):
+        with pytest.raises(UserError, match=r"train' is not a CIFAR batch"):
             load(str(root.parent))
         (root / "train").write_bytes(b"\x80\x02}q")
         with pytest.raises(UserError, match=r"train' is damaged"):
@@ -284,7 +284,7 @@ class TestShards:
         ("name", "content", "text"),
         [
             ("000006.cls", b"", "cannot be read"),
-            ("000006.json", b"{", "is no JSON"),
+            ("000006.json", b"{", "is not JSON"),
             ("000006.json", b'{"id": 3}', "under label, cls or class"),
             ("000006.json", b'{"label": 1.5}', "cannot be read"),
             ("000006.cls", b"bird", "both numbers and names"),
@@ -356,7 +356,9 @@ def test_damaged_files_are_counted_and_left_out_where_asked(photos: Path) -> Non
         load("photos", photos)
     message = str(error.value)
     assert message.startswith(f"cannot decode image '{photos}/train/cat/001.png': not an image")
-    assert f"3 of 14 files are no images, or damaged: also '{photos}/train/dog/000.png'" in message
+    assert (
+        f"3 of 14 files are damaged or are not images: also '{photos}/train/dog/000.png'" in message
+    )
     assert "skip_damaged=True" in message
     for cache in (True, False):
         data = load("photos", photos, skip_damaged=True, cache=cache)

@@ -163,7 +163,7 @@ class TestDamage:
 
     def test_records_that_are_not_finished_are_refused(self, out: Path) -> None:
         (out / "index.json").unlink()
-        with pytest.raises(UserError, match=r"holds no finished records.*\n.*goes on where it"):
+        with pytest.raises(UserError, match=r"holds no finished records.*\n.*continues where it"):
             load(str(out), size=16)
 
 
@@ -247,7 +247,7 @@ print(records.fingerprint)
         )
         assert done.returncode == 2
         assert f"cannot write records into '{out}': File too large" in done.stderr
-        assert "shards are written and stay" in done.stderr
+        assert "shards are complete and are kept" in done.stderr
         assert "Traceback" not in done.stderr
         assert not list(out.glob("*.tmp"))
         prepare(str(folder), None, out, SMALL)
@@ -318,7 +318,7 @@ def test_arrays_need_no_records(tmp_path: Path) -> None:
     rows[:, 0] = np.arange(20) % 2
     for name in ("data_batch_1.bin", "test_batch.bin"):
         (tmp_path / name).write_bytes(rows.tobytes())
-    with pytest.raises(UserError, match=r"is made of arrays.*\n  there is nothing to prepare"):
+    with pytest.raises(UserError, match=r"is made of arrays.*\n  it needs no preparation"):
         prepare(str(tmp_path), None, tmp_path / "out")
 
 

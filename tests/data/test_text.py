@@ -65,7 +65,7 @@ def test_every_document_is_trained_on_or_held_out_and_decodes_to_itself(
     lines: Path, tokenizer: str
 ) -> None:
     data = load_text(str(lines), tokenizer=tokenizer, vocabulary=400)
-    train, held = documents(data, data.train_tokens), documents(data, data.held_tokens)
+    train, held = documents(data, data.train_tokens), documents(data, data.validation_tokens)
     assert sorted(train + held) == sorted(sentence(i) for i in range(200))
     assert len(held) == 20
     assert data.documents == {"train": 180, "held": 20, "test": 0}
@@ -77,7 +77,7 @@ def test_every_document_is_trained_on_or_held_out_and_decodes_to_itself(
 def test_the_order_of_training_documents_stays_and_the_last_may_be_held_out(lines: Path) -> None:
     data = load_text(str(lines), held="last", holdout=0.25)
     assert documents(data, data.train_tokens) == [sentence(i) for i in range(150)]
-    assert documents(data, data.held_tokens) == [sentence(i) for i in range(150, 200)]
+    assert documents(data, data.validation_tokens) == [sentence(i) for i in range(150, 200)]
 
 
 def test_documents_that_are_encoded_in_small_groups_give_the_same(
@@ -88,26 +88,26 @@ def test_documents_that_are_encoded_in_small_groups_give_the_same(
         monkeypatch.setattr(f"syno.data.text.{name}", value)
         found = load_text(str(lines), cache=False)
         assert np.array_equal(found.train_tokens, expected.train_tokens)
-        assert np.array_equal(found.held_tokens, expected.held_tokens)
+        assert np.array_equal(found.validation_tokens, expected.validation_tokens)
 
 
 def test_the_hold_out_depends_on_seed_and_content_alone(lines: Path, tmp_path: Path) -> None:
     data = load_text(str(lines), seed=1)
-    held = set(documents(data, data.held_tokens))
+    held = set(documents(data, data.validation_tokens))
     other = load_text(str(lines), seed=2)
-    assert held != set(documents(other, other.held_tokens))
+    assert held != set(documents(other, other.validation_tokens))
     mixed = tmp_path / "mixed.txt"
     order = Stream(9).permutation(200)
     mixed.write_text("\n\r\n".join(sentence(int(i)) for i in order), encoding="utf-8")
     again = load_text(str(mixed), seed=1, documents="line")
-    assert held == set(documents(again, again.held_tokens))
+    assert held == set(documents(again, again.validation_tokens))
 
 
 def test_equal_documents_stay_together(tmp_path: Path) -> None:
     path = tmp_path / "twice.txt"
     path.write_text("\n".join(sentence(i % 40) for i in range(200)), encoding="utf-8")
     data = load_text(str(path), holdout=0.5)
-    train, held = documents(data, data.train_tokens), documents(data, data.held_tokens)
+    train, held = documents(data, data.train_tokens), documents(data, data.validation_tokens)
     assert len(train) == len(held) == 100
     assert not set(train) & set(held)
 
@@ -144,14 +144,14 @@ def test_packed_text_gives_the_same_tokens(lines: Path, tmp_path: Path, form: st
             archive.add(lines, "text/lines.txt")
     found = load_text(str(packed))
     assert np.array_equal(found.train_tokens, expected.train_tokens)
-    assert np.array_equal(found.held_tokens, expected.held_tokens)
+    assert np.array_equal(found.validation_tokens, expected.validation_tokens)
 
 
 def test_paragraphs_and_files_are_found_by_looking(tmp_path: Path) -> None:
     play = tmp_path / "play.txt"
     play.write_text("\n\nFirst:\nHear me.\n \nAll:\nSpeak.\n\n\n" * 1 + "Last:\nGone.")
     data = load_text(str(play))
-    found = documents(data, data.train_tokens) + documents(data, data.held_tokens)
+    found = documents(data, data.train_tokens) + documents(data, data.validation_tokens)
     assert sorted(found) == ["All:\nSpeak.", "First:\nHear me.", "Last:\nGone."]
     books = tmp_path / "books"
     books.mkdir()
@@ -159,7 +159,7 @@ def test_paragraphs_and_files_are_found_by_looking(tmp_path: Path) -> None:
         (books / f"{i}.txt").write_text(f"{i}\n\nof four\n")
     data = load_text(str(books))
     assert data.documents == {"train": 3, "held": 1, "test": 0}
-    assert "\n\nof four" in documents(data, data.held_tokens)[0]
+    assert "\n\nof four" in documents(data, data.validation_tokens)[0]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=6))
@@ -273,16 +273,16 @@ class TestBatches:
         assert len({frozenset(rows) for rows in passes}) > 1
 
     def test_held_out_tokens_come_once_in_order(self, data: TextData) -> None:
-        found = list(data.held_batches(7, 4))
+        found = list(data.validation_batches(7, 4))
         targets = np.concatenate([target.ravel() for _, target in found])
-        assert np.array_equal(targets, data.held_tokens[1 : len(targets) + 1])
-        assert len(data.held_tokens) - 1 - len(targets) < 7
+        assert np.array_equal(targets, data.validation_tokens[1 : len(targets) + 1])
+        assert len(data.validation_tokens) - 1 - len(targets) < 7
         assert [len(inputs) for inputs, _ in found[:-1]] == [4] * (len(found) - 1)
 
     def test_bits_a_byte_of_a_uniform_guess(self, data: TextData) -> None:
         # 257 tokens, one for each byte and one for each end.
         guess = np.log(257)
-        expected = np.log2(257) * len(data.held_tokens) / data.text_bytes["held"]
+        expected = np.log2(257) * len(data.validation_tokens) / data.text_bytes["held"]
         assert data.bits_a_byte(guess) == pytest.approx(expected)
 
     def test_too_short_a_text_says_how_long_it_must_be(self, data: TextData) -> None:
@@ -292,8 +292,10 @@ class TestBatches:
         text = rf"(?s)too short for batches of {batch + 1} with a context of 16.*at least .*got: "
         with pytest.raises(UserError, match=text):
             data.batches(16, batch + 1, 0)
-        with pytest.raises(UserError, match=r"(?s)held part .* too short for a context.*holdout="):
-            data.held_batches(10_000, 1)
+        with pytest.raises(
+            UserError, match=r"(?s)validation part .* too short for a context.*holdout="
+        ):
+            data.validation_batches(10_000, 1)
         with pytest.raises(UserError, match=r"(?s)test part .* too short"):
             data.test_batches(4, 1)
         with pytest.raises(UserError, match="with batch 0"):
@@ -404,13 +406,15 @@ def test_a_changed_text_is_read_again_and_a_damaged_cache_rebuilt(
 def test_a_test_part_is_set_apart_from_training_and_hold_out(lines: Path, tokenizer: str) -> None:
     plain = load_text(str(lines), tokenizer=tokenizer, vocabulary=400)
     data = load_text(str(lines), tokenizer=tokenizer, vocabulary=400, test=0.15)
-    parts = [documents(data, t) for t in (data.train_tokens, data.held_tokens, data.test_tokens)]
+    parts = [
+        documents(data, t) for t in (data.train_tokens, data.validation_tokens, data.test_tokens)
+    ]
     assert [len(part) for part in parts] == [150, 20, 30]
     assert sorted(text for part in parts for text in part) == sorted(
         sentence(i) for i in range(200)
     )
     # What is held out does not depend on it; what is trained on does, and so the content's name.
-    assert documents(plain, plain.held_tokens) == parts[1]
+    assert documents(plain, plain.validation_tokens) == parts[1]
     assert data.documents == {"train": 150, "held": 20, "test": 30}
     assert data.text_bytes["test"] == sum(len(text.encode()) for text in parts[2])
     assert data.fingerprint != plain.fingerprint
@@ -422,7 +426,7 @@ def test_equal_documents_are_in_one_part_alone(tmp_path: Path) -> None:
     path = tmp_path / "twice.txt"
     path.write_text("".join(f"number {n % 10}\n" for n in range(60)))
     data = load_text(str(path), documents="line", holdout=0.2, test=0.2)
-    parts = [set(documents(data, t)) for t in (data.train_tokens, data.held_tokens)]
+    parts = [set(documents(data, t)) for t in (data.train_tokens, data.validation_tokens)]
     parts.append(set(documents(data, data.test_tokens)))
     assert [len(part) for part in parts] == [6, 2, 2]
     assert not parts[0] & parts[1] and not parts[0] & parts[2] and not parts[1] & parts[2]

@@ -25,7 +25,7 @@ LIMIT_S = 8.0
 
 
 def isolated(factory: functools.partial[FakeEvaluator]) -> Any:
-    from syno.study.evaluate import isolated as module
+    from syno.study.evaluate import isolated_evaluator as module
     from syno.study.evaluate import server_process
 
     module.GRACE_S = LIMIT_S
@@ -33,7 +33,7 @@ def isolated(factory: functools.partial[FakeEvaluator]) -> Any:
     # Without the compiler of torch, which these evaluations do not need.
     sys.path.insert(0, str(Path(__file__).parents[1] / "study"))
     server_process._MODULE = "quick_server"
-    made = module.Isolated(factory)
+    made = module.IsolatedEvaluator(factory)
     made._deadline_s = 0.0
     return made
 

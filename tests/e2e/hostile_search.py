@@ -68,12 +68,12 @@ def main() -> None:
     import hostile_search  # this file as a module: what the other process is sent is a name in it
 
     from syno import IsolationOptions, SpaceOptions, TimingOptions, TrainOptions
-    from syno.study.evaluate import evaluator, isolated
+    from syno.study.evaluate import evaluator, isolated_evaluator
     from syno.study.search import resume, search
     from syno.train import Fidelity
 
     evaluator.make_evaluator = hostile_search.make_evaluator  # type: ignore[assignment]
-    isolated.GRACE_S = 0.0
+    isolated_evaluator.GRACE_S = 0.0
     store, notes, evaluations = sys.argv[1:]
     os.environ[NOTES] = notes
     if Path(store).exists():

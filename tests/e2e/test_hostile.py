@@ -91,7 +91,7 @@ def test_a_search_among_harmful_operators_that_is_killed_twice_ends_normally(tmp
     assert kinds == {"crash": "crash", "hang": "hang", "eat": "out_of_memory"}
     reasons = {harmful.get(e.key or ""): e for e in summary.evaluations}
     assert reasons["crash"].reason.startswith("crash: the process was ended by SIGSEGV")
-    assert reasons["hang"].reason.startswith("hang: no answer within 4 s")
+    assert reasons["hang"].reason.startswith("hang: no result within 4 s")
     assert reasons["hang"].status == "timeout"
     assert reasons["eat"].details["peak_bytes"] > 0
     assert reasons["crash once"].status == "ok"

@@ -122,7 +122,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "tokenizer without a name": (lambda: tokenizer({}), "a tokenizer has no field 'name'"),
     "tokenizer of another name": (lambda: tokenizer({"name": "r"}), "unknown tokenizer 'r'"),
     "tokenizer that is none": (
-        lambda: tokenizer({"name": "byte-pair", "model": {}}), "no tokenizer of the package"
+        lambda: tokenizer({"name": "byte-pair", "model": {}}), "not a tokenizer of the package"
     ),
     "long name of a recipe": (lambda: recipe("x" * 10**5 + ".toml"), "there is no recipe file"),
     "long name of a ladder": (lambda: ladder("x" * 10**5), "unknown ladder 'xxx"),

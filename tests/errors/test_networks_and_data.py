@@ -212,7 +212,7 @@ def test_an_empty_text(here: Path) -> None:
         ),
         (
             [*TRAIN, "--images", "5000"],
-            ["wants 5000 training images", "expected: at most 1078, those of 'digits'"],
+            ["requests 5000 training images", "expected: at most 1078, those of 'digits'"],
         ),
     ],
 )
@@ -228,12 +228,15 @@ def test_a_batch_larger_than_the_data(here: Path, arguments: list[str], parts: l
         (["--data", "./words.txt", "--model", "resnet-small"], ["is for images", "is text"]),
         (["--data", "digits", "--recipe", "fast/text"], ["trains on text", "a recipe for images"]),
         (["--data", "./words.txt", "--recipe", "fast/short"], ["trains on images", "fast/text"]),
-        (["--data", "./words.txt", "--quantize"], ["networks for images alone come to INT8"]),
+        (
+            ["--data", "./words.txt", "--quantize"],
+            ["only networks for images can be quantized to INT8"],
+        ),
         (
             ["--data", "digits", "--quantize", "--engine", "tensorrt"],
             ["cannot compute in INT8 with engine 'tensorrt' here", "expected: "],
         ),
-        (["--data", "digits", "--engine", "x86"], ["nothing comes to INT8", "--quantize"]),
+        (["--data", "digits", "--engine", "x86"], ["--engine has no effect", "--quantize"]),
     ],
 )
 def test_kinds_that_do_not_go_together(

@@ -27,7 +27,7 @@ from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
 from syno.study.evaluate.evaluator import make_evaluator
 from syno.study.evaluate.network import Network
-from syno.train import Fidelity, fidelity, holdout_accuracy, train, training_images
+from syno.train import Fidelity, fidelity, train, training_images, validation_accuracy
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -70,15 +70,15 @@ def test_a_trained_network_is_about_as_good_in_int8(name, digits, few) -> None:
     outcome = train(net, digits, few, 0)
     assert outcome.accuracy is not None
     assert outcome.accuracy > 0.6
-    assert holdout_accuracy(net, digits, few) == outcome.accuracy
+    assert validation_accuracy(net, digits, few) == outcome.accuracy
     made = quantize(net, training_images(digits, few, 128, 0))
     assert isinstance(made, Quantized)
     assert (made.images, made.engine) == (128, engines()[0])
     assert made.macs == made.int8_macs > 0
     assert made.float_parts == {}
-    assert abs(holdout_accuracy(made.net, digits, few) - outcome.accuracy) <= 0.02
+    assert abs(validation_accuracy(made.net, digits, few) - outcome.accuracy) <= 0.02
     # It is the trained network and no other.
-    assert holdout_accuracy(filled(name, digits), digits, few) < outcome.accuracy - 0.1
+    assert validation_accuracy(filled(name, digits), digits, few) < outcome.accuracy - 0.1
 
 
 def weights(net: nn.Module) -> dict[str, torch.Tensor]:
@@ -262,7 +262,7 @@ def test_the_bias_of_a_replaced_layer_stays(name: str) -> None:
 
 
 def test_calibration_reads_no_held_out_image(digits, few, monkeypatch) -> None:
-    fit, held = digits.holdout_index(few.holdout, few.split_seed)
+    fit, held = digits.validation_indices(few.holdout, few.split_seed)
     read: list[np.ndarray] = []
     fetch = type(digits.train).fetch
 
@@ -291,7 +291,7 @@ def test_calibration_images_depend_on_the_seed_alone(digits, few) -> None:
     assert len(torch.cat(list(training_images(digits, small, 50, 1)))) == 40
     large = few.changed(resolution=12, augmented_at=8)
     assert next(training_images(digits, large, 5, 1)).shape == (5, 1, 12, 12)
-    with pytest.raises(UserError, match="cannot draw 0 images of the training"):
+    with pytest.raises(UserError, match="cannot sample 0 training images"):
         next(training_images(digits, few, 0, 0))
 
 
@@ -324,7 +324,7 @@ def test_each_engine_of_this_processor_computes(digits) -> None:
 
 
 def test_a_network_without_layers_to_quantise_is_refused() -> None:
-    with pytest.raises(UserError, match=r"Sequential has no layer to quantise\n.*got: Flatten"):
+    with pytest.raises(UserError, match=r"Sequential has no layer to quantize\n.*got: Flatten"):
         quantize(nn.Sequential(nn.Flatten()), [batch()])
 
 
@@ -345,7 +345,7 @@ class Deciding(nn.Module):
 
 
 def test_a_network_that_cannot_be_followed_is_refused() -> None:
-    with pytest.raises(UserError, match=r"Deciding cannot be quantised: torch.fx cannot follow"):
+    with pytest.raises(UserError, match=r"Deciding cannot be quantized: torch.fx cannot follow"):
         quantize(Deciding(), [batch()])
 
 
@@ -388,7 +388,9 @@ def test_torch_still_has_what_quantisation_needs() -> None:
 def test_a_torch_without_it_is_named_before_anything_is_trained(digits, monkeypatch) -> None:
     for name in ("torch.ao.quantization", "torch.ao.quantization.quantize_fx"):
         monkeypatch.setitem(sys.modules, name, None)  # as if it could not be found
-    wanted = r"torch 2\.\S+ cannot quantise as Syno does it: (?s:.*)pip install 'torch==2\.13"
+    wanted = (
+        r"torch 2\.\S+ cannot quantize in the way that Syno needs: (?s:.*)pip install 'torch==2\.13"
+    )
     with pytest.raises(UserError, match=wanted):
         quantize(filled("baseline", digits), [batch()])
     with pytest.raises(UserError, match=wanted):

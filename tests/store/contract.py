@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from syno._util.errors import InternalError, UserError
 from syno.store import (
-    AlreadyAnsweredError,
+    AlreadyCompletedError,
     AskTakenError,
     LeaseLostError,
     LimitReachedError,
@@ -144,7 +144,7 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT)
         before = store.summary(study)
-        with pytest.raises(AlreadyAnsweredError, match="has an answer already"):
+        with pytest.raises(AlreadyCompletedError, match="has a result already"):
             store.tell(asked.id, Outcome("error", reason="late"), ENVIRONMENT)
         assert store.summary(study) == before
 
@@ -303,7 +303,7 @@ class StoreContract:
         with pytest.raises(LeaseLostError, match=r"ask 1\) was taken over by another process"):
             store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT, other.name)
-        with pytest.raises(AlreadyAnsweredError):
+        with pytest.raises(AlreadyCompletedError):
             store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name)
         # It is evaluated at the next rung of a ladder now: a late answer is not about that.
         store.promote(asked.id, 1, other.name)
@@ -320,7 +320,7 @@ class StoreContract:
         with pytest.raises(AskTakenError, match="has new results"):
             store.promote(asked[0].id, 1, worker.name, results=1)
         store.promote(asked[0].id, 1, worker.name, results=2)
-        with pytest.raises(AskTakenError, match="went on to rung 1 already"):
+        with pytest.raises(AskTakenError, match="was promoted to rung 1 already"):
             store.promote(asked[0].id, 1, worker.name, results=2)
 
     def test_an_attempt_counts_where_it_is_said_so(self, store, worker):

@@ -174,7 +174,7 @@ def test_a_store_that_was_cut_is_refused(path, gone):
         ("DELETE FROM proposal WHERE ask = 8", "table proposal, row 9: it is missing"),
         ("DELETE FROM evaluation WHERE id = 8", "row of evaluation that is missing"),
         ("DROP INDEX proposal_by_state", "index proposal_by_state: it is missing"),
-        ("CREATE TABLE songs (title TEXT)", "table songs: it is none of Syno's"),
+        ("CREATE TABLE songs (title TEXT)", "table songs: it does not belong to Syno"),
         ("ALTER TABLE baseline ADD COLUMN x TEXT", "table baseline: its definition"),
         ("DROP TABLE quarantine", "table quarantine: it is missing"),
         ("DROP TABLE syno_schema", "table syno_schema: it is missing"),
@@ -194,7 +194,7 @@ def test_a_change_is_found_where_it_is(path, change, row):
 def test_a_row_that_no_log_knows_is_found(path):
     columns = "evaluation_id, environment_id, median_ms, spread_ms, created, seal"
     sql(path, f"INSERT INTO baseline ({columns}) SELECT {columns} FROM baseline WHERE id = 2")
-    assert re.search(r"table baseline, row \d+: no log knows it", refusal(path))
+    assert re.search(r"table baseline, row \d+: no log mentions it", refusal(path))
 
 
 def test_what_is_in_free_space_does_not_matter(path):
@@ -300,7 +300,7 @@ def test_recover_reads_a_file_without_header_and_with_zeroed_pages(path, tmp_pat
 
 
 def test_recover_refuses_what_it_cannot_save(path, tmp_path):
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         recover(str(path), str(path))
     notes = tmp_path / "notes.txt"
     notes.write_text("these are my notes\n" * 500)

@@ -198,7 +198,7 @@ def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
     with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 6") as caught:
         Store.open(str(old), read_only=True)
-    assert "brings it up to date" in str(caught.value)
+    assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
 
 

@@ -9,7 +9,7 @@ from syno.store.objective import ACCURACY, LOSS, named, objective_of
 
 def test_an_accuracy_is_a_share_that_is_raised():
     assert ACCURACY.score(0.9) > ACCURACY.score(0.8)
-    assert (ACCURACY.title, ACCURACY.axis) == ("Accuracy", "hold-out accuracy")
+    assert (ACCURACY.title, ACCURACY.axis) == ("Accuracy", "validation accuracy")
     assert (ACCURACY.shown(0.9312), ACCURACY.shown(None)) == ("93.1 %", "–")
     assert (ACCURACY.beside(0.9), ACCURACY.in_words(0.9)) == ("", "90.0 %")
     assert ACCURACY.gap(0.9, 0.925) == "−2.5 points"
@@ -20,7 +20,7 @@ def test_an_accuracy_is_a_share_that_is_raised():
 def test_a_loss_has_a_unit_and_is_lowered():
     assert LOSS.score(1.8) > LOSS.score(1.9)
     assert LOSS.title == "Loss (nats a token)"
-    assert LOSS.axis == "hold-out loss, nats a token"
+    assert LOSS.axis == "validation loss, nats a token"
     assert (LOSS.shown(1.8234), LOSS.shown(None)) == ("1.823", "–")
     assert (LOSS.beside(1.823), LOSS.beside(None)) == ("perplexity 6.19", "")
     assert LOSS.in_words(1.823) == "a loss of 1.823 (perplexity 6.19)"

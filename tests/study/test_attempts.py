@@ -23,7 +23,7 @@ def settings(**training) -> StudySettings:
     return StudySettings(evaluations=3, seed=5, training=training)
 
 
-class Isolated(FakeEvaluator):
+class IsolatedEvaluator(FakeEvaluator):
     is_isolated = True
 
 
@@ -57,7 +57,7 @@ def undisturbed(store):
 def test_kills_of_the_search_never_count_against_the_baseline(store, undisturbed, isolated):
     Study.create(store, "s", settings(), FakeSpace())
     kill(store, 3 * MAX_ATTEMPTS, isolated=isolated)
-    run(Study.load(store, "s", FakeSpace()), Isolated() if isolated else FakeEvaluator())
+    run(Study.load(store, "s", FakeSpace()), IsolatedEvaluator() if isolated else FakeEvaluator())
     assert answers(store) == undisturbed
 
 
@@ -139,7 +139,7 @@ def test_a_baseline_that_failed_so_is_released_by_its_name(store, undisturbed, r
 
 
 def test_a_baseline_that_crashes_once_is_evaluated_once_more(store, undisturbed):
-    class Once(Isolated):
+    class Once(IsolatedEvaluator):
         crashed = False
 
         def baseline(self):

@@ -150,7 +150,7 @@ def test_an_operator_that_trains_far_too_slowly_is_rejected_before_training(eval
     evaluator.max_slowdown = 1e-6
     outcome = evaluator.evaluate(operator)
     assert outcome.status == "rejected"
-    assert "times as long as the original's, more than 1e-06" in outcome.reason
+    assert "times as long as that of the original network, more than 1e-06" in outcome.reason
     assert outcome.rung == ""
 
 

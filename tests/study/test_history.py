@@ -8,13 +8,13 @@ import pytest
 
 from syno.store import Outcome, Store
 from syno.store.objective import ACCURACY, LOSS
-from syno.study import History, Study, StudySettings, UniformDraws, run
+from syno.study import History, Study, StudySettings, UniformSampling, run
 from syno.study.methods import METHODS
 
 from .fakes import FakeEvaluator, FakeRungs, FakeSpace, fake_ladder
 
 
-class Recorder(UniformDraws):
+class Recorder(UniformSampling):
     """Draws uniformly and keeps the history of each proposal."""
 
     def __init__(self, candidates, seed):

@@ -15,7 +15,7 @@ import pytest
 from syno import UserError
 from syno.study.evaluate import processes
 from syno.study.evaluate.failures import failure_kind
-from syno.study.evaluate.isolated import Isolated, NotPossibleError
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError
 from syno.study.observer import Observer
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -34,14 +34,16 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def evaluator(folder):
     """One for all tests: each shows that the others left it whole."""
-    with Isolated(functools.partial(hostile.make, str(folder)), memory_limit=900 * MIB) as made:
+    with IsolatedEvaluator(
+        functools.partial(hostile.make, str(folder)), memory_limit=900 * MIB
+    ) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def whole(request, evaluator, monkeypatch):
     """After every test nothing is left of what it ran, and the next evaluation works."""
-    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 60.0)
+    monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", 60.0)
     evaluator._deadline_s = 60.0
     yield
     if evaluator._server is not None:
@@ -51,7 +53,7 @@ def whole(request, evaluator, monkeypatch):
 
 
 def hurry(evaluator, monkeypatch, seconds=0.6):
-    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", seconds)
+    monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", seconds)
     evaluator._deadline_s = 0.0
 
 
@@ -79,9 +81,15 @@ def test_the_baseline_is_evaluated_as_well(evaluator):
             "crash: the process was ended by SIGKILL, as the system does when memory is short in "
             "step 'train'",
         ),
-        ("exit:0", "crash: the process ended with exit code 0 and gave no answer in step 'train'"),
-        ("exit:3", "crash: the process ended with exit code 3 and gave no answer in step 'train'"),
-        ("garbage", "crash: what it answers cannot be read in step 'train'"),
+        (
+            "exit:0",
+            "crash: the process ended with exit code 0 and returned no result in step 'train'",
+        ),
+        (
+            "exit:3",
+            "crash: the process ended with exit code 3 and returned no result in step 'train'",
+        ),
+        ("garbage", "crash: its result cannot be read in step 'train'"),
     ],
 )
 def test_a_crash_is_a_failure_with_its_reason(evaluator, what, reason):
@@ -107,7 +115,7 @@ def test_a_hang_is_killed_whatever_it_ignores(evaluator, what, monkeypatch):
     outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 10
     assert outcome.status == "timeout"
-    assert outcome.reason == "hang: no answer within 1 s in step 'train'"
+    assert outcome.reason == "hang: no result within 1 s in step 'train'"
     assert failure_kind(outcome) == "hang"
 
 
@@ -137,7 +145,7 @@ def test_what_is_below_the_limit_is_left_alone(evaluator):
         ("raise", "LocalError: cannot be pickled"),
         ("answer", "TypeError: cannot pickle '_thread.lock' object"),
         ("sys_exit:0", "SystemExit: 0"),
-        ("nothing", "it gave no outcome, but int"),
+        ("nothing", "it returned no outcome, but int"),
     ],
 )
 def test_what_cannot_be_sent_is_a_failure_with_its_text(evaluator, what, reason):
@@ -240,25 +248,27 @@ def test_children_have_the_environment_and_threads_of_the_search(evaluator):
 
 def test_what_cannot_go_to_another_process_is_refused_with_what_to_do(folder):
     with pytest.raises(NotPossibleError, match="cannot be sent to another process") as caught:
-        Isolated(lambda: None)
+        IsolatedEvaluator(lambda: None)
     assert "isolate=False" in str(caught.value)
 
 
 def test_an_evaluator_that_cannot_be_made_says_why():
     with pytest.raises(UserError, match=r"^there is no such data$"):
-        Isolated(functools.partial(hostile.make_broken, "mistake")).start()
+        IsolatedEvaluator(functools.partial(hostile.make_broken, "mistake")).start()
     with pytest.raises(NotPossibleError, match="ZeroDivisionError: the evaluator cannot be made"):
-        Isolated(functools.partial(hostile.make_broken, "bug")).start()
+        IsolatedEvaluator(functools.partial(hostile.make_broken, "bug")).start()
 
 
 def test_a_memory_limit_below_what_torch_holds_is_refused(folder):
     with pytest.raises(UserError, match=r"memory_limit .* is 20 MiB, too little"):
-        Isolated(functools.partial(hostile.make, str(folder)), memory_limit=20 * MIB).start()
+        IsolatedEvaluator(
+            functools.partial(hostile.make, str(folder)), memory_limit=20 * MIB
+        ).start()
 
 
 def test_the_time_limit_follows_the_baseline_when_none_is_given(folder):
     made = functools.partial(hostile.make, str(folder))
-    isolated = Isolated(made, max_slowdown=4.0)
+    isolated = IsolatedEvaluator(made, max_slowdown=4.0)
     assert isolated._limit() is None
-    isolated = Isolated(made, max_slowdown=4.0, baseline_s=10.0)
+    isolated = IsolatedEvaluator(made, max_slowdown=4.0, baseline_s=10.0)
     assert isolated._limit() == pytest.approx(2 * 4 * 10 + 60)  # GRACE_S as `whole` sets it

@@ -9,7 +9,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.study import Ladder, Rung, ladder_names
-from syno.study.fidelity.ladder import chosen, ladder, ladder_summary
+from syno.study.fidelity.ladder import ladder, ladder_summary, resolve_ladder
 from syno.train import Fidelity, recipe
 
 CONSTANT = recipe("fast/steady")
@@ -92,9 +92,9 @@ def test_a_rung_for_text_is_refused():
     ("content", "message"),
     [
         ("eta = 3\n[[rungs]]\n", "unknown entry 'rungs'"),
-        ("rung = 3\n", "has a `rung` that is no list of tables"),
+        ("rung = 3\n", "has a `rung` that is not a list of tables"),
         ("[[rung]]\nresolution = 8\nepochs = 1\n", "rung 1 of ladder 'mine' has no recipe"),
-        ('recipe = "fast/short"\n[[rung]]\nepochs = 1\n', "it needs resolution and epochs"),
+        ('recipe = "fast/short"\n[[rung]]\nepochs = 1\n', "a rung needs resolution and epochs"),
         ('recipe = "fast/shirt"\n[[rung]]\nepochs = 1\n', "did you mean: fast/short"),
         (
             'recipe = "fast/short"\n[[rung]]\nresolution = 8\nepochs = 1\nimagse = 3\n',
@@ -121,7 +121,7 @@ def test_a_file_of_ones_own_may_change_the_recipe_and_the_width(tmp_path):
     assert [r.width for r in found.rungs] == [0.5, 1.0]
     assert [r.fidelity.batch for r in found.rungs] == [16, CONSTANT.batch]
     assert found.eta == 2
-    assert chosen(found, 4).eta == 4
+    assert resolve_ladder(found, 4).eta == 4
 
 
 def test_rungs_that_add_epochs_at_a_constant_rate_are_one_training():

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from syno._util.errors import UserError
-from syno.study import Candidates, DiverseDraws, Entry, History, UniformDraws
+from syno.study import Candidates, DiverseSampling, Entry, History, UniformSampling
 from syno.study.methods import Method, choose, make_method
 
 from .fakes import FakeOperator, FakeSpace
@@ -54,7 +54,7 @@ class TestEveryMethod:
 
 def test_uniform_draws_are_uniform():
     candidates = Candidates(FakeSpace(8))
-    first = [draw(UniformDraws(candidates, seed), 1)[0].key for seed in range(4000)]
+    first = [draw(UniformSampling(candidates, seed), 1)[0].key for seed in range(4000)]
     counts = Counter(first)
     assert len(counts) == 8
     assert all(400 < n < 600 for n in counts.values())  # 500 expected, deviation 21
@@ -70,7 +70,7 @@ def test_a_choice_depends_on_seed_ask_number_and_purpose():
 
 def test_diverse_draws_keep_their_quotas_and_spread():
     space = FakeSpace(400)
-    found = draw(DiverseDraws(Candidates(space), 0), 30)
+    found = draw(DiverseSampling(Candidates(space), 0), 30)
     windows = [op for op in found if op.primitives()["unfold"]]
     pairs = [op for op in found if op.primitives()["contract"] == 2]
     assert len(windows) >= 15
@@ -82,7 +82,7 @@ def test_diverse_draws_keep_their_quotas_and_spread():
 
 def test_rejected_operators_do_not_fill_a_quota():
     candidates = Candidates(FakeSpace(400))
-    method = DiverseDraws(candidates, 0, window=1.0, two_weights=0.0)
+    method = DiverseSampling(candidates, 0, window=1.0, two_weights=0.0)
     windows = draw(method, 10, status="rejected")
     assert all(op.primitives()["unfold"] for op in windows)
 
@@ -95,7 +95,7 @@ def test_a_quota_that_cannot_be_met_does_not_end_the_search():
 
     space = NoWindows()
     keys = {op.key for op in space.operators}
-    assert len(draw(DiverseDraws(Candidates(space), 0), 100)) == len(keys)
+    assert len(draw(DiverseSampling(Candidates(space), 0), 100)) == len(keys)
 
 
 def test_diverse_draws_look_at_no_more_than_their_pool():
@@ -108,7 +108,7 @@ def test_diverse_draws_look_at_no_more_than_their_pool():
 
     space = FakeSpace(300)
     space.operators = [Watched(op.text) for op in space.operators]
-    method = DiverseDraws(Candidates(space), 0, pool=20)
+    method = DiverseSampling(Candidates(space), 0, pool=20)
     assert len(draw(method, 50)) == 50
     assert len(looked) == 20
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syno.study.evaluate import processes
-from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 
 sys.path.insert(0, str(Path(__file__).parent))
 import quiet_end  # the other process imports it by this name, too
@@ -17,7 +17,7 @@ import quiet_end  # the other process imports it by this name, too
 @pytest.mark.skipif(not processes.is_supported(), reason="needs Linux")
 def test_extensions_find_no_leaks_where_evaluations_were_forked(capfd):
     """Torch imports triton there, if it is installed; what stays frozen counts as leaked."""
-    with Isolated(quiet_end.Quiet) as evaluator:
+    with IsolatedEvaluator(quiet_end.Quiet) as evaluator:
         assert evaluator.evaluate("any").accuracy == 0.5
     said = capfd.readouterr().err
     assert said == "0 objects are frozen\n"

@@ -17,7 +17,7 @@ from syno.study import Ladder, Rung
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate import processes
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import (
     LadderEvaluator,
@@ -54,7 +54,7 @@ def operator(network):
     return SamplerSpace(sampler).operators[5]
 
 
-def climbing(folder, ladder=LADDER, model=MODEL, deadline_s=None) -> LadderEvaluator:
+def ladder_evaluator(folder, ladder=LADDER, model=MODEL, deadline_s=None) -> LadderEvaluator:
     data = datasets(ladder, "digits", None)
     nets = networks(ladder, *model, data[-1], 0)
     timing = TimingOptions(repeats=20, warmup=1)
@@ -63,7 +63,7 @@ def climbing(folder, ladder=LADDER, model=MODEL, deadline_s=None) -> LadderEvalu
 
 
 def test_rungs_of_one_training_end_as_a_run_in_one_go_bit_for_bit(tmp_path, network, operator):
-    evaluator = climbing(tmp_path)
+    evaluator = ladder_evaluator(tmp_path)
     outcomes = [evaluator.evaluate(operator, index) for index in range(3)]
     assert [o.status for o in outcomes] == ["ok"] * 3
     assert [o.details["resumed_at"] for o in outcomes] == [0, 1, 2]
@@ -85,7 +85,7 @@ def test_rungs_of_one_training_end_as_a_run_in_one_go_bit_for_bit(tmp_path, netw
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "empty"])
 def test_without_a_whole_checkpoint_the_rung_is_trained_anew(tmp_path, operator, damage):
-    evaluator = climbing(tmp_path)
+    evaluator = ladder_evaluator(tmp_path)
     evaluator.evaluate(operator, 0)
     expected = evaluator.evaluate(operator, 1)
     assert expected.details["resumed_at"] == 1
@@ -109,10 +109,10 @@ def test_without_a_whole_checkpoint_the_rung_is_trained_anew(tmp_path, operator,
 
 
 def test_a_checkpoint_of_another_training_is_not_gone_on_from(tmp_path, operator):
-    evaluator = climbing(tmp_path)
+    evaluator = ladder_evaluator(tmp_path)
     other = Ladder("l", (rung("a", 1), rung("b", 2), rung("c", 5)), 2)
-    climbing(tmp_path, other).evaluate(operator, 0)
-    with pytest.warns(UserWarning, match=r"is of another training; it starts over"):
+    ladder_evaluator(tmp_path, other).evaluate(operator, 0)
+    with pytest.warns(UserWarning, match=r"belongs to another training; the training starts over"):
         outcome = evaluator.evaluate(operator, 1)
     assert (outcome.status, outcome.details["resumed_at"]) == ("ok", 0)
 
@@ -120,8 +120,8 @@ def test_a_checkpoint_of_another_training_is_not_gone_on_from(tmp_path, operator
 def test_an_interrupted_rung_goes_on_from_its_last_epoch(tmp_path, operator, monkeypatch):
     """Also where the rung is no part of a longer training."""
     ladder = Ladder("l", (rung("a", 1, how=recipe("fast/digits")), rung("b", 3, resolution=16)), 2)
-    evaluator = climbing(tmp_path, ladder)
-    expected = climbing(tmp_path / "other", ladder).evaluate(operator, 1)
+    evaluator = ladder_evaluator(tmp_path, ladder)
+    expected = ladder_evaluator(tmp_path / "other", ladder).evaluate(operator, 1)
 
     class Killed(BaseException):
         pass
@@ -141,7 +141,7 @@ def test_an_interrupted_rung_goes_on_from_its_last_epoch(tmp_path, operator, mon
 
 
 def test_sigterm_ends_the_process_as_without_checkpoints(tmp_path, operator, monkeypatch):
-    evaluator = climbing(tmp_path)
+    evaluator = ladder_evaluator(tmp_path)
 
     def epoch(number, epochs, loss):
         signal.raise_signal(signal.SIGTERM)
@@ -160,14 +160,14 @@ def test_sigterm_ends_the_process_as_without_checkpoints(tmp_path, operator, mon
 def test_an_early_stop_inside_a_rung_is_a_failure_there(tmp_path, operator):
     wild = dataclasses.replace(STEADY, learning_rate=1e6, clip_norm=None)
     ladder = Ladder("l", (rung("a", 1, how=wild), rung("b", 2, how=wild)), 2)
-    outcome = climbing(tmp_path, ladder).evaluate(operator, 0)
+    outcome = ladder_evaluator(tmp_path, ladder).evaluate(operator, 0)
     assert outcome.status == "rejected"
     assert outcome.rung == "a"  # it was trained: it counts among the results of the rung
     assert outcome.accuracy is None
 
 
 def test_a_deadline_inside_a_rung_is_a_timeout_there(tmp_path, operator):
-    outcome = climbing(tmp_path, deadline_s=1e-9).evaluate(operator, 1)
+    outcome = ladder_evaluator(tmp_path, deadline_s=1e-9).evaluate(operator, 1)
     assert (outcome.status, outcome.rung) == ("timeout", "b")
 
 
@@ -181,7 +181,7 @@ def test_rungs_of_other_pixels_and_width_have_networks_of_their_own(tmp_path, op
     assert [net.input_shape for net in nets] == [(1, 8, 8), (1, 8, 8), (1, 16, 16)]
     assert nets[0].params < nets[1].params == nets[2].params
     assert [d.size for d in data] == [8, 8, 16]
-    evaluator = climbing(tmp_path, ladder, (model, options))
+    evaluator = ladder_evaluator(tmp_path, ladder, (model, options))
     outcomes = [evaluator.evaluate(operator, index) for index in range(3)]
     assert [o.status for o in outcomes] == ["ok"] * 3, outcomes
     assert [o.details["resumed_at"] for o in outcomes] == [0, 0, 0]
@@ -219,7 +219,7 @@ def test_a_module_is_used_at_the_pixels_of_each_rung_unless_it_has_slots_of_its_
     import torch
 
     slotted = syno.substitute(network_module(), example_input=torch.zeros(1, 1, 16, 16))
-    with pytest.raises(UserError, match="slots of its own has one size, and a rung asks for 8 px"):
+    with pytest.raises(UserError, match="slots of its own has one size, and a rung requests 8 px"):
         networks(ladder, slotted, {}, data[-1], 0)
 
 
@@ -241,9 +241,9 @@ def searched(path: str, isolate: bool):
 def test_survivors_of_a_search_go_on_from_their_checkpoints(tmp_path):
     path = str(tmp_path / "runs.db")
     summary = searched(path, isolate=False)
-    climbed = [e for e in (*summary.baselines, *summary.evaluations) if e.rung_index]
-    assert {e.rung_index for e in climbed} == {1, 2}
-    for evaluation in climbed:
+    promoted = [e for e in (*summary.baselines, *summary.evaluations) if e.rung_index]
+    assert {e.rung_index for e in promoted} == {1, 2}
+    for evaluation in promoted:
         assert evaluation.details["resumed_at"] == evaluation.rung_index
         assert evaluation.latency_ms > 0
     assert not (tmp_path / "runs.db.checkpoints").exists()
@@ -282,13 +282,13 @@ def test_a_failure_without_an_answer_is_stored_at_its_rung(tmp_path, operator):
         checkpoints,
         seed=3,
     )
-    with Isolated(factory, deadline_s=60.0) as evaluator:
+    with IsolatedEvaluator(factory, deadline_s=60.0) as evaluator:
         assert evaluator.evaluate(operator, 0).status == "ok"
         evaluator._memory = 1 << 20
         outcome = evaluator.evaluate(operator, 1)
         assert outcome.details["failure"] == "out_of_memory"
         assert outcome.rung == "b"
-        assert outcome.recipe == climbing(tmp_path)._rungs[1].failure().recipe
+        assert outcome.recipe == ladder_evaluator(tmp_path)._rungs[1].failure().recipe
         # It did not take the state of the rung below with it.
         evaluator._memory = 4 << 30
         again = evaluator.evaluate(operator, 1)

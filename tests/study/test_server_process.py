@@ -16,7 +16,7 @@ import pytest
 from syno import UserError
 from syno.study.evaluate import processes, server_process
 from syno.study.evaluate.failures import failure_kind
-from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.server_process import ServerProcess
 from syno.study.observer import Observer
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 def shared(folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server_process, "_MODULE", QUICK)
-        made = Isolated(functools.partial(hostile.make_patient, str(folder)))
+        made = IsolatedEvaluator(functools.partial(hostile.make_patient, str(folder)))
         made.start()
     with made:
         yield made
@@ -115,9 +115,7 @@ def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
         outcome = evaluator.evaluate(hostile.HostileOperator(what))
     assert time.monotonic() - began < 4 * SILENCE_S
     assert outcome.status == "timeout"
-    assert outcome.reason == (
-        "hang: the process that forks evaluations gave no sign of life for 3 s"
-    )
+    assert outcome.reason == ("hang: the process that forks evaluations did not respond for 3 s")
     assert failure_kind(outcome) == "hang"
     assert "left" not in outcome.details
     assert len(seen) >= (3 if what == "orphan_and_hang" else 2)
@@ -137,7 +135,7 @@ def test_a_search_that_was_suspended_itself_hears_what_arrived_meanwhile(evaluat
 
 def test_a_server_that_was_suspended_with_its_evaluation_goes_on(evaluator, monkeypatch):
     """As when a batch system suspends the whole job: that time counts against nobody."""
-    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 3.0)
+    monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", 3.0)
     monkeypatch.setattr(server_process, "SILENCE_S", 60.0)
     evaluator._deadline_s = 0.0
     pids: list[int] = []
@@ -157,23 +155,22 @@ def test_a_server_that_was_suspended_with_its_evaluation_goes_on(evaluator, monk
 def test_a_stopped_evaluation_without_a_limit_is_a_hang(evaluator):
     evaluator._observer = Watch(lambda child: os.kill(child, signal.SIGSTOP))
     outcome = evaluator.baseline()
-    assert outcome.reason.startswith("hang: a process of it was stopped (SIGSTOP) for 3 s")
+    assert outcome.reason.startswith("hang: one of its processes was stopped (SIGSTOP) for 3 s")
     assert outcome.status == "timeout"
 
 
 def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
-    monkeypatch.setattr("syno.study.evaluate.isolated.GRACE_S", 0.5)
+    monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", 0.5)
     monkeypatch.setattr(server_process, "SLACK_S", 0.5)
     monkeypatch.setattr(evaluator, "_deadline_s", 0.0)
     # It answers to its pulse, but not to its limit.
     request = functools.partial(server_process.fork_server.Request, memory=None)
     monkeypatch.setattr(
-        "syno.study.evaluate.isolated.Request", lambda operator, *_: request(operator, seconds=None)
+        "syno.study.evaluate.isolated_evaluator.Request",
+        lambda operator, *_: request(operator, seconds=None),
     )
     outcome = evaluator.evaluate(hostile.HostileOperator("hang"))
-    assert outcome.reason == (
-        "hang: the process that forks evaluations did not come to an end within 1 s"
-    )
+    assert outcome.reason == ("hang: the process that forks evaluations did not end within 1 s")
     monkeypatch.undo()
 
 
@@ -222,14 +219,14 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import hostile\n"
         "from syno.study.evaluate import processes\n"
-        "from syno.study.evaluate.isolated import Isolated\n"
+        "from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator\n"
         "from syno.study.observer import Observer\n"
         "class Watch(Observer):\n"
         "    def on_process(self, process):\n"
         "        os.kill(made._server.pid, signal.SIGSTOP)\n"
         "        print(made._server.pid, process, flush=True)\n"
         f"factory = functools.partial(hostile.make_patient, {str(folder)!r})\n"
-        "made = Isolated(factory, observer=Watch())\n"
+        "made = IsolatedEvaluator(factory, observer=Watch())\n"
         "made.baseline()\n"
     )
     (folder / "seconds").write_text("600")
@@ -269,9 +266,9 @@ def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypat
     factory = functools.partial(hostile.make, str(folder) + "x" * (4 << 20))
     began = time.monotonic()
     with pytest.raises(UserError, match="cannot be started: it ") as caught:
-        Isolated(factory).start()
+        IsolatedEvaluator(factory).start()
     assert time.monotonic() - began < 15
-    why = "was stopped (SIGSTOP) for 1 s" if what == "stopped" else "gave no sign of life for 1 s"
+    why = "was stopped (SIGSTOP) for 1 s" if what == "stopped" else "did not respond for 1 s"
     assert f"it {why} at its start, 3 times" in str(caught.value)
     assert "--no-isolate" in str(caught.value)
 
@@ -285,7 +282,7 @@ def test_a_server_that_is_killed_at_its_start_is_started_again(folder, tmp_path,
         f"    open({str(note)!r}, 'w').close(); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     start_instead(monkeypatch, tmp_path, code)
-    with Isolated(functools.partial(hostile.make, str(folder))) as made:
+    with IsolatedEvaluator(functools.partial(hostile.make, str(folder))) as made:
         assert note.exists()
         assert made.evaluate("fine").accuracy == 0.5
 

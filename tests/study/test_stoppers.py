@@ -27,7 +27,7 @@ def test_combined_stoppers_give_the_first_reason_in_order():
 
 
 def test_reasons_are_told_in_a_sentence():
-    assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as asked"
+    assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as requested"
     assert Seconds(60).check(Tally(0, 0, 61.0)).text == "the time limit of 60 s is reached"
     exhausted = SpaceExhausted().check(Tally(3, 2, 1.0, exhausted=True))
     assert exhausted.text == "all 5 operators of the space were proposed"

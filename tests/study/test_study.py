@@ -56,7 +56,7 @@ def test_the_signature_of_the_search(store, method, seed):
 def test_the_loop_evaluates_the_baseline_first_and_then_as_many_as_asked(store):
     study = Study.create(store, "study", settings(evaluations=10), FakeSpace())
     reason = run(study, FakeEvaluator())
-    assert reason == StopReason("evaluations", "10 operators were evaluated, as asked")
+    assert reason == StopReason("evaluations", "10 operators were evaluated, as requested")
     summary = store.summary("study")
     assert summary.baseline is not None
     assert summary.baseline.accuracy == 0.9
@@ -92,7 +92,7 @@ def test_ask_and_tell_serve_a_trainer_of_the_users_own(store):
     more = study.ask(2)
     assert [p.ask for p in more] == [4, 5]
     assert len({p.operator.key for p in [*first, *more]}) == 5
-    with pytest.raises(UserError, match="has an answer already"):
+    with pytest.raises(UserError, match="has a result already"):
         study.tell(first[1].id, Outcome("ok", accuracy=0.6))
     assert [p.status for p in store.proposals(study.record)] == [None, "ok", None, None, None]
 
@@ -183,7 +183,7 @@ def _forget_workers() -> None:
 
 def test_a_space_that_changed_is_refused_and_both_are_described(store):
     Study.create(store, "study", settings(), FakeSpace(100))
-    message = "had 100 operators (rules 1), now it has 99 other ones (rules 1)"
+    message = "had 100 operators (rules 1), now it has 99 different ones (rules 1)"
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         Study.load(store, "study", FakeSpace(99))
     assert "start a new study" in str(caught.value)

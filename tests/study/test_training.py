@@ -70,13 +70,13 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("operators", "given", "message"),
     [
-        ((), {}, "nothing is to be trained"),
+        ((), {}, "there is nothing to train"),
         (("conv1x1",), {"seeds": 0}, "seeds must be at least 1"),
         (("conv1x1",), {"threads": 0}, r"timing=syno.TimingOptions\(threads=...\)"),
         (
             ("conv1x1",),
             {"train": TrainOptions(fidelity=QUICK, eta=3)},
-            "'eta' of TrainOptions has no effect here: chosen operators are trained as a whole",
+            "'eta' of TrainOptions has no effect here: given operators are trained completely",
         ),
         (
             ("conv1x1",),

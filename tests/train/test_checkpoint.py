@@ -189,7 +189,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_training_starts_over(
     expected = train(whole, dataset, quick, 0)
     train(convolutional(), dataset, quick, 0, checkpoint=path, stop_after=1)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DamagedCheckpointError, match=r"run\.ckpt' is (no checkpoint|damaged)"):
+    with pytest.raises(DamagedCheckpointError, match=r"run\.ckpt' is (not a checkpoint|damaged)"):
         read_checkpoint(path)
     with pytest.warns(UserWarning, match=r"run\.ckpt.*; the training starts over"):
         outcome = train(again, dataset, quick, 0, checkpoint=path)
@@ -230,10 +230,12 @@ def test_other_rates_of_weights_are_another_training(
     """As when a later version gives an operator's weights other scales of the rate."""
     path = tmp_path / "run.ckpt"
     first, second = convolutional(), convolutional()
-    second[0].step_scales = {"weight": 0.5}  # type: ignore[assignment, union-attr]
+    second[0].lr_multipliers = {"weight": 0.5}  # type: ignore[assignment, union-attr]
     fidelity = quick.changed(step_scales=True)
     train(first, dataset, fidelity, 0, checkpoint=path, stop_after=1)
-    with pytest.raises(UserError, match="it has other rates or decays of parameters"):
+    with pytest.raises(
+        UserError, match="it has other learning rates or weight decays of parameters"
+    ):
         train(second, dataset, fidelity, 0, checkpoint=path)
 
 

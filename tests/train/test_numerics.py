@@ -61,7 +61,7 @@ def test_images_grow_while_the_network_trains(dataset: DataSet, quick: Fidelity)
     outcome = train(net, dataset, growing, 0)
     assert outcome.ok
     assert net.sizes[::8] == [2, 2, 3, 4]
-    held = dataset.holdout(0.2, 0)[1]
+    held = dataset.validation_split(0.2, 0)[1]
     assert accuracy(net, held, dataset) == outcome.accuracy
 
 
@@ -145,7 +145,7 @@ def test_images_are_augmented_small_and_seen_large(dataset: DataSet, quick: Fide
     outcome = train(net, dataset, large, 0)
     assert outcome.ok
     assert set(net.sizes) == {12}
-    held = dataset.holdout(0.2, 0)[1]
+    held = dataset.validation_split(0.2, 0)[1]
     assert accuracy(net, held, dataset, resolution=12) == outcome.accuracy
 
 
@@ -195,7 +195,7 @@ def test_averaged_weights_are_what_is_measured_and_kept(dataset: DataSet, quick:
     train(plain, dataset, quick, 0)
     outcome = train(averaged, dataset, quick.changed(ema=0.99), 0)
     assert not torch.equal(plain[0].weight, averaged[0].weight)
-    held = dataset.holdout(0.2, 0)[1]
+    held = dataset.validation_split(0.2, 0)[1]
     assert accuracy(averaged, held, dataset) == outcome.accuracy
 
 
@@ -228,7 +228,7 @@ def test_what_the_machine_cannot_is_refused(dataset: DataSet, quick: Fidelity) -
 
 
 def test_batches_larger_than_the_data_are_refused(dataset: DataSet, quick: Fidelity) -> None:
-    with pytest.raises(UserError, match="batches of 97, and 96 images of 'made' are trained on"):
+    with pytest.raises(UserError, match="batches of 97, and 'made' has 96 training images"):
         train(convolutional(), dataset, quick.changed(batch=97), 0)
 
 

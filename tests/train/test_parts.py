@@ -212,7 +212,7 @@ def test_rates_are_scaled_by_module_by_name_and_by_weight() -> None:
 
 def test_steps_of_kernels_are_scaled_and_adamw_takes_the_root() -> None:
     net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-    net[0].step_scales = {"weight": 4.0}  # type: ignore[assignment]
+    net[0].lr_multipliers = {"weight": 4.0}  # type: ignore[assignment]
     net[0].lr_scale = 0.5  # type: ignore[assignment]
 
     def scales(how: Recipe) -> list[object]:
@@ -324,7 +324,7 @@ def test_stoppers_speak_at_their_limits() -> None:
     assert table.check(state(accuracy=0.01, epoch=3)) is None
     stop = table.check(state(accuracy=0.24))
     assert stop is not None
-    assert stop.detail == "the accuracy is 0.240 after epoch 5, at least 0.25 is asked for"
+    assert stop.detail == "the accuracy is 0.240 after epoch 5, and at least 0.25 is required"
     assert SlowStep(0.5).check(state(step_s=0.5)) is None
     stop = SlowStep(0.5).check(state(step_s=0.75))
     assert stop is not None
@@ -332,4 +332,4 @@ def test_stoppers_speak_at_their_limits() -> None:
     assert MemoryLimit(100).check(state(memory=100)) is None
     stop = MemoryLimit(2**20).check(state(memory=3 * 2**20))
     assert stop is not None
-    assert stop.detail == "3 MiB are held, more than 1 MiB"
+    assert stop.detail == "3 MiB of memory are in use, more than 1 MiB"

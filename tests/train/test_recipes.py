@@ -94,7 +94,7 @@ def test_a_recipe_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ("[least_accuracy]\nfirst = 0.1", "has a bad table least_accuracy"),
         ("[least_accuracy]\n3 = 10", "each with an accuracy from 0 to 1"),
         ("least_accuracy = 3", "has a bad table least_accuracy"),
-        ("[rung]\nepochs = 3", "has a `rung` that is no list of tables"),
+        ("[rung]\nepochs = 3", "has a `rung` that is not a list of tables"),
         ("[[rung]]\nepochs = 3", "fidelity 'mine' cannot have resolution = None"),
         ("[[rung]]\nlength = 3", "cannot read a fidelity"),
         ("batch = 3", "recipe '{path}' has no rung"),

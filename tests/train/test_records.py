@@ -62,5 +62,5 @@ def test_the_recipe_for_imagenet_runs_on_a_small_scale(records: Records) -> None
 def test_a_model_needs_to_know_the_size_of_images_of_several(records: Records) -> None:
     network = Network.named("resnet-small", {"width": 8}, records, 0, size=16)
     assert network.input_shape == (3, 16, 16)
-    with pytest.raises(UserError, match="has images of several sizes: say size="):
+    with pytest.raises(UserError, match="has images of several sizes: pass size="):
         Network.named("resnet-small", {"width": 8}, records, 0)

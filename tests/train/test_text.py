@@ -67,8 +67,8 @@ def test_a_language_model_learns_and_the_outcome_adds_up(text: TextData, brief: 
 def test_the_loss_is_that_of_the_held_out_tokens(text: TextData, brief: Fidelity) -> None:
     net = bigram()
     outcome = train(net, text, brief, 0)
-    inputs = torch.from_numpy(text.held_tokens[:592].astype(np.int64))
-    targets = torch.from_numpy(text.held_tokens[1:593].astype(np.int64))
+    inputs = torch.from_numpy(text.validation_tokens[:592].astype(np.int64))
+    targets = torch.from_numpy(text.validation_tokens[1:593].astype(np.int64))
     with torch.no_grad():
         expected = nn.functional.cross_entropy(net(inputs), targets)
     assert outcome.loss == pytest.approx(float(expected), rel=1e-5)
@@ -146,7 +146,7 @@ def test_mistakes_are_refused_by_text(
         train(bigram(), text, quick, 0)
     with pytest.raises(UserError, match="'circle' is too short for batches of 400"):
         train(bigram(), text, brief.changed(batch=400), 0)
-    with pytest.raises(UserError, match="held part of text 'circle' is too short for a context"):
+    with pytest.raises(UserError, match="validation part of text 'circle' is too short for a context"):
         train(bigram(), text, brief.changed(context=700, batch=1), 0)
     with pytest.raises(UserError, match=r"scores of shape \[4, 8, 99\]\n  expected: \[4, 8, 257\]"):
         train(nn.Sequential(nn.Embedding(257, 4), nn.Linear(4, 99)), text, brief, 0)

@@ -77,7 +77,7 @@ def test_a_network_learns_and_the_outcome_adds_up(dataset: DataSet, quick: Fidel
     assert outcome.ok
     assert outcome.accuracy is not None
     assert outcome.accuracy > 0.9
-    assert outcome.accuracy == accuracy(net, dataset.holdout(0.2, 0)[1], dataset)
+    assert outcome.accuracy == accuracy(net, dataset.validation_split(0.2, 0)[1], dataset)
     assert outcome.epochs_done == 4
     assert outcome.images_seen == 4 * 96
     assert [point.epoch for point in outcome.curve] == [1, 2, 3, 4]
@@ -118,7 +118,7 @@ def test_the_test_split_is_never_read_while_training(dataset: DataSet, quick: Fi
 
 
 def test_held_out_images_are_never_trained_on(dataset: DataSet, quick: Fidelity) -> None:
-    held = dataset.holdout_index(quick.holdout, quick.split_seed)[1]
+    held = dataset.validation_indices(quick.holdout, quick.split_seed)[1]
     images = dataset.train.images.copy()
     images[held] = 255 - images[held]
     changed = replace(dataset, train=Split(images, dataset.train.labels))
@@ -144,7 +144,7 @@ def test_fewer_images_are_a_stratified_part_and_the_holdout_stays(
     few = replace(quick, images=40, epochs=1)
     outcome = train(linear(), dataset, few, 0)
     assert outcome.images_seen == 40
-    with pytest.raises(UserError, match=r"wants 97 training images\n  expected: at most 96, "):
+    with pytest.raises(UserError, match=r"requests 97 training images\n  expected: at most 96, "):
         train(linear(), dataset, replace(quick, images=97), 0)
 
 

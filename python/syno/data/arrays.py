@@ -90,7 +90,8 @@ def parse_idx(data: bytes, where: str) -> np.ndarray:
     """The uint8 array of an IDX file. Raises UserError, naming `where`."""
     if len(data) < 4 or data[:3] != b"\0\0\x08" or not 1 <= data[3] <= 4:
         raise UserError(
-            f"{where} is no IDX file of bytes\n  expected: a head of 00 00 08 and the number of "
+            f"{where} is not an IDX file of bytes\n  expected: a head of 00 00 08 and the "
+            "number of "
             f"dimensions      got: {data[:4].hex(' ') or 'nothing'}"
         )
     head = 4 + 4 * data[3]
@@ -199,7 +200,7 @@ def _cifar_pickle(source: Source, path: str) -> tuple[np.ndarray, np.ndarray]:
         return images, np.array(labels, dtype=np.int64)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"file {source.locate(path)} is no batch of CIFAR: {error}\n"
+            f"file {source.locate(path)} is not a CIFAR batch: {error}\n"
             "  expected: a dictionary with 'data' and 'labels' or 'fine_labels'"
         ) from error
 
@@ -244,7 +245,7 @@ def _unpickled(source: Source, path: str) -> dict[bytes, Any]:
             f"file {source.locate(path)} is damaged: {error}\n  fetch it again"
         ) from error
     if not isinstance(content, dict):
-        raise UserError(f"file {source.locate(path)} is no batch of CIFAR")
+        raise UserError(f"file {source.locate(path)} is not a CIFAR batch")
     return {key.encode() if isinstance(key, str) else key: value for key, value in content.items()}
 
 

@@ -2,7 +2,7 @@
 
 What is drawn for an image is a function of (seed, epoch, the image's number) alone, so it comes out
 the same in whatever batch, worker or device. Which pixel goes where is integer arithmetic; only
-the weights of a resize and the normalisation round. Imported on its own, since it needs torch.
+the weights of a resize and the normalization round. Imported on its own, since it needs torch.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Augmentation:
     """What is done to each image, in this order; the defaults change nothing.
 
     crop: shift by up to so many pixels along each axis, drawn; what comes in is `pad`: the `mean`
-        colour, `zero` (black), or the image's own pixels mirrored (`reflect`).
+        color, `zero` (black), or the image's own pixels mirrored (`reflect`).
     flip: mirror left to right with probability 1/2.
     area: (least, largest) share of the image that a random part of it covers, its width to height
         within `ratio` (evenly in the logarithm); the part is scaled to `size`, or back to the
         image's own size. As in Inception (Szegedy et al., CVPR 2015).
     size: scale to so many pixels, by a triangle filter that widens where it shrinks.
-    cutout: a square of so many pixels around a drawn centre becomes the mean colour (DeVries and
+    cutout: a square of so many pixels around a drawn centre becomes the mean color (DeVries and
         Taylor, arXiv 1708.04552).
     """
 
@@ -87,7 +87,7 @@ class Choices:
 
 
 class Augmenter:
-    """Turns uint8 batches into normalised floating-point ones.
+    """Turns uint8 batches into normalized floating-point ones.
 
     mean, std: of each channel, in units of pixel value / 255, as a DataSet has them; dtype: of the
     result.
@@ -132,7 +132,7 @@ class Augmenter:
         return values.to(self._dtype)
 
     def plain(self, images: torch.Tensor) -> torch.Tensor:
-        """Without anything drawn: [n, C, H, W] scaled to `size` and normalised, to evaluate on."""
+        """Without anything drawn: [n, C, H, W] scaled to `size` and normalized, to evaluate on."""
         alone = Augmentation(size=self.augmentation.size)
         same = Augmenter(alone, (), (), self._seed, self._dtype)
         same._scale, same._shift = self._scale, self._shift
@@ -199,7 +199,7 @@ class Augmenter:
         return padded
 
     def _fill(self) -> np.ndarray:
-        """The colour of a border, uint8 [C]."""
+        """The color of a border, uint8 [C]."""
         return self._mean if self.augmentation.pad == "mean" else np.zeros_like(self._mean)
 
     def _moved(self, images: torch.Tensor, choices: Choices) -> torch.Tensor:
@@ -250,7 +250,7 @@ class Augmenter:
         )
         cut_rows, cut_columns = ((o >= 0) & (o < side) for o in (rows, columns))
         cut = cut_rows[:, None, :, None].float() * cut_columns[:, None, None, :].float()
-        # The mean colour is 0 after normalisation; a product is faster than a masked store.
+        # The mean color is 0 after normalization; a product is faster than a masked store.
         return values.mul_(1 - cut)
 
 

@@ -1,4 +1,4 @@
-"""A data set as a value: two splits of uint8 images with labels, and the names of the classes."""
+"""Data sets of images: two splits of uint8 images with labels, and the names of the classes."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Split:
         return len(self.labels)
 
     def take(self, index: np.ndarray) -> Split:
-        """The chosen images, copied into memory, in the order of `index` (int64 [M])."""
+        """Copy the images of `index` (int64 [M]) into memory, in that order."""
         return Split(np.ascontiguousarray(self.images[index]), np.asarray(self.labels[index]))
 
     def fetch(self, index: np.ndarray, seed: int, epoch: int) -> np.ndarray:
-        """The chosen images, uint8 [n, C, H, W], for `ImageBatches`; nothing is drawn."""
+        """Return the images of `index`, uint8 [n, C, H, W], for `ImageBatches`."""
         del seed, epoch
         return self.images[index]
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Training and test images of one size, with what is needed to normalise them.
+    """Training and test images of one size, with the statistics that normalize them.
 
-    `mean` and `std` have one entry a channel, in units of pixel value / 255, and come from the
-    training split alone. `fingerprint` (32 hex) names the content and how it was decoded.
-    `skipped` counts files that were no images and were left out.
+    mean, std: of each channel of the training split, in units of pixel value / 255.
+    fingerprint: a digest (32 hexadecimal digits) of the content and of how it was decoded.
+    skipped: the number of files that are not images and were omitted.
     """
 
     name: str
@@ -51,7 +51,7 @@ class DataSet:
 
     @property
     def channels(self) -> int:
-        """1 for grey, 3 for RGB."""
+        """1 for gray, 3 for RGB."""
         return int(self.train.images.shape[1])
 
     @property
@@ -59,8 +59,12 @@ class DataSet:
         """Height and width of every image, in pixels."""
         return int(self.train.images.shape[2])
 
-    def holdout_index(self, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where in the training split the two parts of `holdout` lie: int64 arrays, ascending."""
+    def validation_indices(self, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Divide the training images as `validation_split` does.
+
+        Returns:
+            The indices of the training and the validation images, int64, ascending.
+        """
         if not 0.0 < fraction < 1.0:
             raise UserError(
                 f"cannot hold out a fraction of {fraction} of '{self.name}'\n"
@@ -76,22 +80,35 @@ class DataSet:
                 )
         total = min(max(round(fraction * len(labels)), 1), len(labels) - 1)
         shares = np.clip(apportion(counts, total), 1, counts - 1)
-        held = stratified(labels, shares, seed)
-        return np.setdiff1d(np.arange(len(labels)), held), held
+        validation = stratified(labels, shares, seed)
+        return np.setdiff1d(np.arange(len(labels)), validation), validation
 
-    def holdout(self, fraction: float, seed: int) -> tuple[Split, Split]:
-        """Splits the training part into (fit, held out): each class in proportion, same seed same
-        images. The test split is not touched.
+    def validation_split(self, fraction: float, seed: int) -> tuple[Split, Split]:
+        """Divide the training images into a training and a validation split, stratified by class.
 
-        Raises UserError for a fraction outside (0, 1) and for a class with a single image.
+        The test split is not read.
+
+        Args:
+            fraction: the share of the images in the validation split, between 0 and 1.
+            seed: the same seed selects the same images.
+
+        Returns:
+            The training and the validation split.
+
+        Raises:
+            UserError: for a fraction that is not between 0 and 1, and for a class with one image.
         """
-        fit, held = self.holdout_index(fraction, seed)
-        return self.train.take(fit), self.train.take(held)
+        training, validation = self.validation_indices(fraction, seed)
+        return self.train.take(training), self.train.take(validation)
 
 
 def apportion(counts: np.ndarray, total: int) -> np.ndarray:
-    """Divides `total` among classes in proportion to `counts` (largest remainders, ties to the
-    earlier class): int64, sums to `total`, never above `counts` for total <= sum."""
+    """Divide `total` among classes in proportion to `counts`, by largest remainders.
+
+    Returns:
+        int64 [classes] with the sum `total`, at most `counts` if `total` is at most their sum. The
+        first of equal remainders is rounded up.
+    """
     exact = counts * (total / max(int(counts.sum()), 1))
     shares = np.floor(exact).astype(np.int64)
     order = np.argsort(shares - exact, kind="stable")
@@ -100,9 +117,9 @@ def apportion(counts: np.ndarray, total: int) -> np.ndarray:
 
 
 def stratified(labels: np.ndarray, shares: Sequence[int] | np.ndarray, seed: int) -> np.ndarray:
-    """Draws shares[c] positions of each class c; int64, ascending.
+    """Sample shares[c] indices of each class c, int64, ascending.
 
-    Each class has its own stream, so a change in one class leaves the others' draw as it was.
+    Each class has its own random stream, so a change in one class does not affect the others.
     """
     parts = []
     for label, share in enumerate(shares):
@@ -112,10 +129,10 @@ def stratified(labels: np.ndarray, shares: Sequence[int] | np.ndarray, seed: int
 
 
 def statistics(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel of uint8 [N, C, H, W], in units of 255.
+    """Compute mean and standard deviation of each channel of uint8 [N, C, H, W], divided by 255.
 
-    Sums are integers, so the result does not depend on block size. A constant channel gets one grey
-    step as its deviation, so that dividing by it is safe.
+    Sums are integers, so the result does not depend on the block size. The deviation is at least
+    1 / 255, so that dividing by it is safe.
     """
     channels = images.shape[1]
     total = np.zeros(channels, dtype=np.uint64)

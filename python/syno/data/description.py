@@ -33,7 +33,7 @@ def describe_text(data: TextData) -> JsonObject:
     """Counts and the beginning of a text."""
     tokens = {
         "train": len(data.train_tokens),
-        "held": len(data.held_tokens),
+        "held": len(data.validation_tokens),
         "test": len(data.test_tokens),
     }
     return {

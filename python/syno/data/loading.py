@@ -213,7 +213,7 @@ def _decode(
             lost = f" of class '{content.classes[int(counts.argmin())]}'" if len(chosen) else ""
             raise UserError(
                 f"no {part} image{lost} in {source.where} can be decoded\n"
-                f"  {len(damaged):,} of {len(paths):,} files are no images, or damaged"
+                f"  {len(damaged):,} of {len(paths):,} files are damaged or are not images"
             )
         sink(f"{part}_labels", labels[chosen])
     return len(damaged)
@@ -232,7 +232,7 @@ def _begins_grey(source: Source, paths: tuple[str, ...]) -> bool:
 def _damaged_files(request: _Request, damaged: list[Unreadable], total: int) -> UserError:
     """Names the first file with its reason, and counts the others."""
     others = [str(error).partition("image ")[2].partition(": ")[0] for error in damaged[1:5]]
-    more = f"{len(damaged):,} of {total:,} files are no images, or damaged"
+    more = f"{len(damaged):,} of {total:,} files are damaged or are not images"
     if others:
         more += f": also {', '.join(others)}{' ...' if len(damaged) > 5 else ''}"
     return UserError(

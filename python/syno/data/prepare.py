@@ -156,7 +156,7 @@ def _planned(
     if isinstance(content, Arrays):
         raise UserError(
             f"data set '{name}' is made of arrays, not of image files\n"
-            "  there is nothing to prepare: syno.data.load reads it as it is"
+            "  it needs no preparation: syno.data.load reads it directly"
         )
     drawn = draws(options.seed, 0, np.arange(len(content.train) + len(content.test)), 1)[:, 0]
     return _Plan(
@@ -310,7 +310,7 @@ def _write_shard(plan: _Plan, shard: int, workers: int, advance: Callable[[int],
             looked = plan.numbers(shard).stop
             raise UserError(
                 f"{errors[0]}\n  {len(errors):,} files among the images up to {looked:,} of "
-                f"{len(plan.paths):,} are no images, or damaged: {', '.join(skipped[:5])}"
+                f"{len(plan.paths):,} are damaged or are not images: {', '.join(skipped[:5])}"
                 f"{' ...' if len(skipped) > 5 else ''}\n"
                 "  what to do: replace or remove them, or leave them out with skip_damaged "
                 "(--skip-damaged)"
@@ -433,8 +433,8 @@ def _writing(plan: _Plan) -> Iterator[None]:
         done = sum(1 for _ in plan.where.glob("shard-*.json"))
         raise UserError(
             f"cannot write records into '{plan.where}': {what}\n"
-            f"  {done} of {plan.shards} shards are written and stay; make room, and the same call "
-            "goes on from there"
+            f"  {done} of {plan.shards} shards are complete and are kept; free some space and "
+            "repeat the call to continue"
         ) from error
 
 

@@ -24,7 +24,7 @@ class RecordOptions(Options):
     longer_side: int = option(
         "Scale larger images to this.", 400, minimum=1, maximum=65535, metavar="PIXELS"
     )
-    quality: int = option("Of JPEG.", 90, minimum=1, maximum=100, metavar="1-100")
+    quality: int = option("Quality of JPEG images.", 90, minimum=1, maximum=100, metavar="1-100")
     jpeg_share: float = option(
         "Share of images stored as JPEG; the others are raw pixels.",
         0.1,
@@ -33,5 +33,5 @@ class RecordOptions(Options):
         metavar="0-1",
     )
     shard_images: int = option("Images in one file.", 1000, minimum=1, maximum=1 << 20, metavar="N")
-    seed: int = option("Of which are JPEG.", 0)
-    skip_damaged: bool = option("Leave files out that are no images.", False)
+    seed: int = option("Seed that selects the images stored as JPEG.", 0)
+    skip_damaged: bool = option("Omit files that are not images.", False)

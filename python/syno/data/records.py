@@ -31,7 +31,7 @@ from syno.data.layout import Layout
 from syno.data.random import box_of, draws
 
 FORMAT = 1
-AGAIN = "`syno data prepare` with the same options writes what is damaged anew"
+AGAIN = "`syno data prepare` with the same options writes the damaged part again"
 # One row an image. sample: its number in the source; test: 1 in the test split.
 ROW = np.dtype(
     [
@@ -63,7 +63,7 @@ class Records:
         if meta is None:
             raise UserError(
                 f"folder '{self.folder}' holds no finished records, or its index is damaged\n"
-                f"  {AGAIN}, and goes on where it stopped"
+                f"  {AGAIN}, and continues where it stopped"
             )
         self.options: dict[str, object] = meta["options"]
         self.classes: tuple[str, ...] = tuple(meta["classes"])

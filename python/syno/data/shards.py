@@ -205,7 +205,7 @@ def _label(source: Source, path: str) -> int | str:
         try:
             value = parsed_json(text)
         except ValueError as error:
-            raise UserError(f"label {source.locate(path)} is no JSON: {error}") from error
+            raise UserError(f"label {source.locate(path)} is not JSON: {error}") from error
         if isinstance(value, dict):
             value = next((value[key] for key in _KEYS if key in value), None)
     if isinstance(value, str) and value.isdecimal():

@@ -31,7 +31,7 @@ from syno.data.tokens import BYTE_VOCABULARY, BytePairTokenizer, ByteTokenizer, 
 
 TOKENIZERS = (ByteTokenizer.name, BytePairTokenizer.name)
 _PARTS = ("train", "held", "test")
-_TRAIN, _HELD, _TEST = range(3)
+_TRAIN, _VALIDATION, _TEST = range(3)
 _ARRAYS = tuple(f"{part}_tokens" for part in _PARTS)
 _SUFFIXES = (*SUFFIXES, *ARCHIVES)
 _LARGEST_VOCABULARY = 1 << 20
@@ -44,7 +44,7 @@ class TextData:
     """Tokens of a text, each document followed by `tokenizer.end`: uint16 or uint32 [T], maybe
     memory-mapped.
 
-    Quality is chosen on `held_tokens`, documents that training and tokenizer never saw;
+    Quality is chosen on `validation_tokens`, documents that training and tokenizer never saw;
     `test_tokens` is an official test part, or one that was set apart, else empty. `documents` and
     `text_bytes` count what the parts "train", "held" and "test" were made of: UTF-8 without the
     ends. `fingerprint` (32 hex) names content, split and tokenizer.
@@ -52,7 +52,7 @@ class TextData:
 
     name: str
     train_tokens: np.ndarray
-    held_tokens: np.ndarray
+    validation_tokens: np.ndarray
     test_tokens: np.ndarray
     tokenizer: Tokenizer
     fingerprint: str
@@ -74,18 +74,36 @@ class TextData:
         """
         return TextBatches(self, context, batch, seed, step)
 
-    def held_batches(self, context: int, batch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The held-out tokens once, in order: (inputs, targets), int64 [n, context] with n = batch
-        but in the last; a rest shorter than a context is left out."""
-        return self._in_order("held", self.held_tokens, context, batch)
+    def validation_batches(
+        self, context: int, batch: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Iterate once over the validation tokens, in order.
+
+        Args:
+            context: tokens of a sequence.
+            batch: sequences of a batch.
+
+        Returns:
+            Pairs (inputs, targets), int64 [n, context]. n is `batch`, and may be smaller in the
+            last pair. Tokens at the end that do not fill a context are omitted.
+
+        Raises:
+            UserError: if the validation split is shorter than a context.
+        """
+        return self._in_order("validation", self.validation_tokens, context, batch)
 
     def test_batches(self, context: int, batch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The test part as `held_batches`; read it once, for the report."""
+        """Iterate over the test split as `validation_batches` does. Only a report may read it."""
         return self._in_order("test", self.test_tokens, context, batch)
 
     def bits_a_byte(self, loss: float, part: str = "held") -> float:
-        """A mean loss a token (nats) as bits a byte of text, which compares across tokenizers."""
-        tokens = getattr(self, f"{part}_tokens")
+        """Convert a mean loss per token (nats) to bits per byte, which compares across tokenizers.
+
+        Args:
+            loss: the mean loss per token, in nats.
+            part: the split of the loss: a key of `text_bytes`.
+        """
+        tokens = self.test_tokens if part == "test" else self.validation_tokens
         return float(loss * len(tokens) / max(self.text_bytes[part], 1) / np.log(2))
 
     def _in_order(
@@ -97,7 +115,7 @@ class TextData:
             raise UserError(
                 f"the {part} part of text '{self.name}' is too short for a context of {context}\n"
                 f"  expected: at least {context + 1} tokens      got: {len(tokens)}\n"
-                "  take a smaller context, or hold out more (holdout=)"
+                "  use a smaller context, or a larger part (holdout=)"
             )
         return (
             _cut(tokens, np.arange(first, min(first + batch, windows)) * context, context)
@@ -268,7 +286,9 @@ def _in_memory(request: _Request) -> TextData:
 def _made(name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any], key: str) -> TextData:
     return TextData(
         name=name,
-        **arrays,
+        train_tokens=arrays["train_tokens"],
+        validation_tokens=arrays["held_tokens"],
+        test_tokens=arrays["test_tokens"],
         tokenizer=from_json(meta["tokenizer"]),
         fingerprint=key,
         documents=meta["documents"],
@@ -349,13 +369,13 @@ def _set_apart(request: _Request, text: Documents, advance: Callable[[int], None
         if len(hashes) % _DOCUMENTS_AT_ONCE == 0:
             advance(_DOCUMENTS_AT_ONCE)
     parts = np.full(len(hashes), _TRAIN, dtype=np.uint8)
-    wants_held = not (text.parts["held"] and request.holdout is None)
+    wants_validation = not (text.parts["held"] and request.holdout is None)
     wants_test = request.test is not None and not text.parts["test"]
-    if not wants_held and not wants_test:
+    if not wants_validation and not wants_test:
         return parts
     values = np.array(hashes) if drawn else np.arange(len(hashes))[::-1]
     distinct = np.unique(values)
-    least = 1 + wants_held + wants_test
+    least = 1 + wants_validation + wants_test
     if len(distinct) < least:
         raise UserError(
             f"cannot hold out documents of text '{request.name}': {request.source.where} holds "
@@ -365,11 +385,11 @@ def _set_apart(request: _Request, text: Documents, advance: Callable[[int], None
         )
     left, first = len(distinct) - 1, 0
     for wanted, share, part in (
-        (wants_held, 0.1 if request.holdout is None else request.holdout, _HELD),
+        (wants_validation, 0.1 if request.holdout is None else request.holdout, _VALIDATION),
         (wants_test, request.test or 0.0, _TEST),
     ):
         if wanted:
-            rest = wants_test and part == _HELD  # one document is kept for the test part
+            rest = wants_test and part == _VALIDATION  # one document is kept for the test part
             count = min(max(round(share * len(distinct)), 1), left - rest)
             inside = (values >= distinct[first]) & (values <= distinct[first + count - 1])
             parts[inside] = part

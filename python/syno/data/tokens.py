@@ -72,7 +72,7 @@ class BytePairTokenizer:
             self._model = _package().Tokenizer.from_str(model)
         except Exception as error:  # the package raises no narrower kind
             raise UserError(
-                f"this is no tokenizer of the package 'tokenizers': {error}\n"
+                f"this is not a tokenizer of the package 'tokenizers': {error}\n"
                 "  expected: the JSON that BytePairTokenizer.to_json gives"
             ) from error
         # The end is no token of the model, so no text can hold it.

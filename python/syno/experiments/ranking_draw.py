@@ -48,7 +48,7 @@ def new_table(
     """
     size = settings.low["resolution"]
     images = load(settings.data, data_dir=data_dir, size=size)
-    fit, _ = images.holdout(settings.low["holdout"], settings.low["split_seed"])
+    fit, _ = images.validation_split(settings.low["holdout"], settings.low["split_seed"])
     settings = dataclasses.replace(settings, train_images=len(fit.labels))
     seed = settings.draw
     network = Network.named(settings.model, settings.model_options, images, seed, size=size)

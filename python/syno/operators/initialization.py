@@ -89,7 +89,7 @@ def scale_weights(
 ) -> None:
     """Scales fresh weights, of variances 1 / fan_in, for the gain of the reference.
 
-    Where there is a layer to compare with, `kernel.step_scales` gets a factor for each weight; see
+    With a layer to compare with, `kernel.lr_multipliers` gets a factor for each weight; see
     `syno.train.optimizers`. An operator without weights, or all of whose terms are masked, stays
     as it is.
     """
@@ -105,7 +105,7 @@ def scale_weights(
             weight.mul_(factor)
     if reference.norm is not None:
         before = reference.norm**2 / reference.elements
-        kernel.step_scales = {  # type: ignore[assignment]
+        kernel.lr_multipliers = {  # type: ignore[assignment]
             name: _within(
                 factor**2
                 / terms

@@ -1,4 +1,4 @@
-"""Trained networks in INT8: post-training quantisation, operators included. Needs torch."""
+"""Trained networks in INT8: post-training quantization, operators included. Needs torch."""
 
 from syno.quantize.network import Quantized, checked_engine, engines, quantize
 

@@ -1,4 +1,4 @@
-"""The contractions of an operator as layers that torch knows how to quantise. Needs torch.
+"""The contractions of an operator as layers that torch knows how to quantize. Needs torch.
 
 The emitted code multiplies data with views of its weights, by `conv2d` and `einsum`. Here the views
 are computed once, and each contraction becomes a convolution with the result as its weight.

@@ -21,9 +21,9 @@ def fx_mode() -> tuple[ModuleType, ModuleType]:
         settings, mode = map(importlib.import_module, _MODULES)
     except ImportError as error:
         raise UserError(
-            f"torch {torch.__version__} cannot quantise as Syno does it: {error}\n"
+            f"torch {torch.__version__} cannot quantize in the way that Syno needs: {error}\n"
             "  expected: a torch with FX graph mode (torch.ao.quantization), such as 2.13, which "
             "warns that\n            it will be removed      got: one without it\n"
-            "  what to do: pip install 'torch==2.13.*', or leave --quantize out"
+            "  what to do: pip install 'torch==2.13.*', or omit --quantize"
         ) from error
     return settings, mode

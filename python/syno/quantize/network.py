@@ -1,4 +1,4 @@
-"""A trained network in INT8: post-training quantisation by torch's FX graph mode. Needs torch."""
+"""A trained network in INT8: post-training quantization by torch's FX graph mode. Needs torch."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def quantize(
     engine: of `engines()`.
 
     Convolutions and linear layers get 8-bit weights, a scale for each output channel; the
-    contractions of an operator become convolutions first (contractions.py). Batch normalisation and
+    contractions of an operator become convolutions first (contractions.py). Batch normalization and
     ReLU go into the layer before them. What only moves numbers moves 8-bit ones. The rest stays in
     float32.
 
     UserError for an unknown engine, a network that torch.fx cannot follow, and one without a layer
-    to quantise.
+    to quantize.
     """
     engine = checked_engine(engine)
     batches = iter(calibration)
@@ -103,7 +103,7 @@ def quantize(
         macs, int8_macs = _macs(flat, made, first)
         if not int8_macs:
             raise UserError(
-                f"the network {type(net).__name__} has no layer to quantise\n"
+                f"the network {type(net).__name__} has no layer to quantize\n"
                 "  expected: a convolution or a linear layer that torch has in INT8      got: "
                 f"{', '.join(sorted({type(m).__name__ for m in net.children()})) or 'no layers'}"
             )
@@ -124,7 +124,8 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     error, most = (found - wanted).abs().max(), wanted.abs().max()
     if not error <= _TOLERANCE * (most + 1):
         raise InternalError(
-            f"the operators as layers give other scores: {error:.3g} apart, of at most {most:.3g}"
+            f"the operators as layers give different scores: {error:.3g} apart, of at most "
+            f"{most:.3g}"
         )
     return flat
 
@@ -185,7 +186,7 @@ def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
     except (fx.proxy.TraceError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"the network {type(flat).__name__} cannot be quantised: torch.fx cannot follow it\n"
+            f"the network {type(flat).__name__} cannot be quantized: torch.fx cannot follow it\n"
             f"  {reason}\n"
             "  expected: a network of images whose forward does not decide by values or sizes"
         ) from error

@@ -5,7 +5,7 @@ Only this folder uses SQLAlchemy.
 
 from syno.store.environment import capture_environment
 from syno.store.errors import (
-    AlreadyAnsweredError,
+    AlreadyCompletedError,
     AskTakenError,
     DamagedError,
     LeaseLostError,
@@ -33,7 +33,7 @@ from syno.store.summary import StudySummary, current_settings
 
 __all__ = [
     "HEARTBEAT_S",
-    "AlreadyAnsweredError",
+    "AlreadyCompletedError",
     "AskTakenError",
     "BaselineLatency",
     "DamagedError",

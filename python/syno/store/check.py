@@ -90,7 +90,7 @@ def _operators(rows: Rows) -> Iterator[Finding]:
     for row in rows["operator"]:
         where = row_name(schema.operator, row)
         if not isinstance(row["text"], str) or not isinstance(row["key"], str):
-            yield Finding(where, "its text or key is no text")
+            yield Finding(where, "its text or key is not text")
             continue
         if row["key_version"] != KEY_VERSION:
             continue
@@ -149,7 +149,7 @@ def _state(study: Values, rows: Rows, replay: Replay) -> Iterator[Finding]:
         if row is None:
             yield Finding(where, "it is missing")
         elif expected is None:
-            yield Finding(where, "the log of its study does not know it")
+            yield Finding(where, "the log of its study does not mention it")
         elif not same_proposal(row, expected):
             yield Finding(where, "its state is not what the log of its study says")
     quarantined = {q["operator_id"]: q for q in rows["quarantine"] if q["study_id"] == identity}
@@ -190,7 +190,7 @@ def _known(rows: Rows, replays: dict[int, Replay]) -> Iterator[Finding]:
             yield Finding(f"table {table}, row {row}", "it is not the one that the log knows")
     for table, row in there:
         if table in _ANSWER_TABLES and (table, row) not in stored:
-            yield Finding(f"table {table}, row {row}", "no log knows it")
+            yield Finding(f"table {table}, row {row}", "no log mentions it")
 
 
 def digest_findings(operators: list[Values]) -> Iterator[Finding]:

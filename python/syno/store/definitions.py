@@ -43,6 +43,6 @@ def findings(connection: Connection) -> Iterator[tuple[str, str]]:
         if name not in found:
             yield name, "it is missing"
         elif name not in written:
-            yield name, "it is none of Syno's"
+            yield name, "it does not belong to Syno"
         elif written[name] != found[name]:
             yield name, "its definition is not the one that was written"

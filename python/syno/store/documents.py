@@ -1,8 +1,8 @@
-"""The JSON documents in columns of the store. An older Syno wrote fewer fields."""
+"""The JSON documents in columns of the store. Older versions of Syno wrote fewer fields."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from syno._util.json_types import Json
@@ -95,22 +95,47 @@ class LadderDocument(TypedDict, total=False):
     fingerprints: list[str]
 
 
+class TrainingSettings(TypedDict, total=False):
+    """How a study trains networks and isolates evaluations: see `TrainOptions`."""
+
+    deadline_s: float | None
+    max_slowdown: float | None
+    isolate: bool | None
+    memory_limit: int | None
+    max_attempts: int | None
+
+
+class SpaceSettings(TypedDict, total=False):
+    """How a study enumerates its space: see `SpaceOptions`."""
+
+    max_nodes: int
+    rules_off: Sequence[str]
+
+
+class LatencySettings(TypedDict, total=False):
+    """How a study measures latencies: see `TimingOptions`."""
+
+    repeats: int
+    warmup: int
+    threads: int
+
+
 class SettingsDocument(TypedDict, total=False):
     """The settings of a study, as `StudySettings.to_json`."""
 
     model: str | None
-    model_options: Mapping[str, Json]
+    model_options: Mapping[str, int | str]
     data: str | None
     data_dir: str | None
     tokenizer: str
     fingerprint: str
     fidelity: Mapping[str, Json]
     ladder: LadderDocument | None
-    training: Mapping[str, Json]
-    space: Mapping[str, Json]
+    training: TrainingSettings
+    space: SpaceSettings
     method: str
     method_options: Mapping[str, Json]
-    latency: Mapping[str, Json]
+    latency: LatencySettings
     evaluations: int
     seconds: float | None
     seed: int
@@ -142,4 +167,4 @@ class EventData(TypedDict, total=False):
     key: str
     evaluations: int
     seconds: float
-    training: Mapping[str, Json]
+    training: TrainingSettings

@@ -23,7 +23,7 @@ _FULL_BELOW_BYTES = 1 << 16
 _NOT_AS_WRITTEN = ("unsupported file format", "no such table", "no such column", "no such index")
 
 
-class AlreadyAnsweredError(UserError):
+class AlreadyCompletedError(UserError):
     """The proposal was told before, by this worker or by the one that took over its lease."""
 
 
@@ -95,7 +95,7 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
     name = getattr(error, "sqlite_errorname", "") or ""
     full = (
         f"the disk is full while writing the store '{where}'\n"
-        "  what was stored before is safe; the answer that was being written is not stored\n"
+        "  what was stored before is safe; the result that was being written is not stored\n"
         "  what to do: free some space, then continue with `syno resume`"
     )
     cannot_write = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
@@ -164,7 +164,7 @@ def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
             ) from error
         raise
     except UnicodeDecodeError as error:  # SQLite's message repeats a damaged definition
-        raise damaged(where, [f"file: text that is no UTF-8 ({error.reason})"]) from error
+        raise damaged(where, [f"file: text that is not UTF-8 ({error.reason})"]) from error
     except json.JSONDecodeError as error:
         raise damaged(where, [f"file: JSON that cannot be read ({error})"]) from error
     except sqlite3.Error as error:  # from a PRAGMA on connecting, before SQLAlchemy wraps it

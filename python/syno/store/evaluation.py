@@ -14,7 +14,7 @@ class Evaluation:
 
     key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
     rung_index: of a ladder, from 0 at the bottom; `rung` is the fidelity's name.
-    precision: `float32`, or `int8` for a trained network that was quantised.
+    precision: `float32`, or `int8` for a trained network that was quantized.
     """
 
     ask: int

@@ -86,6 +86,6 @@ def _findings(path: Path) -> list[Finding]:
     if versions not in modes or fixed != (0, 64, 32, 32) or not known:
         found.append(Finding("file, page 1", "its header is not the one that was written"))
     if length % size:
-        what = f"its length of {length} bytes is no multiple of its page size, {size}"
+        what = f"its length of {length} bytes is not a multiple of its page size, {size}"
         found.append(Finding(f"file, page {length // size + 1}", what))
     return found

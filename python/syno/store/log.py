@@ -1,8 +1,8 @@
-"""The log of a study: events, asking and leasing, each within the caller's transaction.
+"""The log of a study: events, proposals and leases, within the transaction of the caller.
 
-Every function here takes the row of the study (or proposal) for itself first, so that two processes
-driving one study on PostgreSQL queue up as they do on SQLite, and a sequence number is never taken
-twice. A transaction holds a few statements and no work of the search.
+Every function first locks the row of the study (or proposal). So two processes of one study wait
+for each other on PostgreSQL as on SQLite, and a sequence number is never used twice. A transaction
+consists of a few statements and no work of the search.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from syno.store import schema
 from syno.store.errors import AskTakenError, LimitReachedError
 from syno.store.operators import Keys
 from syno.store.records import (
-    ASKED,
     BASELINE,
-    HOLDOUT,
+    COMPLETED,
     OPERATOR,
-    TOLD,
+    PENDING,
+    VALIDATION,
     EventRecord,
     ProposalRecord,
     RungResult,
@@ -32,7 +32,7 @@ from syno.store.records import (
 from syno.store.rows import Rows, add, change, find_or_add
 from syno.store.seals import event_digest
 
-# The kind of the event about a further evaluation of an answered proposal.
+# The kind of the event of a further evaluation of a completed proposal.
 EVALUATED = "evaluated"
 
 _proposal = schema.proposal.c
@@ -40,7 +40,7 @@ _evaluation = schema.evaluation.c
 
 
 def lock_study(connection: Connection, study: int) -> None:
-    """Holds the study's row until the transaction ends (PostgreSQL; SQLite has one writer)."""
+    """Lock the row of a study until the transaction ends (PostgreSQL; SQLite has one writer)."""
     row = schema.study.c.id
     if connection.scalar(select(row).where(row == study).with_for_update()) is None:
         raise InternalError(f"no study has the id {study}")
@@ -53,10 +53,19 @@ def append(
     data: Mapping[str, object],
     rows: Rows | None = None,
 ) -> int:
-    """Adds a line to the log and gives its sequence number. The study must be locked.
+    """Append an event to the log of a study, which must be locked.
 
-    rows: what the transaction stored beside it. The line is chained to the one before: its digest
-    covers that one's, its own content, and the seals of `rows`; the study knows the last one.
+    The events form a chain: the digest of an event covers the digest of the event before, its own
+    content and the seals of `rows`. The study holds the last digest.
+
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        kind, data: the event.
+        rows: the other rows that the transaction stored.
+
+    Returns:
+        The sequence number of the event.
     """
     column = schema.study.c
     last = connection.execute(select(column.events, column.head).where(column.id == study)).one()
@@ -75,7 +84,7 @@ def append(
 
 
 def events(connection: Connection, study: int) -> list[EventRecord]:
-    """The whole log, in order."""
+    """Return all events of a study, in order."""
     column = schema.event.c
     rows = connection.execute(
         select(column.sequence, column.kind, column.data, column.created)
@@ -88,7 +97,7 @@ def events(connection: Connection, study: int) -> list[EventRecord]:
 def proposals(
     connection: Connection, study: int, identity: int | None = None
 ) -> list[ProposalRecord]:
-    """All proposals of the study in the order of asking, or the one with the id `identity`."""
+    """Return all proposals of a study in their order, or the one with the id `identity`."""
     query = (
         select(
             _proposal.id,
@@ -126,11 +135,20 @@ def ask(
     limit: int | None = None,
     counted: bool = True,
 ) -> ProposalRecord:
-    """Stores proposal `number` with its operator (text, key), or the baseline for None, and leases
-    it to `worker`. Numbers rise by one, from 0 or 1; AskTakenError when `number` is not the next.
+    """Store a proposal and lease it to a worker.
 
-    limit: of the operators that are evaluated, see `check_limit`; counted: whether this is an
-    attempt.
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        number: of the proposal. Numbers increase by one, from 0 or 1.
+        operator: its text and key; None for the baseline.
+        worker: the name of the worker.
+        limit: of the operators that are evaluated: see `check_limit`.
+        counted: whether this counts as an attempt.
+
+    Raises:
+        AskTakenError: if `number` is not the next number.
+        LimitReachedError: as in `check_limit`.
     """
     lock_study(connection, study)
     if limit is not None and operator is not None:
@@ -148,7 +166,7 @@ def ask(
         ask=number,
         kind=kind,
         operator_id=None if operator is None else _operator_id(connection, study, operator, rows),
-        state=ASKED,
+        state=PENDING,
         lease=worker,
         heartbeat=now,
         created=now,
@@ -157,15 +175,18 @@ def ask(
     )
     append(connection, study, "asked", {"proposal": identity, "ask": number}, rows)
     text, key = operator or (None, None)
-    return ProposalRecord(identity, number, kind, ASKED, text, key, int(counted), None)
+    return ProposalRecord(identity, number, kind, PENDING, text, key, int(counted), None)
 
 
 def check_limit(connection: Connection, study: int, limit: int, worker: str) -> None:
-    """LimitReachedError when the operators that were evaluated, and those that other processes
-    evaluate for the first time, are as many as `limit`. What `worker` has open itself is its own
-    affair.
+    """Check that the study may propose another operator.
 
-    AskTakenError when one was interrupted: it is to be taken over before another is asked for.
+    Pending proposals of `worker` itself do not count.
+
+    Raises:
+        LimitReachedError: if the operators that were evaluated, and those that other processes
+            evaluate for the first time, are as many as `limit`.
+        AskTakenError: if an evaluation was interrupted, which is to be repeated first.
     """
     spent = 0
     waiting: set[int] = set()
@@ -193,10 +214,19 @@ def promote(
     results: int | None = None,
     counted: bool = True,
 ) -> None:
-    """Opens an answered proposal again for the next `rung` of the ladder, and leases it.
+    """Promote a completed proposal to the next rung: it is pending again and leased.
 
-    results: how many `rung_results` the decision was made by; counted: as in `ask`. AskTakenError
-    when another process was first, or the study has other results by now: it is to be decided anew.
+    Args:
+        connection: the transaction.
+        identity: the id of the proposal.
+        rung: the next rung.
+        worker: the name of the worker.
+        results: the number of `rung_results` on which the decision is based.
+        counted: as in `ask`.
+
+    Raises:
+        AskTakenError: if another process promoted it first, or the study has further results, so
+            that the decision has to be made again.
     """
     row = connection.execute(
         select(_proposal.study_id, _proposal.ask).where(_proposal.id == identity)
@@ -208,22 +238,22 @@ def promote(
         connection,
         schema.proposal,
         _proposal.id == identity,
-        _proposal.state == TOLD,
+        _proposal.state == COMPLETED,
         _proposal.rung_index == rung - 1,
         rung_index=rung,
-        state=ASKED,
+        state=PENDING,
         lease=worker,
         heartbeat=utc_now(),
         attempts=int(counted),
     )
     if changed != 1:
-        raise AskTakenError(f"proposal {identity} went on to rung {rung} already")
+        raise AskTakenError(f"proposal {identity} was promoted to rung {rung} already")
     data = {"proposal": identity, "ask": row.ask, "rung": rung}
     append(connection, row.study_id, "promoted", data)
 
 
 def rung_results(connection: Connection, study: int) -> list[RungResult]:
-    """All evaluations of the study on the hold-out split, in the order in which they were told."""
+    """Return all evaluations of a study on the validation split, in the order of storage."""
     rows = connection.execute(
         select(
             _proposal.ask,
@@ -235,23 +265,23 @@ def rung_results(connection: Connection, study: int) -> list[RungResult]:
             _evaluation.seconds,
         )
         .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
-        .where(_proposal.study_id == study, _evaluation.split == HOLDOUT)
+        .where(_proposal.study_id == study, _evaluation.split == VALIDATION)
         .order_by(_evaluation.id)
     )
     return [RungResult(*row) for row in rows]
 
 
-def unheld(connection: Connection, study: int) -> list[int]:
-    """The numbers of the proposals that are open and that nobody works on."""
+def unleased(connection: Connection, study: int) -> list[int]:
+    """Return the numbers of the pending proposals without a valid lease."""
     found = _open(connection, study)
     return [ask for ask, holder, heartbeat in found if not leases.is_held(holder, heartbeat)]
 
 
 def _open(connection: Connection, study: int) -> list[tuple[int, str | None, str | None]]:
-    """Number, lease and heartbeat of the proposals that are open."""
+    """Return number, lease and heartbeat of the pending proposals."""
     rows = connection.execute(
         select(_proposal.ask, _proposal.lease, _proposal.heartbeat)
-        .where(_proposal.study_id == study, _proposal.state == ASKED)
+        .where(_proposal.study_id == study, _proposal.state == PENDING)
         .order_by(_proposal.ask)
     )
     return [(row.ask, row.lease, row.heartbeat) for row in rows]
@@ -272,12 +302,21 @@ def _operator_id(connection: Connection, study: int, operator: tuple[str, str], 
 def lease_open(
     connection: Connection, study: int, worker: str, *, counted: bool = True
 ) -> ProposalRecord | None:
-    """Takes over the first proposal that was asked, not told, and that nobody works on. counted: as
-    in `ask`."""
+    """Lease the first pending proposal without a valid lease.
+
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        worker: the name of the worker.
+        counted: as in `ask`.
+
+    Returns:
+        The proposal; None if there is none.
+    """
     lock_study(connection, study)
     rows = connection.execute(
         select(_proposal.id, _proposal.lease, _proposal.heartbeat)
-        .where(_proposal.study_id == study, _proposal.state == ASKED)
+        .where(_proposal.study_id == study, _proposal.state == PENDING)
         .order_by(_proposal.ask)
     )
     for identity, holder, heartbeat in rows.all():
@@ -297,20 +336,26 @@ def lease_open(
 
 
 def renew(connection: Connection, identity: int, worker: str) -> bool:
-    """Writes a heartbeat; False when the lease went to somebody else."""
+    """Store a heartbeat; return False if another worker has the lease."""
     own = (_proposal.id == identity, _proposal.lease == worker)
     return change(connection, schema.proposal, *own, heartbeat=utc_now()) == 1
 
 
 def release(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> None:
-    """Gives an unanswered proposal back; the attempt does not count, it was ended on purpose.
-    counted: whether it was one, as it was handed out."""
+    """Release the lease of a pending proposal. The evaluation does not count as an attempt.
+
+    Args:
+        connection: the transaction.
+        identity: the id of the proposal.
+        worker: the name of the worker.
+        counted: whether the evaluation was counted as an attempt when it started.
+    """
     change(
         connection,
         schema.proposal,
         _proposal.id == identity,
         _proposal.lease == worker,
-        _proposal.state == ASKED,
+        _proposal.state == PENDING,
         lease=None,
         heartbeat=None,
         attempts=lambda row: row["attempts"] - int(counted),

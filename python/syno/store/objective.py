@@ -1,4 +1,4 @@
-"""What operators of a study are judged by: the accuracy on images, the loss on text."""
+"""The objective of a study: the accuracy on images, or the loss on text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from syno._util import numbers
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure on the hold-out split, and how its values are compared and shown.
+    """A measure on the validation split, and how its values are compared and shown.
 
-    name: the label, `accuracy` or `loss`, and the field of an answer that holds it; unit: of a
-    value, nothing for a share of one, which is shown in percent; greater_is_better: whether it is
-    to be raised.
+    name: `accuracy` or `loss`; also the field of a result that holds the value.
+    unit: of a value; empty for a fraction, which is shown in percent.
+    greater_is_better: whether a search maximizes it.
     """
 
     name: str
@@ -24,63 +24,65 @@ class Objective:
 
     @property
     def is_share(self) -> bool:
-        """Whether values are shares of one."""
+        """Whether values are fractions from 0 to 1."""
         return not self.unit
 
     @property
     def title(self) -> str:
-        """The label with the unit, as a sentence begins: `Accuracy`, `Loss (nats a token)`."""
+        """The label with the unit, capitalized: `Accuracy`, `Loss (nats a token)`."""
         return self.name.capitalize() + (f" ({self.unit})" if self.unit else "")
 
     @property
     def axis(self) -> str:
-        """What an axis of values is called."""
-        return f"hold-out {self.name}" + (f", {self.unit}" if self.unit else "")
+        """The label of an axis."""
+        return f"validation {self.name}" + (f", {self.unit}" if self.unit else "")
 
     def score(self, value: float) -> float:
-        """The value so that greater is better: what a search raises."""
+        """Return the value with the sign that makes greater values better."""
         return value if self.greater_is_better else -value
 
     def of(self, accuracy: float | None, details: Mapping[str, object]) -> float | None:
-        """Its value in an answer; None where that has none."""
+        """Return the value in a result; None if the result has none."""
         if self.name == "accuracy":
             return accuracy
         found = details.get(self.name)
         return float(found) if isinstance(found, (int, float)) else None
 
     def least(self, reference: float, points: float) -> float:
-        """The worst value that is within `points` percent of a reference: so many points of
-        accuracy below it, or a perplexity (the exponential of the loss) so many percent above it.
+        """Return the worst value that is within `points` percent of a reference.
+
+        It is an accuracy of `points` percentage points less, or a perplexity (the exponential of
+        the loss) of `points` percent more.
         """
         if self.greater_is_better:
             return reference - points / 100
         return reference + math.log1p(points / 100)
 
     def shown(self, value: float | None) -> str:
-        """A value: `93.1 %`, or a loss in nats a token, `1.823`."""
+        """Format a value: `93.1 %`, or a loss in nats per token, `1.823`."""
         if self.is_share or value is None:
             return numbers.percent(value)
         return f"{value:.3f}"
 
     def beside(self, value: float | None) -> str:
-        """What is shown beside a value: `perplexity 6.19` beside a loss, else nothing."""
+        """Format the perplexity of a loss: `perplexity 6.19`. Other values have no such text."""
         if self.is_share or value is None:
             return ""
         return f"perplexity {numbers.perplexity(value)}"
 
     def in_words(self, value: float | None) -> str:
-        """A value in a sentence: `93.1 %`, or `a loss of 1.823 (perplexity 6.19)`."""
+        """Format a value for a sentence: `93.1 %`, or `a loss of 1.823 (perplexity 6.19)`."""
         beside = self.beside(value)
         return f"a {self.name} of {self.shown(value)} ({beside})" if beside else self.shown(value)
 
     def gap(self, value: float, reference: float) -> str:
-        """A difference with its sign: in points of accuracy, or in nats."""
+        """Format a difference with its sign, in percentage points or in nats."""
         if self.is_share:
             return numbers.points(value - reference)
         return f"{value - reference:+.3f} nats".replace("-", "\N{MINUS SIGN}")
 
     def spread(self, deviation: float | None) -> str:
-        """What stands behind a plus-minus sign; nothing for None."""
+        """Format a standard deviation; an empty text for None."""
         if deviation is None:
             return ""
         return f"{100 * deviation:.1f} points" if self.is_share else f"{deviation:.3f} nats"
@@ -91,12 +93,12 @@ LOSS = Objective("loss", "nats a token", greater_is_better=False)
 
 
 def named(name: str) -> Objective:
-    """The objective with this name."""
+    """Return the objective with this name."""
     return {each.name: each for each in (ACCURACY, LOSS)}[name]
 
 
 def objective_of(settings: Mapping[str, object]) -> Objective:
-    """What a study with these settings is judged by: its recipe says what is trained on."""
+    """Return the objective of a study, which depends on the task of its recipe."""
     fidelity = settings.get("fidelity") if isinstance(settings, Mapping) else None
     recipe = fidelity.get("recipe") if isinstance(fidelity, Mapping) else None
     task = recipe.get("task") if isinstance(recipe, Mapping) else None

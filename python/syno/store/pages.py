@@ -48,7 +48,7 @@ class Pages:
             self._copies[number].append(page)
 
     def records(self, counts: Collection[int]) -> Iterator[Record]:
-        """Each (rowid, values) with one of these numbers of columns; text that is no UTF-8 as
+        """Each (rowid, values) with one of these numbers of columns; text that is not UTF-8 as
         `raw.decoded` reads it."""
         for number, copies in self._copies.items():
             for page in copies:

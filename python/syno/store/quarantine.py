@@ -1,8 +1,9 @@
-"""Operators whose failure may have come from outside them, within the caller's transaction.
+"""The quarantine of a study: operators whose failures may have an external cause.
 
-An operator is in quarantine when its failures in a study reach `MOST_FAILURES`, and when it was
-given up because its process ended in each attempt. So is a baseline that failed in such a way.
-Letting it out forgets the failures and opens its proposal again; the log keeps what happened.
+An operator is in quarantine if it failed `MOST_FAILURES` times in the study, or if it was given up
+because its process ended in each attempt. The same holds for the baseline. A release deletes the
+failures and makes the proposal pending again; the log keeps both. All functions run within the
+transaction of the caller.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from sqlalchemy import Connection, and_, delete, or_, select
 from syno._util.errors import InternalError, UserError
 from syno.store import log, schema
 from syno.store.records import (
-    ASKED,
     BASELINE,
+    COMPLETED,
     CRASH,
     ERROR,
     GIVEN_UP,
     HANG,
     MOST_FAILURES,
     OUT_OF_MEMORY,
+    PENDING,
     TIMEOUT,
-    TOLD,
     QuarantineRecord,
     utc_now,
 )
@@ -35,8 +36,11 @@ _evaluation = schema.evaluation.c
 
 
 def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
-    """Counts a failure of the operator of `proposal`, writes it into the log, and gives how many
-    there are now."""
+    """Count and log a failure of the operator of a proposal.
+
+    Returns:
+        The number of its failures.
+    """
     row = connection.execute(
         select(_proposal.study_id, _proposal.ask, _proposal.operator_id).where(
             _proposal.id == proposal
@@ -58,8 +62,8 @@ def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
     return failures
 
 
-def listed(connection: Connection, study: int) -> list[QuarantineRecord]:
-    """The operators in quarantine, in the order of asking."""
+def quarantined(connection: Connection, study: int) -> list[QuarantineRecord]:
+    """List the operators in quarantine, in the order of their proposals."""
     operator = schema.operator.c
     rows = connection.execute(
         select(
@@ -84,13 +88,13 @@ def listed(connection: Connection, study: int) -> list[QuarantineRecord]:
     first: dict[str, QuarantineRecord] = {}
     for row in rows:
         first.setdefault(row.key, QuarantineRecord(*row))
-    for record in _by_answers(connection, study):
+    for record in _by_results(connection, study):
         first.setdefault(record.key, record)
     return sorted(first.values(), key=lambda record: record.ask)
 
 
-def _by_answers(connection: Connection, study: int) -> list[QuarantineRecord]:
-    """What the answers alone show: operators that were given up, and a baseline that failed."""
+def _by_results(connection: Connection, study: int) -> list[QuarantineRecord]:
+    """List what the results show: operators that were given up, and a baseline that failed."""
     outside = [_evaluation.reason.like(f"{kind}:%") for kind in (CRASH, HANG, OUT_OF_MEMORY)]
     rows = connection.execute(
         select(
@@ -105,7 +109,7 @@ def _by_answers(connection: Connection, study: int) -> list[QuarantineRecord]:
         .outerjoin(schema.operator)
         .where(
             _proposal.study_id == study,
-            _proposal.state == TOLD,
+            _proposal.state == COMPLETED,
             _evaluation.rung_index == _proposal.rung_index,
             _evaluation.status.in_((ERROR, TIMEOUT)),
             _evaluation.accuracy.is_(None),
@@ -128,13 +132,21 @@ def _by_answers(connection: Connection, study: int) -> list[QuarantineRecord]:
 
 
 def leave(connection: Connection, study: int, key: str | None) -> list[QuarantineRecord]:
-    """Lets the operators out whose keys begin with `key`, the baseline for `baseline`, all for
-    None, and gives them.
+    """Release operators from quarantine. Their proposals are evaluated next.
 
-    Their proposals are open again and are evaluated next. UserError when there is none.
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        key: the start of the keys; `baseline` for the baseline, and None for all.
+
+    Returns:
+        The released operators.
+
+    Raises:
+        UserError: if no such operator is in quarantine.
     """
     log.lock_study(connection, study)
-    inside = listed(connection, study)
+    inside = quarantined(connection, study)
     found = [record for record in inside if _is_meant(record, key)]
     if not found:
         there = ", ".join(record.key[:12] for record in inside) or "none"
@@ -168,18 +180,18 @@ def _forget(connection: Connection, study: int, record: QuarantineRecord) -> Non
             _proposal.kind == BASELINE
             if record.key == BASELINE
             else _proposal.operator_id.in_(operators),
-            _proposal.state == TOLD,
+            _proposal.state == COMPLETED,
         )
     ).all()
     rows = Rows()
     for proposal, rung in proposals:
-        # What it gave at lower rungs of a ladder stays.
+        # Results at lower rungs stay.
         own = (_evaluation.proposal_id == proposal) & (_evaluation.rung_index == rung)
         failed = (own, _evaluation.status.in_((ERROR, TIMEOUT)), _evaluation.accuracy.is_(None))
         rows.removed += connection.scalars(select(_evaluation.id).where(*failed))
         connection.execute(delete(schema.evaluation).where(*failed))
         if connection.scalar(select(_evaluation.id).where(own).limit(1)) is None:
-            again = {"state": ASKED, "lease": None, "heartbeat": None, "attempts": 0}
+            again = {"state": PENDING, "lease": None, "heartbeat": None, "attempts": 0}
             change(connection, schema.proposal, _proposal.id == proposal, **again)
             rows.reopened.append(proposal)
     data = {"key": record.key, "ask": record.ask, "reason": record.reason}

@@ -1,4 +1,4 @@
-"""What the store takes and gives: plain values, no database types.
+"""The records of the store: plain values without database types.
 
 Times are ISO-8601 text in UTC, durations are seconds, latencies are milliseconds.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from syno.store.documents import Details, EventData, Recipe, SettingsDocument
 
 OK = "ok"
-PAUSED = "paused"  # of a training that goes on later: no answer, it is not stored
+PAUSED = "paused"  # a training that is resumed later; it is not stored
 ERROR = "error"
 TIMEOUT = "timeout"
 REJECTED = "rejected"
@@ -27,32 +27,33 @@ INT8 = "int8"
 BASELINE = "baseline"
 OPERATOR = "operator"
 
-HOLDOUT = "holdout"
+VALIDATION = "holdout"
 TEST = "test"
 
-# How an evaluation failed that may have failed by something outside the operator.
+# Kinds of failures that may have an external cause.
 CRASH = "crash"
 HANG = "hang"
 OUT_OF_MEMORY = "out_of_memory"
 
-# So many failures of one operator in a study put it into quarantine.
+# An operator with this many failures in a study is put in quarantine.
 MOST_FAILURES = 2
-# The reason of a trial that is given up: its number of attempts goes in.
+# The reason of a trial that is given up, with its number of attempts.
 GIVEN_UP = "the process ended in each of {} attempts"
 
-ASKED = "asked"
-TOLD = "told"
+# States of a proposal, as the store names them.
+PENDING = "asked"
+COMPLETED = "told"
 
 
 def utc_now() -> str:
-    """The present moment as ISO-8601 text with microseconds, in UTC: it sorts as it reads."""
+    """Return the current time as ISO-8601 text with microseconds, in UTC."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def plain(value: object) -> Any:
-    """`value` with dataclasses as dicts, tuples as lists and non-finite numbers as None.
+    """Convert dataclasses to dicts, tuples to lists and non-finite numbers to None.
 
-    JSON has no NaN, and PostgreSQL refuses the one Python writes.
+    JSON has no NaN, and PostgreSQL rejects the one that Python writes.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -66,22 +67,24 @@ def plain(value: object) -> Any:
 
 
 def canonical_json(value: object) -> str:
-    """One text for one content: sorted keys, no spaces."""
+    """Write JSON with sorted keys and without spaces, so that equal values have equal texts."""
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(text: str) -> str:
-    """The first 32 hexadecimal digits of the SHA-256 of `text`: a name for a content."""
+    """Return the first 32 hexadecimal digits of the SHA-256 of `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where a result came from; two results with equal environments are comparable.
+    """The machine and software of a result. Results with equal environments are comparable.
 
-    device: the processor or accelerator as it names itself; libraries: name -> version;
-    commit: of Syno's sources, empty when it runs from an installed package; threads: used for
-    training and measuring; rules: version of the rule set.
+    device: the name of the processor or accelerator.
+    libraries: their versions by name.
+    commit: of the sources of Syno; empty for an installed package.
+    threads: of training and measurement.
+    rules: the version of the rule set.
     """
 
     device: str
@@ -93,16 +96,16 @@ class Environment:
 
     @property
     def digest(self) -> str:
-        """Names the content."""
+        """A digest of the content."""
         return digest(canonical_json(self))
 
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """One comparison of emitted source with the reference interpreter.
+    """A comparison of generated code with the reference interpreter.
 
-    bindings: the bindings the source was emitted and compared under; source_hash names all of
-    that source.
+    bindings: those under which the code was generated and compared.
+    source_hash: of all that code.
     """
 
     source_hash: str
@@ -115,7 +118,7 @@ class VerificationResult:
 
 @dataclass(frozen=True)
 class BaselineLatency:
-    """Latency of the original network, taken in the same run as the measurement it belongs to."""
+    """The latency of the original network, measured in the same run as that of an operator."""
 
     median_ms: float
     spread_ms: float
@@ -123,7 +126,7 @@ class BaselineLatency:
 
 @dataclass(frozen=True)
 class MeasurementResult:
-    """Latency of a whole network with the operator in it; ratio = median / baseline's median."""
+    """The latency of a network with an operator; ratio: its median / that of the baseline."""
 
     median_ms: float
     spread_ms: float
@@ -136,21 +139,24 @@ class MeasurementResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a proposal. Failure is a value: `status` with a `reason`.
+    """The result of a proposal. A failure is a result as well, with a `status` and a `reason`.
 
-    accuracy: share of right answers in [0, 1] on `split`; macs and params: of the layers that
-    operators replace, all of them together, for one sample; rung: name of the fidelity, empty when
-    it was rejected before training; recipe: everything else that training depends on; details:
-    what has no column (losses, slots that kept their layer, ...).
-    A measurement needs a passed verification beside it; `latency` is the baseline's own.
-    beside: what else the same training gave, such as the network in INT8: stored as evaluations of
-    the same proposal, by recipes that differ in `precision`.
+    accuracy: the fraction of correct predictions on `split`.
+    rung: the name of the fidelity; empty if the operator was rejected before training.
+    recipe: everything else that the training depends on: see `RunKey`.
+    seconds: the wall-clock time of the evaluation.
+    macs, params: of all layers that operators replace, for one sample.
+    measurement: the latency; it needs a passed `verification`.
+    latency: that of the baseline network, if this is its result.
+    details: fields without a column (losses, slots that keep their layer, ...).
+    beside: further results of the same training, such as that of the network in INT8. They are
+        stored as evaluations of the same proposal, with a recipe of another `precision`.
     """
 
     status: str
     reason: str = ""
     accuracy: float | None = None
-    split: str = HOLDOUT
+    split: str = VALIDATION
     rung: str = ""
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
@@ -167,7 +173,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study as it stands in the store."""
+    """A study in the store."""
 
     id: int
     name: str
@@ -179,12 +185,14 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class ProposalRecord:
-    """A proposal as it stands in the store: the operator is its text.
+    """A proposal in the store.
 
-    ask: 0 for the baseline, then 1, 2, ... in the order in which operators were asked for;
-    attempts: how often it was handed out to a process whose end counts against it; status: None
-    until it is told, then that of its first evaluation; rung: as in `Outcome`; rung_index: of a
-    ladder, that it was sent to last.
+    ask: its number: 0 for the baseline, then 1, 2, ... in the order of the proposals.
+    text: the text of the operator; None for the baseline.
+    attempts: how many evaluations started in a process whose end counts as a failed attempt.
+    status: that of its first evaluation; None before it.
+    rung: as in `Outcome`.
+    rung_index: the highest rung that it was promoted to.
     """
 
     id: int
@@ -200,18 +208,18 @@ class ProposalRecord:
 
     @property
     def is_open(self) -> bool:
-        """Whether its last evaluation was asked for and is not told."""
-        return self.state == ASKED
+        """Whether it is pending: its last evaluation has no result yet."""
+        return self.state == PENDING
 
     @property
     def is_evaluated(self) -> bool:
-        """Whether its answer cost an evaluation: all but what was rejected before training."""
+        """Whether it was trained, and not rejected before training."""
         return self.status is not None and (self.status != REJECTED or bool(self.rung))
 
 
 @dataclass(frozen=True)
 class RungResult:
-    """One evaluation on the hold-out split at a rung of a ladder (from 0), as `Outcome` says."""
+    """An evaluation on the validation split at a rung (from 0): see `Outcome`."""
 
     ask: int
     kind: str
@@ -223,16 +231,19 @@ class RungResult:
 
     @property
     def is_evaluated(self) -> bool:
-        """Whether it was trained: all but what was rejected before."""
+        """Whether the operator was trained, and not rejected before training."""
         return self.status != REJECTED or bool(self.rung)
 
 
 @dataclass(frozen=True)
 class QuarantineRecord:
-    """An operator that failed in a way that may have come from outside it, and how often.
+    """An operator in quarantine.
 
-    kind: `crash`, `hang` or `out_of_memory`, with the reason of the last time; ask: its proposal.
-    The baseline has the key `baseline` and no text.
+    key, text: of the operator; the baseline has the key `baseline` and an empty text.
+    ask: the number of its proposal.
+    failures: their number.
+    kind, reason: of the last failure; the kind is `crash`, `hang` or `out_of_memory`.
+    updated: the time of the last failure.
     """
 
     key: str
@@ -246,7 +257,7 @@ class QuarantineRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One line of a study's log; `sequence` counts 1, 2, ... within the study."""
+    """An event in the log of a study; `sequence` counts 1, 2, ... within the study."""
 
     sequence: int
     kind: str

@@ -79,7 +79,7 @@ def recover(url: str, new: str) -> Recovery:
     for path in (target.path, rest_path):
         if path.exists():
             raise UserError(
-                f"'{path}' is there already\n  expected: a new file, so that nothing is lost"
+                f"'{path}' already exists\n  expected: a new file, so that nothing is lost"
             )
     with translated(source.name, source.path, 10.0):
         readable = _read(url, source)
@@ -137,7 +137,7 @@ def _write(target: Address, studies: list[SavedStudy], readable: Readable) -> se
                 _insert(connection, each.name, [v for (n, _), v in rows.items() if n == each.name])
             wrong = findings(connection)
             if wrong:
-                raise InternalError(f"the recovered store is not whole: {wrong[0]}")
+                raise InternalError(f"the recovered store is damaged: {wrong[0]}")
     except BaseException:
         engine.dispose()
         target.path.unlink(missing_ok=True)

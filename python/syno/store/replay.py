@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from syno._util.checks import parsed_json
 from syno.store.raw import Values
-from syno.store.records import ASKED, TOLD
+from syno.store.records import COMPLETED, PENDING
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Expected:
     ask: int
     operator: int | None
     created: str
-    state: str = ASKED
+    state: str = PENDING
     rung: int = 0
 
 
@@ -61,10 +61,10 @@ class Replay:
             operator = next((int(row) for row in stored.get("operator", {})), None)
             self.proposals[data["proposal"]] = Expected(data["ask"], operator, created)
         elif kind == "told":
-            self.proposals[data["proposal"]].state = TOLD
+            self.proposals[data["proposal"]].state = COMPLETED
         elif kind == "promoted":
             found = self.proposals[data["proposal"]]
-            found.state, found.rung = ASKED, data["rung"]
+            found.state, found.rung = PENDING, data["rung"]
         elif kind == "failed":
             self._fail(data, created)
         elif kind == "released":
@@ -85,4 +85,4 @@ class Replay:
         for row in removed:
             self.stored.pop(("evaluation", row), None)
         for proposal in reopened:
-            self.proposals[proposal].state = ASKED
+            self.proposals[proposal].state = PENDING

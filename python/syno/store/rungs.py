@@ -39,8 +39,13 @@ def summarize_rungs(
     evaluations: Iterable[Evaluation],
     events: Iterable[EventRecord],
 ) -> tuple[RungSummary, ...]:
-    """The rungs of a study that has a ladder, none for another; `evaluations` on the hold-out
-    split, of the baseline as well."""
+    """Summarize the rungs of a study; without a ladder there are none.
+
+    Args:
+        ladder: of the settings.
+        evaluations: all evaluations on the validation split, including those of the baseline.
+        events: the log of the study.
+    """
     if ladder is None:
         return ()
     listed = list(evaluations)

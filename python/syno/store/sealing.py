@@ -19,7 +19,7 @@ from syno.store import schema
 from syno.store.check import Finding, digest_findings, same_proposal, sqlite_findings
 from syno.store.operators import Keys
 from syno.store.raw import Values, raw_rows, row_name
-from syno.store.records import ASKED, BASELINE, canonical_json
+from syno.store.records import BASELINE, PENDING, canonical_json
 from syno.store.replay import Replay
 from syno.store.seals import event_digest, seal_of_stored
 
@@ -81,7 +81,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
     proposals = {p["id"]: p for p in rows["proposal"] if p["study_id"] == study["id"]}
     stored = _Stored(rows)
     keys = {row["id"]: row["key"] for row in rows["operator"]}
-    last_told, releases = {}, defaultdict(list)
+    last_result, releases = {}, defaultdict(list)
     contents: list[Values] = [{} for _ in events]
     replay = Replay(keys)
     for number, event in enumerate(events):
@@ -100,20 +100,20 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
             yield Finding(row_name(schema.event, event), f"it cannot be read: {error}")
             return
         if event["kind"] == "told":
-            last_told[data["proposal"]] = number
+            last_result[data["proposal"]] = number
         elif event["kind"] == "released":
             releases[data["key"]].append(number)
-    for proposal, number in last_told.items():
+    for proposal, number in last_result.items():
         contents[number] = stored.answers(proposal)
     # Letting an operator out of quarantine opens its proposals again: the last time tells which.
     for identity, expected in replay.proposals.items():
         row = proposals.get(identity)
         key = BASELINE if expected.operator is None else keys.get(expected.operator, "")
         numbers = releases.get(key, [])
-        if row is not None and numbers and row["state"] == ASKED != expected.state:
+        if row is not None and numbers and row["state"] == PENDING != expected.state:
             contents[numbers[-1]].setdefault("reopened", []).append(identity)
-            expected.state = ASKED
-    yield from _unlike(proposals, replay, stored, set(last_told))
+            expected.state = PENDING
+    yield from _unlike(proposals, replay, stored, set(last_result))
     head = study["seal"]
     for event, content in zip(events, contents, strict=True):
         event["stored"] = canonical_json(content)
@@ -128,13 +128,13 @@ def _unlike(
         where, row = f"table proposal, row {identity}", proposals.get(identity)
         expected = replay.proposals.get(identity)
         if row is None or expected is None:
-            yield Finding(where, "the log of its study and the table do not agree that it is there")
+            yield Finding(where, "the log of its study and the table disagree on whether it exists")
         elif not same_proposal(row, expected):
             yield Finding(where, "its state is not what the log of its study says")
-        elif identity in told and row["state"] != ASKED and not stored.answers(identity):
-            yield Finding(where, "it was answered, and no evaluation is there")
+        elif identity in told and row["state"] != PENDING and not stored.answers(identity):
+            yield Finding(where, "it is completed, but its evaluation is missing")
         elif identity not in told and stored.answers(identity):
-            yield Finding(where, "it has evaluations, and the log of its study has no answer")
+            yield Finding(where, "it has evaluations, but the log of its study has no result")
 
 
 class _Stored:

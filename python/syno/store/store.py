@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, Select, false, select, update
 
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.store import answers, log, quarantine, schema
+from syno.store import log, outcomes, quarantine, schema
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
@@ -111,7 +111,7 @@ class Store:
                 f"the store '{self.name}' has version {version} and this Syno needs version "
                 f"{schema.VERSION}\n"
                 "  what to do: make the file writable and run `syno resume` or `syno search` on it "
-                "once: that brings it up to date"
+                "once: this migrates it"
             )
         return []
 
@@ -292,10 +292,10 @@ class Store:
         with self._reading() as connection:
             return evaluations(connection, study.id)
 
-    def unheld(self, study: StudyRecord) -> list[int]:
+    def unleased(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""
         with self._reading() as connection:
-            return log.unheld(connection, study.id)
+            return log.unleased(connection, study.id)
 
     def renew(self, proposal: int, worker: str) -> bool:
         """Writes a heartbeat; False when the lease went to somebody else."""
@@ -315,7 +315,7 @@ class Store:
     def quarantined(self, study: StudyRecord) -> list[QuarantineRecord]:
         """The operators that the study proposes no more, in the order of asking."""
         with self._reading() as connection:
-            return quarantine.listed(connection, study.id)
+            return quarantine.quarantined(connection, study.id)
 
     def leave_quarantine(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
         """Lets operators out whose keys begin with `key`, all for None: see `quarantine.leave`."""
@@ -325,16 +325,16 @@ class Store:
     def tell(
         self, proposal: int, outcome: Outcome, environment: Environment, worker: str | None = None
     ) -> None:
-        """Stores the answer to a proposal: see `answers.tell`."""
+        """Stores the answer to a proposal: see `outcomes.tell`."""
         with self._writing() as connection:
-            answers.tell(connection, proposal, outcome, environment, worker)
+            outcomes.tell(connection, proposal, outcome, environment, worker)
 
     def add_evaluation(
         self, study: StudyRecord, ask: int, outcome: Outcome, environment: Environment
     ) -> None:
-        """Stores a further evaluation of an answered proposal: see `answers.add_evaluation`."""
+        """Stores a further evaluation of an answered proposal: see `outcomes.add_evaluation`."""
         with self._writing() as connection:
-            answers.add_evaluation(connection, study.id, ask, outcome, environment)
+            outcomes.add_evaluation(connection, study.id, ask, outcome, environment)
 
     def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
         """The whole study as one value, for reports and export."""

@@ -1,7 +1,6 @@
-"""A study as one value: what the report and the command line show, and the JSON export.
+"""The summary of a study as one value, for reports, the command line and the JSON export.
 
-It holds data only: operators are texts and keys; formulas, drawings and code are made from the
-text by whoever shows them.
+It holds data only. Operators are texts and keys, from which formulas, drawings and code are made.
 """
 
 from __future__ import annotations
@@ -33,16 +32,18 @@ from syno.store.rungs import RungSummary, summarize_rungs
 
 @dataclass(frozen=True)
 class StudySummary:
-    """Everything a study has in the store.
+    """Everything that the store has of a study.
 
-    baseline, evaluations: on the hold-out split, which operators are chosen by; with a ladder, the
-    baseline is that of the rung whose operators are compared; baselines: all of the original
-    network, where several seeds trained it, or at several rungs; final: of finalists and the
-    baseline on the test split, which is read for the report alone; quantized: of trained networks
-    in INT8, operators' and the original's, which are in none of the others;
-    rejections: operators the enumeration refused, by reason; `open_asks`: asked, not answered;
-    quarantined: operators that crashed, hung or ran out of memory twice; stop_reason: why the last
-    run ended, empty while it runs or after it was killed.
+    baseline: the evaluation of the original network on the validation split; with a ladder, at the
+        rung whose operators are compared.
+    evaluations: those of operators on the validation split.
+    baselines: all evaluations of the original network, with several seeds or at several rungs.
+    final: evaluations of the finalists and the baseline on the test split.
+    quantized: evaluations of networks in INT8. They are in none of the other fields.
+    rejections: how many operators the enumeration rejected, by reason.
+    open_asks: the numbers of the pending proposals.
+    quarantined: operators that crashed, hung or ran out of memory twice.
+    stop_reason: why the last run ended; empty while it runs, and after it was killed.
     """
 
     study: StudyRecord
@@ -59,44 +60,44 @@ class StudySummary:
 
     @property
     def settings(self) -> SettingsDocument:
-        """The settings of the study with the limits that later runs gave it."""
+        """The settings of the study, with the limits that later runs set."""
         return current_settings(self.study, self.events)
 
     @property
     def objective(self) -> Objective:
-        """What its operators are judged by."""
+        """The objective of the study."""
         return objective_of(self.study.settings)
 
     def quality(self, evaluation: Evaluation | None) -> float | None:
-        """The objective's value of one of its evaluations."""
+        """Return the value of the objective in an evaluation."""
         if evaluation is None:
             return None
         return self.objective.of(evaluation.accuracy, evaluation.details)
 
     @property
     def trained(self) -> tuple[Evaluation, ...]:
-        """Evaluations of operators that gave an accuracy, or a loss, in the order of asking."""
+        """Evaluations of operators with an accuracy or a loss, in the order of the proposals."""
         return tuple(e for e in self.evaluations if e.status == OK and self.quality(e) is not None)
 
     @property
     def compared(self) -> tuple[Evaluation, ...]:
-        """Those of `trained` whose accuracies compare: at the highest rung that any reached."""
+        """Those of `trained` with comparable accuracies: at the highest rung that any reached."""
         highest = _highest(self.trained)
         return tuple(e for e in self.trained if e.rung_index == highest)
 
     @property
     def rungs(self) -> tuple[RungSummary, ...]:
-        """The rungs of the study's ladder, the lowest first; none without a ladder."""
+        """The rungs of the study, the lowest first; empty without a ladder."""
         every = (*self.baselines, *self.evaluations)
         return summarize_rungs(self.settings.get("ladder"), every, self.events)
 
     def to_json(self) -> dict[str, object]:
-        """The same as plain lists and dicts, ready for `json.dump`."""
+        """Return the summary as plain lists and dicts for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
 
 
 def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> SettingsDocument:
-    """The settings a study was made with, changed by what each `resumed` event gave."""
+    """Return the settings of a study, with the changes of each `resumed` event."""
     settings: dict[str, object] = {**study.settings}
     for event in events:
         if event.kind == "resumed":
@@ -105,7 +106,7 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
-    """Reads the whole study in the caller's transaction."""
+    """Read a whole study, within the transaction of the caller."""
     every = _evaluations(connection, study.id)
     found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
@@ -123,13 +124,13 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
         stop_reason=_stop_reason(events),
         final=tuple(e for e in every if e.split == TEST),
         baselines=baselines,
-        quarantined=tuple(quarantine.listed(connection, study.id)),
+        quarantined=tuple(quarantine.quarantined(connection, study.id)),
         quantized=tuple(e for e in every if e.split != TEST and e.precision != FLOAT32),
     )
 
 
 def evaluations(connection: Connection, study: int) -> list[Evaluation]:
-    """Those of the validation split in float32: what a search goes by."""
+    """Return the evaluations in float32 on the validation split, which guide a search."""
     return [e for e in _evaluations(connection, study) if _is_compared(e)]
 
 

@@ -13,7 +13,7 @@ from syno.store.summary import StudySummary
 def _state(summary: StudySummary) -> str:
     if summary.stop_reason:
         return f"stopped: {summary.stop_reason}"
-    return "running, or killed: `syno resume` goes on"
+    return "running, or killed: `syno resume` continues it"
 
 
 def _baseline(summary: StudySummary) -> str:

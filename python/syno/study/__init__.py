@@ -3,7 +3,7 @@
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
-from syno.study.methods import DiverseDraws, Entry, History, Method, Trial, UniformDraws
+from syno.study.methods import DiverseSampling, Entry, History, Method, Trial, UniformSampling
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
 from syno.study.stoppers import (
@@ -20,7 +20,7 @@ from syno.study.study import Proposal, Study
 __all__ = [
     "AnyOf",
     "Candidates",
-    "DiverseDraws",
+    "DiverseSampling",
     "Entry",
     "ErrorsInARow",
     "Evaluations",
@@ -40,7 +40,7 @@ __all__ = [
     "StudySettings",
     "Tally",
     "Trial",
-    "UniformDraws",
+    "UniformSampling",
     "default_stopper",
     "ladder",
     "ladder_names",

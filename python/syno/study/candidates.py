@@ -1,4 +1,4 @@
-"""The operators a study may propose."""
+"""The operators that a study may propose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from syno.store.records import digest
 
 
 class Space(Protocol):
-    """An enumerated set of operators, in an order that depends on specification and seed only.
+    """An enumerated set of operators. Its order depends on specification and seed only.
 
     specification: (key, JSON content); rules: version of the rule set.
     """
@@ -28,27 +28,27 @@ class Space(Protocol):
     rules: str
 
     def rejections(self) -> dict[str, int]:
-        """How many graphs the enumeration refused, by reason."""
+        """Count the rejected graphs of the enumeration by reason."""
 
     def parse(self, text: str) -> Operator:
-        """The operator with this text."""
+        """Read an operator from its text."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An operator with what a method looks at, computed on first use: a plan costs time."""
+    """An operator with the properties that methods use, computed on first use."""
 
     operator: Operator
     key: str
 
     @cached_property
     def macs(self) -> int:
-        """Multiply-accumulates of all layers it replaces, for one sample."""
+        """The MACs in all layers that the operator replaces, for one sample."""
         return int(self.operator.macs())
 
     @cached_property
     def primitives(self) -> dict[str, int]:
-        """Count of each primitive."""
+        """The number of each primitive."""
         return dict(self.operator.primitives())
 
     @cached_property
@@ -58,12 +58,12 @@ class Candidate:
 
     @property
     def has_window(self) -> bool:
-        """Whether it looks at neighbours."""
+        """Whether the operator reads neighboring positions."""
         return self.primitives.get("unfold", 0) > 0
 
     @property
     def has_two_weights(self) -> bool:
-        """Whether it has two weight tensors or more: each contraction has its own."""
+        """Whether the operator has at least two weight tensors, one for each contraction."""
         return self.primitives.get("contract", 0) >= 2
 
 
@@ -84,15 +84,18 @@ class Candidates:
 
     @cached_property
     def digest(self) -> str:
-        """Names the content: two spaces with one digest lead to the same proposals."""
+        """A digest of the content: equal digests lead to equal proposals."""
         return digest("\n".join(c.key for c in self._items))
 
 
 class SamplerSpace:
-    """What a `syno.Sampler` enumerates.
+    """The space that a `syno.Sampler` enumerates.
 
-    lower: the specification with the layers of each lower rung of a ladder, by its name: an
-    operator has to be admitted there as well. UserError where none is.
+    lower: the specification with the layers of each lower rung of a ladder, by its name. An
+        operator has to satisfy these as well.
+
+    Raises:
+        UserError: if no operator satisfies all of them.
     """
 
     def __init__(self, sampler: Sampler, lower: Mapping[str, Specification] | None = None) -> None:
@@ -101,9 +104,9 @@ class SamplerSpace:
         self.operators: Sequence[Operator] = sampler.operators
         if not self.operators:
             sampler.sample()  # a UserError: no operator connects the shapes, and why
-        self._refused: dict[str, int] = {}
+        self._rejected: dict[str, int] = {}
         for name, specification in (lower or {}).items():
-            self._refuse(name, specification)
+            self._filter(name, specification)
         self.specification = (
             sampler.specification.key,
             json.loads(sampler.specification.to_json()),
@@ -111,31 +114,32 @@ class SamplerSpace:
         self.rules = sampler.rules
 
     def rejections(self) -> dict[str, int]:
-        """How many graphs the enumeration refused, by reason."""
-        return dict(self._statistics["rejections"]) | self._refused
+        """Count the rejected graphs of the enumeration by reason."""
+        return dict(self._statistics["rejections"]) | self._rejected
 
-    def _refuse(self, name: str, specification: Specification) -> None:
-        refusals = [operator.refusals(specification) for operator in self.operators]
-        kept = [o for o, found in zip(self.operators, refusals, strict=True) if not found]
+    def _filter(self, name: str, specification: Specification) -> None:
+        reasons_of = [operator.refusals(specification) for operator in self.operators]
+        kept = [o for o, found in zip(self.operators, reasons_of, strict=True) if not found]
         if not kept:
-            reasons = Counter(text for found in refusals for _, text in found)
+            reasons = Counter(text for found in reasons_of for _, text in found)
             raise UserError(
-                f"none of {len(refusals)} operators is admitted at rung '{name}' of the ladder\n"
-                f"  most frequent: {reasons.most_common(1)[0][0]}\n"
-                f"  its layers: {'; '.join(map(_sizes, specification.bindings))}\n"
-                "  what to do: a ladder with more pixels or width at that rung, or other limits"
+                f"none of {len(reasons_of)} operators is admitted at rung '{name}' of the ladder\n"
+                f"  most frequent reason: {reasons.most_common(1)[0][0]}\n"
+                f"  layers of the rung: {'; '.join(map(_sizes, specification.bindings))}\n"
+                "  what to do: use a ladder with a higher resolution or width at that rung,\n"
+                "              or relax the constraints"
             )
-        if len(kept) < len(refusals):
-            self._refused[f"rung:{name}"] = len(refusals) - len(kept)
+        if len(kept) < len(reasons_of):
+            self._rejected[f"rung:{name}"] = len(reasons_of) - len(kept)
         self.operators = kept
 
     @property
     def structures(self) -> int:
-        """Operators before those with a repeated semantic key were left out."""
+        """The number of structures, before operators with equal semantic keys were merged."""
         return int(self._statistics["structures"])
 
     def parse(self, text: str) -> Operator:
-        """The operator with this text, under the specification of the space."""
+        """Read an operator from its text, under the specification of the space."""
         return Operator.from_text(text, self._sampler.specification)
 
 

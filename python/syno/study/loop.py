@@ -1,4 +1,4 @@
-"""The loop: ask, evaluate, tell, until a stopper says why not to go on."""
+"""The loop of a search: ask, evaluate and tell, until a stopper stops it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 from syno._util.errors import UserError
-from syno.store import AlreadyAnsweredError, LeaseLostError, Outcome
+from syno.store import AlreadyCompletedError, LeaseLostError, Outcome
 from syno.store.records import MOST_FAILURES
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
@@ -26,14 +26,14 @@ from syno.study.stoppers import (
 from syno.study.study import Proposal, Study, in_quarantine
 
 MOST_ERRORS = 10
-# How often a search looks whether what another process evaluates has come to an end.
+# Seconds between two looks at evaluations of other processes.
 _LOOK_S = 1.0
-# Reasons after which a study goes on with new limits only.
+# Reasons after which a study continues with new limits only.
 _FINISHED = ("evaluations", "exhausted")
 
 
 def default_stopper(study: Study) -> Stopper:
-    """The limits in the settings of the study, and the end of the space."""
+    """Return a stopper for the limits of the study, and for the end of the space."""
     settings = study.settings
     stopper = SpaceExhausted() | Evaluations(settings.evaluations) | ErrorsInARow(MOST_ERRORS)
     return stopper if settings.seconds is None else stopper | Seconds(settings.seconds)
@@ -47,17 +47,24 @@ def run(
     observer: Observer | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> StopReason:
-    """Evaluates proposals one after the other and gives the reason for stopping.
+    """Evaluate proposals one after the other until the stopper stops the study.
 
-    evaluator: a RungEvaluator for a study with a ladder, which may keep `checkpoints`: those that
-    are not needed any more are deleted after each answer. Where it has `is_isolated`, evaluations
-    have processes of their own, and the end of this one says nothing about an operator.
+    Several processes may run one study. If other processes evaluate the last operators that the
+    stopper allows, this process waits for their results, and takes over what they abandon. An
+    exception (Ctrl-C, a UserError) releases the pending proposal and is raised again.
 
-    Several processes may run one study. Where others evaluate the last operators that the stopper
-    allows, this one waits for their answers, and takes over what they leave behind.
+    Args:
+        study: the study.
+        evaluator: a RungEvaluator for a study with a ladder. If its attribute `is_isolated` is
+            true, evaluations run in separate processes, and the end of this process does not count
+            as a failure of an operator.
+        stopper: when to stop; `default_stopper` if not given.
+        observer: is called with the progress of the search.
+        checkpoints: those of the evaluator. Checkpoints that are no longer needed are deleted after
+            each result.
 
-    When it is interrupted (Ctrl-C, a mistake of the user found on the way), the open proposal is
-    given back and the exception goes on.
+    Returns:
+        Why the study stopped.
     """
     stopper = stopper or default_stopper(study)
     observer = observer or Observer()
@@ -70,7 +77,9 @@ def run(
             proposals = study.ask(1, evaluations=evaluations)
             if not proposals and not study.exhausted:
                 if not waits:
-                    observer.on_note("waiting for the last operators, which others evaluate")
+                    observer.on_note(
+                        "waiting for the last operators, which other processes evaluate"
+                    )
                 waits = True
                 time.sleep(_LOOK_S)
                 continue
@@ -97,7 +106,7 @@ def run(
 def _evaluate(
     study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome | None:
-    """Stores the answer; None where another process took the proposal over meanwhile."""
+    """Evaluate a proposal and store the result; None if another process took it over meanwhile."""
     try:
         with Heartbeat(study.store, proposal.id, study.worker):
             if proposal.is_baseline:
@@ -105,12 +114,12 @@ def _evaluate(
             else:
                 outcome = _evaluate_operator(study, evaluator, proposal, observer)
         study.tell(proposal.id, outcome)
-    except (AlreadyAnsweredError, LeaseLostError) as error:
+    except (AlreadyCompletedError, LeaseLostError) as error:
         study.drop(proposal, error)
-        observer.on_note(f"the answer is not stored: {error}")
+        observer.on_note(f"the result is not stored: {error}")
         return None
     except BaseException:
-        # The first error is the one to tell; a lease that stays is void once the study is closed.
+        # The first error is the one to report; a remaining lease ends when the study is closed.
         with contextlib.suppress(UserError):
             study.release(proposal.id)
         raise
@@ -118,14 +127,14 @@ def _evaluate(
 
 
 def _rung(proposal: Proposal) -> tuple[int, ...]:
-    """What the evaluator of a study with a ladder is told besides."""
+    """Return the additional arguments of the evaluator of a study with a ladder."""
     return () if proposal.rung is None else (proposal.rung,)
 
 
 def _evaluate_baseline(
     evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
-    """Once more, too, what failed as if something outside it had been the reason."""
+    """Evaluate the baseline, and once more after a failure that may have an external cause."""
     outcome = evaluator.baseline(*_rung(proposal))
     for _ in range(MOST_FAILURES - 1):
         if failure_kind(outcome) is None:
@@ -138,7 +147,7 @@ def _evaluate_baseline(
 def _evaluate_operator(
     study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
-    """Evaluates once more what failed as if something outside the operator had been the reason."""
+    """Evaluate an operator, and once more after a failure that may have an external cause."""
     operator = proposal.operator
     assert operator is not None
     while True:

@@ -1,4 +1,4 @@
-"""A search in words: lines about what is done, and remarks about what is being done."""
+"""The progress of a search in words: lines about results, and remarks about current work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Narration(Observer):
-    """Tells how a search goes: a subclass says where `line`, `remark` and `moved` go."""
+    """Describes the progress of a search. A subclass shows `line`, `remark` and `moved`."""
 
     def __init__(self) -> None:
         self._total = 0
@@ -28,27 +28,27 @@ class Narration(Observer):
         self._bests: dict[int, float] = {}  # accuracies of two rungs do not compare
 
     def line(self, text: str) -> None:
-        """Something is done."""
+        """Show a line about something that is complete."""
 
     def remark(self, text: str) -> None:
-        """Something is being done."""
+        """Show a remark about the current work."""
 
     def moved(self, done: int, total: int) -> None:
-        """So many operators are trained."""
+        """Show that `done` of `total` operators are trained."""
 
     def on_compose(self, depth: int, nodes: int, operators: int) -> None:
-        """Show how far the enumeration is."""
+        """Show the progress of the enumeration."""
         self.remark(f"{nodes:,} partial graphs, depth {depth}, {operators:,} operators")
 
     def on_space(self, operators: int, keys: int, seconds: float) -> None:
-        """Say how many operators there are to choose from."""
+        """Show the number of operators of the space."""
         self.line(
-            f"composed {operators:,} operators, {keys:,} of them distinct, "
+            f"enumerated {operators:,} operators, {keys:,} of them distinct, "
             f"in {numbers.duration(seconds)}"
         )
 
     def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
-        """Set the bar to what earlier runs did."""
+        """Show the progress of earlier runs."""
         self._total = settings.evaluations
         self._width = 16 if settings.ladder is None else 24
         self._objective = objective_of(study.settings)
@@ -58,7 +58,7 @@ class Narration(Observer):
         self.moved(tally.evaluated, self._total)
 
     def on_ask(self, proposal: Proposal) -> None:
-        """Remember what is worked on."""
+        """Remember the current operator."""
         operator = proposal.operator
         self._now = "baseline" if operator is None else operator.key[:8]
         if proposal.rung is not None and proposal.rung != self._rung:
@@ -74,15 +74,15 @@ class Narration(Observer):
         self.remark(f"{self._now}: epoch {epoch}/{epochs}, loss {loss:.3f}")
 
     def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Say what is tried again."""
-        self.line(f"{self._now:<16} {outcome.reason}; once more")
+        """Show that an evaluation is repeated."""
+        self.line(f"{self._now:<16} {outcome.reason}; it is evaluated once more")
 
     def on_note(self, text: str) -> None:
-        """Say it."""
+        """Show the note."""
         self.line(text)
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
-        """One line for each answer."""
+        """Show one line for each result."""
         name = "baseline" if proposal.is_baseline else self._now
         if not proposal.is_baseline and not proposal.rung:
             name = f"{tally.evaluated}/{self._total} {name}"
@@ -104,11 +104,11 @@ class Narration(Observer):
         self.moved(tally.evaluated, self._total)
 
     def on_stop(self, reason: StopReason) -> None:
-        """Say why the run ended."""
+        """Show why the run ended."""
         self.line(f"stopped: {reason.text}")
 
     def _where(self, proposal: Proposal) -> str:
-        """The rung, counted from 1, where there are several."""
+        """Name the rung, counted from 1; an empty text without a ladder."""
         return "" if proposal.rung is None else f" rung {proposal.rung + 1}"
 
     def _mark(self, proposal: Proposal, value: float) -> str:

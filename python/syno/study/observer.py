@@ -1,4 +1,4 @@
-"""Watching a search: subclass `Observer` and override what is of interest."""
+"""Callbacks of a search: subclass `Observer` and override its methods."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 class Observer(EvaluationObserver):
-    """Called by the loop, in its thread, between evaluations. Every method does nothing here."""
+    """Is called by the loop, in its thread. Every method of this class does nothing."""
 
     def on_compose(self, depth: int, nodes: int, operators: int) -> None:
-        """The enumeration goes on: `nodes` partial graphs seen, `operators` found so far."""
+        """The enumeration has visited `nodes` partial graphs and found `operators`."""
 
     def on_space(self, operators: int, keys: int, seconds: float) -> None:
-        """The space was enumerated: `keys` distinct semantic keys among `operators`."""
+        """The space is enumerated: `operators` have `keys` distinct semantic keys."""
 
     def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
-        """A run begins; `tally` counts what earlier runs did."""
+        """A run starts; `tally` counts the evaluations of earlier runs."""
 
     def on_ask(self, proposal: Proposal) -> None:
-        """An evaluation begins."""
+        """An evaluation starts."""
 
     def on_failure(self, proposal: Proposal, outcome: Outcome) -> None:
-        """An evaluation crashed, hung or ran out of memory; it is tried once more."""
+        """An evaluation crashed, hung or ran out of memory; it is repeated once."""
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """An evaluation is stored."""

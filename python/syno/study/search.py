@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
@@ -28,20 +29,20 @@ from syno.options import (
 )
 from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
+from syno.store.documents import TrainingSettings
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.fidelity.ladder import Ladder, ladder_names
-from syno.study.fidelity.ladder import chosen as chosen_ladder
+from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import GIVEN, StudySettings
+from syno.study.settings import GIVEN, StudySettings, timing_settings
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from syno.study.evaluate.isolated import Isolated
+    from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
     from syno.train import Fidelity
@@ -58,7 +59,7 @@ def search(
     evaluations: int = EVALUATIONS,
     seconds: float | None = None,
     seed: int = 0,
-    method: str | Mapping[str, object] = METHOD,
+    method: str | Mapping[str, Json] = METHOD,
     store: Store | str = DEFAULT_STORE,
     name: str | None = None,
     space: SpaceOptions | None = None,
@@ -99,8 +100,8 @@ def search(
     """
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
-    climbed = _ladder(train)
-    rung = _fidelity(train.fidelity, data, data_dir) if climbed is None else climbed.top.fidelity
+    ladder = _ladder(train)
+    rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
     method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
@@ -109,7 +110,7 @@ def search(
         data_dir=None if data_dir is None else str(data_dir),
         tokenizer=train.tokenizer,
         fidelity=rung.to_json(),
-        ladder=None if climbed is None else climbed.to_json(),
+        ladder=None if ladder is None else ladder.to_json(),
         training={
             "deadline_s": train.deadline_s,
             "max_slowdown": None if math.isinf(train.max_slowdown) else train.max_slowdown,
@@ -120,7 +121,7 @@ def search(
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
         method_options=method_options,
-        latency=dataclasses.asdict(timing),
+        latency=timing_settings(timing),
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
@@ -136,8 +137,8 @@ def search(
         return _run(opened, study, rungs, settings.data_dir, observer)
 
 
-def _method(method: str | Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """The name of a method and its options."""
+def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
+    """Split a method into its name and its options."""
     if isinstance(method, str):
         return method, {}
     options = checks.fields("'method'", method)
@@ -177,9 +178,9 @@ def resume(
         settings = settings_of(record, opened.events(record))
         if settings.method == GIVEN:
             raise UserError(
-                f"study '{record.name}' was no search: its operators were named one by one\n"
+                f"study '{record.name}' is not a search: its operators were given by name\n"
                 f"  what to do: `syno train OP --name {shlex.quote(record.name)}` with the same "
-                "options goes on"
+                "options continues it"
             )
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
@@ -194,7 +195,8 @@ def resume(
             left = opened.leave_quarantine(record, None if release == "all" else release)
             names = ", ".join(each.key[:8] for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
-        training = settings.training | {k: v for k, v in changes.items() if v is not None}
+        given = {name: value for name, value in changes.items() if value is not None}
+        training = cast(TrainingSettings, settings.training | given)
         continued = Study.load(
             opened,
             record.id,
@@ -242,9 +244,10 @@ def _ladder(train: TrainOptions) -> Ladder | None:
     if train.fidelity is not None:
         raise UserError(
             "a search has a ladder (--ladder) or a fidelity (--fidelity), not both\n"
-            "  the rungs of a ladder say how networks are trained; a ladder of your own is a file"
+            "  the rungs of a ladder define how networks are trained; a file defines a custom "
+            "ladder"
         )
-    return chosen_ladder(train.ladder, train.eta)
+    return resolve_ladder(train.ladder, train.eta)
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
 
     assert settings.data is not None
     if settings.model_options and not isinstance(net, str):
-        raise UserError("model_options are for a model named by its name, not for a module")
+        raise UserError("model_options apply to a model that is given by its name, not to a module")
     options, seed = settings.model_options, settings.seed
     if settings.ladder is not None:
         ladder = Ladder.from_json(settings.ladder)
@@ -371,9 +374,9 @@ def _run(
         run(study, evaluator, observer=observer)
     else:
         each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
-        climbing = LadderEvaluator(rungs.ladder, each, checkpoints)
-        climbing.observer = observer
-        run(study, climbing, observer=observer, checkpoints=checkpoints)
+        ladder_evaluator = LadderEvaluator(rungs.ladder, each, checkpoints)
+        ladder_evaluator.observer = observer
+        run(study, ladder_evaluator, observer=observer, checkpoints=checkpoints)
     return store.summary(study.record)
 
 
@@ -385,7 +388,7 @@ def _isolated(
     checkpoints: Checkpoints | None,
     observer: Observer,
     arguments: dict[str, Any],
-) -> Isolated | None:
+) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""
     from syno.study.evaluate.evaluator import make_evaluator
     from syno.study.evaluate.isolation import isolated
@@ -438,7 +441,7 @@ def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
         raise UserError(
             f"the data set '{settings.data}' is not what study '{name}' was started with\n"
             f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
-            "  what to do: say where the same data is with data_dir, or start a new study"
+            "  what to do: pass the folder of the same data as data_dir, or start a new study"
         )
 
 

@@ -1,4 +1,4 @@
-"""`syno.select`: operators of a study, accurate enough, cheap first, no near twins. No torch."""
+"""`syno.select`: the selection of accurate and cheap operators of a study. No torch."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
 ORDERS = ("latency", "macs", "params", "accuracy", "loss")
-# A step more or less, or twice the cost, is another operator.
+# Operators that differ in one step, or by a factor of two in cost, are different choices.
 LEAST_DISTANCE = 1.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One operator of a study with its figures.
+    """A selected operator of a study with its results.
 
-    accuracy: on the hold-out split, the mean over seeds, `seeds` of them; loss: the same for text,
-    in nats a token, None for images; latency_ratio: to the original network in the same run, lower
-    is faster.
+    accuracy: the validation accuracy, the mean over `seeds` seeds.
+    latency_ms, latency_ratio: of the network; the ratio is to the original network in the same run,
+        and lower is faster.
+    loss: the validation loss of text in nats per token, the mean over seeds; None for images.
     """
 
     key: str
@@ -46,12 +47,12 @@ class Choice:
 
     @property
     def quality(self) -> float:
-        """What the study judges by: the loss of text, else the accuracy."""
+        """The value of the objective: the loss of text, or else the accuracy."""
         return self.accuracy if self.loss is None else self.loss
 
     @property
     def score(self) -> float:
-        """The quality so that greater is better."""
+        """The value of the objective, with the sign that makes greater values better."""
         return self.accuracy if self.loss is None else -self.loss
 
     @property
@@ -122,17 +123,22 @@ def choose(
     diverse: bool = False,
     least_distance: float = LEAST_DISTANCE,
 ) -> list[Choice]:
-    """Up to `top` operators of the study, in the order of `by`.
+    """Select up to `top` operators of a study, in the order of `by`.
 
-    within: how many points of accuracy (percent) an operator may lie below the reference, which is
-        the `baseline` or the `best` operator, or how many percent its perplexity on text above
-        that; None: any number.
-    by: `latency` (ratio to the original), `macs`, `params`, `loss` (text): the lowest first;
-        `accuracy`: the highest first. Ties go to the better one. What was not measured comes last.
-    diverse: of operators nearer than `least_distance` to each other, only the first is taken.
+    Args:
+        summary: the study.
+        top: the most operators that are selected.
+        within: how many percentage points the accuracy of an operator may be below the reference,
+            or how many percent its perplexity above it; None for any number.
+        reference: the `baseline`, or the `best` operator.
+        by: `latency` (ratio to the original), `macs`, `params` or `loss` (text), the lowest first,
+            or `accuracy`, the highest first. The better of equal operators comes first, and values
+            that were not measured come last.
+        diverse: of operators nearer than `least_distance` to each other, only the first is
+            selected.
 
-    UserError for a reference that the study does not have, and for the order of a loss that it has
-    not.
+    Raises:
+        UserError: if the study does not have the reference, or has no loss to order by.
     """
     found = _choices(summary)
     objective = summary.objective
@@ -143,7 +149,7 @@ def choose(
         )
     if within is not None and found:
         least = objective.score(objective.least(_reference(summary, found, reference), within))
-        # Accuracies are shares of some images: 1e-9 is no image.
+        # 1e-9 is less than the accuracy of one image.
         found = [choice for choice in found if choice.score >= least - 1e-9]
     found.sort(key=lambda choice: _order(choice, by))
     if not diverse:
@@ -158,11 +164,12 @@ def choose(
 
 
 def distance(a: Choice, b: Choice) -> float:
-    """How far two operators are apart: primitives that one has more than the other, and doublings
-    of MACs and of parameters between them.
+    """Compute the distance of two operators.
 
-    Semantic keys only tell whether operators are the same. What makes two of them the same choice
-    is that they are built of the same steps at the same cost, whichever dimension a step stands on.
+    It is the difference in the numbers of their primitives, plus the logarithms to base 2 of the
+    ratios of their MACs and of their parameters. Semantic keys only tell whether operators are
+    equal. For a selection, operators of the same steps with the same costs are similar, whichever
+    dimensions their steps transform.
     """
     names = {*a.primitives, *b.primitives}
     steps = sum(abs(a.primitives.get(n, 0) - b.primitives.get(n, 0)) for n in names)
@@ -174,8 +181,10 @@ def _doublings(a: int | None, b: int | None) -> float:
 
 
 def _choices(summary: StudySummary) -> list[Choice]:
-    """One for each operator that was trained at the baseline's rung, or at the study's last; with a
-    ladder, of the highest rung that any reached."""
+    """Collect the results of each operator at the rung of the baseline, or else at its last rung.
+
+    With a ladder, only operators of the highest rung that any operator reached are compared.
+    """
     by_key: dict[str, list[Evaluation]] = {}
     for evaluation in summary.compared:
         by_key.setdefault(evaluation.key or "", []).append(evaluation)
@@ -236,10 +245,13 @@ def _order(choice: Choice, by: str) -> tuple[float, float, str]:
 
 
 def write(summary: StudySummary, choices: Sequence[Choice], folder: Path) -> list[Path]:
-    """Writes `<score>_<key>/` with the operator, its specification and its figures for each, and
-    gives these folders.
+    """Write a folder `<score>_<key>/` with text, specification and results of each operator.
 
-    UserError for a folder that holds something already, and for one that cannot be written.
+    Returns:
+        These folders.
+
+    Raises:
+        UserError: if the folder is not empty or cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -260,7 +272,7 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
     texts = {OPERATOR_FILE: choice.text, SPECIFICATION_FILE: specification + "\n"}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
-    # By these a file that was damaged or edited later is noticed, when it is read as an operator.
+    # With these digests, reading the operator detects files that were damaged or edited.
     digests = {name: digest(text) for name, text in texts.items()}
     facts = described(choice) | {"study": summary.study.name, "digests": digests}
     (folder / FACTS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
@@ -268,7 +280,7 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
 
 
 def described(choice: Choice) -> dict[str, object]:
-    """The choice as plain values, without its text."""
+    """Return the results of an operator as plain values, without its text."""
     names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
     found = {name: getattr(choice, name) for name in names}
     if choice.loss is not None:

@@ -1,53 +1,75 @@
-"""What a study was asked to do: stored with it as JSON, so that `resume` needs nothing else."""
+"""The settings of a study, which the store keeps as JSON so that `resume` needs nothing else."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, Unpack, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.options import EVALUATIONS, METHOD
+from syno._util.json_types import Json
+from syno.options import EVALUATIONS, METHOD, TimingOptions
+from syno.store.documents import (
+    LadderDocument,
+    LatencySettings,
+    SettingsDocument,
+    SpaceSettings,
+    TrainingSettings,
+)
 
-# The method of a study whose operators were named one by one (`syno train`), not searched.
+# The method of a study whose operators were given by name (`syno train`), not searched.
 GIVEN = "given"
+
+
+class Limits(TypedDict, total=False):
+    """The settings that a resumed study may change; None keeps one."""
+
+    evaluations: int | None
+    seconds: float | None
+    training: TrainingSettings | None
 
 
 @dataclass(frozen=True)
 class StudySettings:
     """All options of a search.
 
-    model: name of a model, or None for a module of the user's, which `resume` must be given again;
-    data: name of a data set or path of one, `fingerprint` names its content; tokenizer: of text;
-    fidelity: as `Fidelity.to_json`, with a ladder that of its top; ladder: as `Ladder.to_json`,
-    with `fingerprints` of the data as each rung loads it; training: `deadline_s`, `max_slowdown`,
-    `isolate`, `memory_limit`, `max_attempts`; space: `max_nodes` and `rules_off` of the
-    enumeration; method: how operators are chosen, with `method_options`; latency: `repeats`,
-    `warmup`, `threads`; evaluations: operators to train; seconds: time limit over all runs
-    together, None for none; baseline: whether the original network is evaluated first.
+    model: the name of a model; None for a module of the user, which `resume` needs again.
+    model_options: the options of the model.
+    data: the name of a data set or its path; `fingerprint` identifies its content.
+    tokenizer: of text.
+    fidelity: as `Fidelity.to_json`; with a ladder that of its highest rung.
+    ladder: as `Ladder.to_json`, with the fingerprints of the data of each rung.
+    training: how networks are trained and evaluations isolated.
+    space: how the space is enumerated.
+    method: how operators are selected, with `method_options`.
+    latency: how latencies are measured.
+    evaluations: the number of operators to train.
+    seconds: the time limit of all runs together; None for no limit.
+    baseline: whether the original network is evaluated first.
     """
 
     model: str | None = None
-    model_options: dict[str, Any] = field(default_factory=dict)
+    model_options: Mapping[str, int | str] = field(default_factory=dict)
     data: str | None = None
     data_dir: str | None = None
     tokenizer: str = "bytes"
     fingerprint: str = ""
-    fidelity: dict[str, Any] = field(default_factory=dict)
-    ladder: dict[str, Any] | None = None
-    training: dict[str, Any] = field(default_factory=dict)
-    space: dict[str, Any] = field(default_factory=dict)
+    fidelity: Mapping[str, Json] = field(default_factory=dict)
+    ladder: LadderDocument | None = None
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    space: SpaceSettings = field(default_factory=SpaceSettings)
     method: str = METHOD
-    method_options: dict[str, Any] = field(default_factory=dict)
-    latency: dict[str, Any] = field(default_factory=dict)
+    method_options: Mapping[str, Json] = field(default_factory=dict)
+    latency: LatencySettings = field(default_factory=LatencySettings)
     evaluations: int = EVALUATIONS
     seconds: float | None = None
     seed: int = 0
     baseline: bool = True
 
     def __post_init__(self) -> None:
-        hint = "say how many operators to train, such as 20"
+        hint = "pass the number of operators to train, such as 20"
         checks.whole(
             "'evaluations'", self.evaluations, least=1, most=checks.MOST_COUNTED, hint=hint
         )
@@ -55,21 +77,32 @@ class StudySettings:
             raise UserError(f"seconds must be positive, got {self.seconds:g}")
         checks.whole("'seed'", self.seed, least=0)
 
-    def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return dataclasses.asdict(self)
+    def to_json(self) -> SettingsDocument:
+        """Return the settings as a JSON document."""
+        return cast(SettingsDocument, dataclasses.asdict(self))
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> StudySettings:
-        """Reads what `to_json` wrote; UserError names options this Syno does not know."""
+    def from_json(cls, content: SettingsDocument) -> StudySettings:
+        """Read the document of `to_json`.
+
+        Raises:
+            UserError: for settings that this version of Syno does not know.
+        """
         unknown = sorted(set(content) - {f.name for f in dataclasses.fields(cls)})
         if unknown:
             raise UserError(
-                f"the study has settings that this Syno does not know: {', '.join(unknown)}\n"
-                "  what to do: resume it with the Syno that started it, or a later one"
+                "the study has settings that this version of Syno does not know: "
+                f"{', '.join(unknown)}\n"
+                "  what to do: resume it with the version of Syno that started it, or a later one"
             )
         return cls(**content)
 
-    def changed(self, **limits: Any) -> StudySettings:
-        """The same with other limits; values that are None stay as they were."""
-        return dataclasses.replace(self, **{k: v for k, v in limits.items() if v is not None})
+    def changed(self, **limits: Unpack[Limits]) -> StudySettings:
+        """Return the settings with other limits."""
+        given = {name: value for name, value in limits.items() if value is not None}
+        return dataclasses.replace(self, **given)  # type: ignore[arg-type]
+
+
+def timing_settings(timing: TimingOptions) -> LatencySettings:
+    """Return the settings of a study that stand for timing options."""
+    return {"repeats": timing.repeats, "warmup": timing.warmup, "threads": timing.threads}

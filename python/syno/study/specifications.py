@@ -1,16 +1,17 @@
-"""The spaces of operators that a search takes where none is given: for images and for text."""
+"""The default specifications of a search, for images and for text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from syno.operators.specification import NO_TOTALS, Specification
 
 if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
 
-# Windows of multiply-adds of the paper's experiments: shares of those of the whole network, the
-# layers that no operator replaces counted in.
+# The ranges of MACs in the experiments of the paper: shares of the MACs of the whole network,
+# including the layers that no operator replaces.
 PAPER_MACS_SHARES = {
     "paper/resnet18": (0.15, 0.9),
     "paper/resnet34": (0.15, 0.9),
@@ -21,88 +22,103 @@ PAPER_MACS_SHARES = {
 }
 
 
-def small_vision(**changes: Any) -> Specification:
-    """Square convolutions of networks for images of 8 to 64 pixels; bindings from the network.
+def small_vision(**changes: object) -> Specification:
+    """Return a specification of square convolutions for images of 8 to 64 pixels.
 
-    The paper's setting for vision with what small networks need: windows of 3 on maps of 4 pixels
-    (the paper asks for maps of 2.3 windows), smaller weights. Few variables and no Merge: a small
-    budget of nodes then reaches the depth at which operators have windows and two weights.
-    changes: arguments of Specification or limits that replace these.
+    It is the specification of the paper for vision, adapted to small networks: windows of 3 fit
+    feature maps of 4 pixels (the paper requires maps of 2.3 windows), and weights may be smaller.
+    It has few variables and no Merge, so that a small budget of nodes reaches the depth at which
+    operators have windows and two weights. The bindings come from the network.
+
+    Args:
+        changes: arguments of Specification, or limits, that replace these.
     """
-    settings: dict[str, Any] = {
-        "input": "[N, C_in: unordered, H, H]",
-        "output": "[N, C_out: unordered, H, H]",
-        "primary": ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
-        "coefficient": ["k=3: 2", "s=2: 1"],
-        "passed_through": [(0, 0)],
-        "max_depth": 10,
-        "max_splits": 1,
-        "max_shifts": 1,
-        "min_unfold_ratio": 1.3,
-        "min_weight_params": 16,
-        "max_merges": 0,
-    }
-    return Specification(**settings | changes)
+    specification = Specification(
+        "[N, C_in: unordered, H, H]",
+        "[N, C_out: unordered, H, H]",
+        ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
+        ["k=3: 2", "s=2: 1"],
+        passed_through=[(0, 0)],
+        max_depth=10,
+        max_splits=1,
+        max_shifts=1,
+        min_unfold_ratio=1.3,
+        min_weight_params=16,
+        max_merges=0,
+    )
+    return specification.with_changes(**changes) if changes else specification
 
 
-def small_text(**changes: Any) -> Specification:
-    """Projections of small language models; bindings from the network.
+def small_text(**changes: object) -> Specification:
+    """Return a specification of the projections of small language models.
 
-    Positions are marked causal: windows end at their position, and an operator that reads a later
-    one is no part of the space. An output is not unordered: heads are cut out of it.
-    changes: arguments of Specification or limits that replace these.
+    Positions are marked `causal`: a window ends at its position, and an operator that reads a later
+    position is not in the space. The output is not marked `unordered`, because attention heads are
+    slices of it. The bindings come from the network.
+
+    Args:
+        changes: arguments of Specification, or limits, that replace these.
     """
-    settings: dict[str, Any] = {
-        "input": "[N, seq_len: causal, H_in: unordered]",
-        "output": "[N, seq_len: causal, H_out]",
-        "primary": ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
-        "coefficient": ["k=3: 2", "g=8: 2"],
-        "passed_through": [(0, 0)],
-        "max_depth": 7,
-        "max_merges": 2,
-        "max_splits": 2,
-        "min_weight_params": 16,
-        "max_repeat": 3,
-    }
-    return Specification(**settings | changes)
+    specification = Specification(
+        "[N, seq_len: causal, H_in: unordered]",
+        "[N, seq_len: causal, H_out]",
+        ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
+        ["k=3: 2", "g=8: 2"],
+        passed_through=[(0, 0)],
+        max_depth=7,
+        max_merges=2,
+        max_splits=2,
+        min_weight_params=16,
+        max_repeat=3,
+    )
+    return specification.with_changes(**changes) if changes else specification
 
 
 def specification_for(
-    given: Specification | str | None, limits: dict[str, Any], network: Network
+    given: Specification | str | None, limits: Mapping[str, float], network: Network
 ) -> Specification:
-    """What is asked for, with layers and costs of the network.
+    """Return the specification of a search in a network.
 
-    The default asks for operators that cost no more than the layers they replace; a preset of the
-    paper has its window of multiply-adds for this network, not for its own layers.
+    The default specification admits operators with at most the MACs of the layers that they
+    replace. A preset of the paper gets its range of MACs for this network, not for its own layers.
+
+    Args:
+        given: a specification or the name of a preset; None for the default.
+        limits: limits that replace those of the specification.
+        network: the network with the layers to replace.
     """
     if given is None:
         usual = small_vision if network.vocabulary is None else small_text
-        return usual(**{"max_macs": network.macs or 0} | limits)
+        return usual(**{"max_macs": network.macs or 0, **limits})
     if isinstance(given, str):
         found = Specification.preset(given)
-        limits = macs_window(given, network) | limits
+        limits = {**macs_window(given, network), **limits}
     else:
         found = given
     if not limits:
         return found
-    # Limits that are given here are about the network, not about the layers of a preset.
-    dropped = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
-    return found.with_changes(**dropped | limits)
+    # These limits hold for the network, not for the layers of a preset.
+    dropped: Mapping[str, object] = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
+    return found.with_changes(**{**dropped, **limits})
 
 
 def macs_window(preset: str, network: Network) -> dict[str, int]:
-    """`min_macs` and `max_macs` of the operators in a network for one sample, by the paper's shares
-    of the preset; none where it names none, or the network was not seen at work."""
+    """Compute `min_macs` and `max_macs` of operators in a network by the shares of a preset.
+
+    Returns:
+        The limits for one sample. They are empty for a preset without shares, and for a network
+        whose MACs are unknown.
+    """
     if preset not in PAPER_MACS_SHARES or network.macs is None or network.all_macs is None:
         return {}
     kept = network.all_macs - network.macs
     low, high = (round(share * network.all_macs - kept) for share in PAPER_MACS_SHARES[preset])
-    # At least 1: a limit of 0 is none.
+    # At least 1, because 0 means no limit.
     return {"min_macs": max(low, 0), "max_macs": max(high, 1)}
 
 
 def usual_model(preset: str | None, data: str, data_dir: str | None) -> str:
-    """The model whose layers a preset of the paper is about; a small one for any other."""
+    """Return the model that a preset of the paper is for, or else a small model for the data."""
     from syno.data import is_text_data
     from syno.network.models.catalogue import MODELS
 

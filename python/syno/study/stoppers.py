@@ -1,4 +1,4 @@
-"""When a study stops. Stoppers are small objects that combine with `|`; the reason is data."""
+"""Conditions that stop a study. Stoppers combine with `|`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Tally:
-    """How far a study is.
+    """The progress of a study.
 
-    evaluated: operators that were trained, well or not; rejected: those that were refused before;
-    seconds: time spent over all runs; exhausted: the method has nothing left to propose;
-    errors: how many of the latest operators, one after the other, ended in an error;
-    due: evaluations at higher rungs of a ladder, and of the baseline, that are to be done before
-    the study is.
+    evaluated: operators whose training completed or failed.
+    rejected: operators that were rejected before training.
+    seconds: wall-clock time of all runs.
+    exhausted: whether the method has no operator left to propose.
+    errors: the number of consecutive errors among the latest operators.
+    due: evaluations at higher rungs, and of the baseline, that the study has to do before it stops.
     """
 
     evaluated: int
@@ -27,17 +28,17 @@ class Tally:
 
 @dataclass(frozen=True)
 class StopReason:
-    """`name` is for programs, `text` for people."""
+    """Why a study stopped: a name for programs, and a text for people."""
 
     name: str
     text: str
 
 
 class Stopper(Protocol):
-    """Says why to stop now, or None to go on."""
+    """A condition that stops a study."""
 
     def check(self, tally: Tally) -> StopReason | None:
-        """Looks at the tally."""
+        """Return why to stop now, or None to continue."""
 
 
 class _Combining:
@@ -46,68 +47,72 @@ class _Combining:
 
 
 class AnyOf(_Combining):
-    """Stops when any of several does; the first in order gives the reason."""
+    """Stops when any of several stoppers does; the first of them gives the reason."""
 
     def __init__(self, *stoppers: Stopper) -> None:
         self._stoppers = stoppers
 
     def check(self, tally: Tally) -> StopReason | None:
-        """The first reason, in the order in which the stoppers were combined."""
+        """Return the first reason, in the order in which the stoppers were combined."""
         reasons = (stopper.check(tally) for stopper in self._stoppers)
         return next((reason for reason in reasons if reason), None)
 
     @property
     def evaluations(self) -> int | None:
-        """The fewest operators that one of them stops after; None where none does."""
+        """The number of operators that the study stops after; None without such a limit."""
         limits = [getattr(stopper, "evaluations", None) for stopper in self._stoppers]
         return min((limit for limit in limits if limit is not None), default=None)
 
 
 class Evaluations(_Combining):
-    """Stops after `count` operators; those rejected before training do not count, and what is due
-    at higher rungs of a ladder is done first."""
+    """Stops after `count` operators and the evaluations that are due at higher rungs.
+
+    Operators that are rejected before training do not count.
+    """
 
     def __init__(self, count: int) -> None:
         self.evaluations = count
 
     def check(self, tally: Tally) -> StopReason | None:
-        """`evaluations` when enough were evaluated."""
+        """Return the reason `evaluations` if enough operators were evaluated."""
         if tally.evaluated < self.evaluations or tally.due:
             return None
-        return StopReason("evaluations", f"{tally.evaluated} operators were evaluated, as asked")
+        return StopReason(
+            "evaluations", f"{tally.evaluated} operators were evaluated, as requested"
+        )
 
 
 class Seconds(_Combining):
-    """Stops after `limit` seconds, over all runs of the study; a running evaluation is finished."""
+    """Stops after `limit` seconds of all runs together, at the end of the running evaluation."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
 
     def check(self, tally: Tally) -> StopReason | None:
-        """`seconds` when the time is up."""
+        """Return the reason `seconds` if the time limit is reached."""
         if tally.seconds < self._limit:
             return None
         return StopReason("seconds", f"the time limit of {self._limit:g} s is reached")
 
 
 class ErrorsInARow(_Combining):
-    """Stops after `count` errors one after the other: not the operators are wrong then."""
+    """Stops after `count` consecutive errors, because their cause is not in the operators."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def check(self, tally: Tally) -> StopReason | None:
-        """`errors` when nothing works any more."""
+        """Return the reason `errors` if the latest operators ended in errors."""
         if tally.errors < self._count:
             return None
         return StopReason("errors", f"the last {tally.errors} operators all ended in an error")
 
 
 class SpaceExhausted(_Combining):
-    """Stops when every operator was proposed."""
+    """Stops when the study has proposed every operator."""
 
     def check(self, tally: Tally) -> StopReason | None:
-        """`exhausted` when the method has nothing left."""
+        """Return the reason `exhausted` if the method has no operator left."""
         if not tally.exhausted:
             return None
         total = tally.evaluated + tally.rejected

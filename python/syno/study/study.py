@@ -1,13 +1,13 @@
-"""A study: ask and tell are the only door between search and evaluation.
+"""A study: search and evaluation communicate by `ask` and `tell` only.
 
                  propose(history)              evaluate
-      Method  <------------------  Study  <---------------->  Evaluator, or anybody's own trainer
+      Method  <------------------  Study  <---------------->  Evaluator, or a custom trainer
                                      |  ask(n) / tell(id, outcome)
                                      v
-                                   Store      proposal stored when asked, answer when told
+                                   Store      proposals, and the result of each
 
-The history is read from the store before each proposal, so a study that was killed and one that
-was not are the same to the method.
+The history is read from the store before each proposal, so the method cannot distinguish a study
+that was killed and resumed from one that was not.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
 from syno._util.errors import UserError
-from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store import (
-    AlreadyAnsweredError,
+    AlreadyCompletedError,
     AskTakenError,
     EventRecord,
     LeaseLostError,
@@ -38,26 +36,27 @@ from syno.store import (
     capture_environment,
     current_settings,
 )
+from syno.store.documents import TrainingSettings
 from syno.store.log import EVALUATED
 from syno.store.objective import objective_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
 from syno.study.candidates import Candidates, Space
-from syno.study.fidelity.climb import Climb
 from syno.study.fidelity.ladder import Ladder
+from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history
-from syno.study.settings import StudySettings
+from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
-# An operator that ended the process of its search this often is given up, see `max_attempts`.
+# An operator whose evaluation ended the process this often is given up, see `max_attempts`.
 MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to evaluate next: `operator` is None for the original network (kind `baseline`).
+    """A pending evaluation: `operator` is None for the baseline network (kind `baseline`).
 
-    rung: of the study's ladder, from 0 at the bottom; None without a ladder.
+    rung: the index of the rung, from 0 for the lowest; None without a ladder.
     """
 
     id: int
@@ -69,17 +68,18 @@ class Proposal:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the original network is to be evaluated."""
+        """Whether this is the evaluation of the baseline network."""
         return self.kind == BASELINE
 
 
 class Study:
-    """A study in a store, with the space it draws from. Not for several threads at once.
+    """A study in a store, with the space that it samples from. One thread may use it at a time.
 
-    Study.create(store, name, settings, space)      makes a new one
-    Study.load(store, name, space)                  continues one
+    Study.create(store, name, settings, space)      makes a new study
+    Study.load(store, name, space)                  resumes a study
 
-    UserError when the space is not the one the study began with: it would go on differently.
+    Raises:
+        UserError: if the space is not the one that the study was started with.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Study:
 
     @classmethod
     def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
-        """Makes a new study; a `name` that ends in "-" is completed with a free number."""
+        """Make a new study. A `name` that ends in "-" is completed with a free number."""
         chosen = _choices(settings, space)  # a mistake there must not leave a study behind
         record = store.create_study(
             name,
@@ -136,13 +136,12 @@ class Study:
         *,
         evaluations: int | None = None,
         seconds: float | None = None,
-        training: Mapping[str, Json] | None = None,
+        training: TrainingSettings | None = None,
     ) -> Study:
-        """Continues a study; `evaluations`, `seconds` and `training` replace its settings from now
-        on."""
+        """Resume a study. `evaluations`, `seconds` and `training` replace its settings."""
         record = store.study(name)
         events = store.events(record)
-        limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
+        limits: Limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
         settings = settings_of(record, events).changed(**limits)
         study = cls(store, record, settings, space, *_choices(settings, space))
         study._check_space(tuple(events))
@@ -152,7 +151,7 @@ class Study:
         return study
 
     def _check_space(self, events: tuple[EventRecord, ...]) -> None:
-        """Writes down what the space is, or compares it with what was written down."""
+        """Store a digest of the space, or compare the space with the stored digest."""
         before = next((e.data for e in events if e.kind == "space"), None)
         if before is None:
             self.store.append_event(
@@ -168,43 +167,54 @@ class Study:
             )
         elif before["digest"] != self._candidates.digest:
             raise UserError(
-                f"study '{self.record.name}' cannot go on: its space had {before['keys']} "
-                f"operators (rules {before['rules']}), now it has {self.keys} other ones "
+                f"study '{self.record.name}' cannot be continued: its space had {before['keys']} "
+                f"operators (rules {before['rules']}), now it has {self.keys} different ones "
                 f"(rules {self._space.rules})\n"
-                "  what to do: resume it with the Syno that started it, or start a new study; "
-                "what it has found stays in the store"
+                "  what to do: resume it with the version of Syno that started it, or start a "
+                "new study; "
+                "its results stay in the store"
             )
 
     @property
     def keys(self) -> int:
-        """Distinct semantic keys in the space."""
+        """The number of distinct semantic keys in the space."""
         return len(self._candidates)
 
     @property
     def worker(self) -> str:
-        """The name under which this study object leases proposals."""
+        """The name with which this object leases proposals."""
         return self._worker.name
 
     @property
     def max_attempts(self) -> int:
-        """How many attempts at an operator may end with the process of the search."""
+        """The number of attempts at an operator that may end with the process of the search."""
         return int(self.settings.training.get("max_attempts") or MAX_ATTEMPTS)
 
     def ask(self, count: int = 1, *, evaluations: int | None = None) -> list[Proposal]:
-        """Up to `count` proposals, each stored; fewer when the space is exhausted, and when as many
-        operators as `evaluations` were evaluated or are evaluated by other processes.
+        """Return up to `count` proposals and store them as pending.
 
-        1. Proposals that were asked and whose evaluation was interrupted, under their old ids.
-        2. With a ladder, what goes on to a higher rung, by the rule in `asha.py`.
-        3. The baseline, in a study that has none yet.
-        4. New operators by the search method.
+        They are, in this order:
+
+        1. Proposals whose evaluation was interrupted, with their ids.
+        2. With a ladder, promotions to a higher rung, by the rule in `asha.py`.
+        3. The baseline, in a study without one.
+        4. New operators of the search method.
+
+        Args:
+            count: the most proposals to return.
+            evaluations: the limit of operators that are evaluated, or are being evaluated by any
+                process; None for no limit.
+
+        Returns:
+            The proposals. They are fewer than `count` if the space is exhausted or the limit is
+            reached.
         """
         found: list[Proposal] = []
         while len(found) < count:
             try:
                 proposal = self._reopened() or self._promoted() or self._proposed(evaluations)
-            except (AskTakenError, AlreadyAnsweredError, LeaseLostError):
-                continue  # another process was faster: look again
+            except (AskTakenError, AlreadyCompletedError, LeaseLostError):
+                continue  # another process was faster
             except LimitReachedError:
                 break
             if proposal is None:
@@ -214,59 +224,74 @@ class Study:
         return found
 
     def tell(self, proposal: int, outcome: Outcome) -> None:
-        """Stores the answer to a proposal.
+        """Store the result of a proposal.
 
-        UserError for an id that `ask` did not give; AlreadyAnsweredError for a second answer;
-        LeaseLostError when another process took over what was asked here.
+        Raises:
+            UserError: for an id that `ask` did not return.
+            AlreadyCompletedError: if the proposal has a result.
+            LeaseLostError: if another process took the proposal over.
         """
         worker = self.worker if proposal in self._leased else None
         self.store.tell(proposal, outcome, self._environment, worker)
         self._leased.pop(proposal, None)
 
     def failed(self, proposal: int, kind: str, reason: str) -> bool:
-        """Counts a failure that may have come from outside the operator; True when it is in
-        quarantine now. While it is not, the proposal stays open and is to be evaluated once more.
+        """Count a failure that may have an external cause.
 
-        kind: as `failures.failure_kind` gives it. LeaseLostError as for `tell`.
+        Args:
+            proposal: the id of the proposal.
+            kind: as `failures.failure_kind` returns it.
+            reason: what happened, in words.
+
+        Returns:
+            Whether the operator is now in quarantine. If not, the proposal stays pending and is
+            evaluated once more.
+
+        Raises:
+            LeaseLostError: if another process took the proposal over.
         """
         if proposal in self._leased and not self.store.renew(proposal, self.worker):
             raise LeaseLostError(f"proposal {proposal} was taken over by another process")
         return self.store.add_failure(proposal, kind, reason) >= MOST_FAILURES
 
     def release(self, proposal: int) -> None:
-        """Gives a proposal back unanswered: the next `ask`, here or elsewhere, hands it out."""
+        """Give a proposal back without a result. The next `ask` of any process returns it."""
         counted = self._leased.pop(proposal, True)
         self.store.release(proposal, self.worker, counted=counted)
 
     def drop(self, proposal: Proposal, error: UserError) -> None:
-        """Writes down that an answer is not stored, because of `error`: another process has
-        answered the proposal, or evaluates it."""
+        """Log that a result is not stored, because another process completed or took the proposal.
+
+        Args:
+            proposal: the proposal.
+            error: the reason.
+        """
         self._leased.pop(proposal.id, None)
         data = {"proposal": proposal.id, "ask": proposal.ask, "reason": str(error)}
         self.store.append_event(self.record, "dropped", data)
 
     def stop(self, reason: StopReason) -> None:
-        """Writes down why this run ended."""
+        """Log why this run ended."""
         data = {"reason": reason.name, "text": reason.text}
         self.store.append_event(self.record, "stopped", data)
 
     def close(self) -> None:
-        """Voids the leases of this object; the store stays open."""
+        """Release the leases of this object. The store stays open."""
         self._worker.close()
 
     def tally(self) -> Tally:
-        """How far the study is, over all its runs."""
+        """Count the evaluations of the study, over all its runs."""
         records = self.store.proposals(self.record)
-        told = [p for p in records if p.kind == OPERATOR and p.status is not None]
-        evaluated = sum(p.is_evaluated for p in told)
+        completed = [p for p in records if p.kind == OPERATOR and p.status is not None]
+        evaluated = sum(p.is_evaluated for p in completed)
         seconds = self._seconds_before + time.monotonic() - self._began
-        # A resumed study gets a new chance: whatever was wrong may be right now.
+        # The errors of earlier runs do not count, because their cause may be gone.
         results = self.store.rung_results(self.record)
         here = [r for r in results[self._results_before :] if r.kind == OPERATOR]
         errors = sum(1 for _ in takewhile(lambda r: r.status == ERROR, reversed(here)))
         return Tally(
             evaluated,
-            len(told) - evaluated,
+            len(completed) - evaluated,
             seconds,
             self.exhausted,
             errors,
@@ -274,39 +299,48 @@ class Study:
         )
 
     def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
-        """The checkpoints that a later rung may go on from, see `Climb`; of a finished study those
-        of evaluations that run elsewhere."""
-        climb = self._climb()
-        if climb is None:
+        """List the checkpoints that later rungs may continue from: see `Promotions`.
+
+        Args:
+            finished: only list those of evaluations that run in other processes.
+        """
+        promotions = self._promotions()
+        if promotions is None:
             return set()
-        return climb.open() if finished else climb.waiting(self.settings.evaluations)
+        if finished:
+            return promotions.pending_checkpoints()
+        return promotions.needed_checkpoints(self.settings.evaluations)
 
     def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
-        """Promotions to come, interrupted ones that nobody works on, and a baseline that was
-        released: what an operator does not count for."""
+        """Count the evaluations that are due beside new operators: promotions, interrupted
+        evaluations that no process works on, and a released baseline."""
         opened = {p.ask for p in records if p.is_open and (p.rung_index > 0 or p.kind == BASELINE)}
-        interrupted = opened & set(self.store.unheld(self.record)) if opened else set()
+        interrupted = opened & set(self.store.unleased(self.record)) if opened else set()
         if self.ladder is None:
             return len(interrupted)
-        return len(interrupted) + len(Climb(self.ladder, records, results).due())
+        return len(interrupted) + len(Promotions(self.ladder, records, results).due())
 
-    def _climb(self) -> Climb | None:
+    def _promotions(self) -> Promotions | None:
         if self.ladder is None:
             return None
         records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
-        return Climb(self.ladder, records, results)
+        return Promotions(self.ladder, records, results)
 
     def _promoted(self) -> Proposal | None:
-        """The next operator that goes up, or the baseline before it. AskTakenError when another
-        process promoted it, or told a result by which another may be due."""
+        """Promote the next operator, or the baseline before it.
+
+        Raises:
+            AskTakenError: if another process promoted it, or stored a result that may change which
+                operator is next.
+        """
         if self.ladder is None:
             return None
         results = self.store.rung_results(self.record)
-        climb = Climb(self.ladder, self.store.proposals(self.record), results)
-        due = climb.due()
+        promotions = Promotions(self.ladder, self.store.proposals(self.record), results)
+        due = promotions.due()
         if not due:
             return None
-        record, rung = climb.proposal(due[0]), due[0].rung
+        record, rung = promotions.proposal(due[0]), due[0].rung
         counted = self.counts_attempts
         self.store.promote(
             record.id, rung, self._worker.name, results=len(results), counted=counted
@@ -319,7 +353,7 @@ class Study:
         while record := self.store.lease_open(self.record, self.worker, counted=counted):
             self._leased[record.id] = counted
             found = self._quarantined().get(record.key or "")
-            if found is not None:  # it was about to be told when the run was killed
+            if found is not None:  # the run was killed before it stored the result
                 self.tell(record.id, Outcome(ERROR, reason=in_quarantine(found.reason)))
             elif not self._is_given_up(record):
                 return self._proposal(record)
@@ -329,7 +363,7 @@ class Study:
         return None
 
     def _is_given_up(self, record: ProposalRecord) -> bool:
-        """Whether its process ended too often. The baseline is known to do no harm."""
+        """Whether the process of an operator ended too often. The baseline is never given up."""
         if record.kind == BASELINE or not self.counts_attempts:
             return False
         return record.attempts > self.max_attempts
@@ -358,7 +392,7 @@ class Study:
             if found is None:
                 rung = None if self.ladder is None else 0
                 return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
-            # A method may come back to an operator; the answer lets it go on to another.
+            # A method may propose an operator again; the result lets it propose another one.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))
 
@@ -370,7 +404,7 @@ class Study:
     def _history(self, number: int, records: list[ProposalRecord]) -> History:
         results = self.store.rung_results(self.record)
         if self.ladder is not None:
-            values = Climb(self.ladder, records, results).values()
+            values = Promotions(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
         evaluations = self.store.evaluations(self.record)
@@ -384,7 +418,7 @@ class Study:
 
 
 def in_quarantine(reason: str) -> str:
-    """The reason of the last failure of an operator that goes into quarantine."""
+    """Word the reason of the last failure of an operator that is put in quarantine."""
     return f"{reason}; it failed {MOST_FAILURES} times and is in quarantine"
 
 
@@ -395,12 +429,12 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
-    """The settings of a study with the limits that later runs gave it."""
-    return StudySettings.from_json(dict(current_settings(record, events)))
+    """Return the settings of a study, with the limits that later runs set."""
+    return StudySettings.from_json(current_settings(record, events))
 
 
 def running_seconds(events: list[EventRecord]) -> float:
-    """Time from the beginning of each run to the last thing it wrote down, all runs together."""
+    """Sum up the seconds from the start of each run to its last event."""
     total = 0.0
     first = last = None
     for event in events:

@@ -11,7 +11,7 @@ from syno.study.selection import Choice
 
 
 def choices_table(chosen: Sequence[Choice], objective: Objective) -> Table:
-    """One line an operator that was chosen."""
+    """Tabulate selected operators, one row for each."""
     return Table.of(
         chosen,
         ("key", lambda choice: choice.key[:8]),
@@ -24,7 +24,7 @@ def choices_table(chosen: Sequence[Choice], objective: Objective) -> Table:
 
 
 def asked_for(within: float | None, reference: str, objective: Objective) -> str:
-    """What operators were asked for, in words."""
+    """Describe which operators were requested."""
     if within is None:
         return "trained"
     name = "the original network" if reference == "baseline" else "the best"

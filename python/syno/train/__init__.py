@@ -1,15 +1,15 @@
-"""Training of one network at one fidelity: an outcome as a value, on a hold-out split.
+"""Training of one network at one fidelity, and its result on the validation split.
 
 Needs torch.
 """
 
 from syno.train.checkpoint import ForeignCheckpointError
-from syno.train.evaluate import accuracy, test_accuracy, test_quality
+from syno.train.evaluate import accuracy, test_accuracy, test_metrics
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, Outcome
 from syno.train.parallel import Group, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
-from syno.train.samples import holdout_accuracy, training_images
+from syno.train.samples import training_images, validation_accuracy
 from syno.train.stoppers import (
     AboveChance,
     Deadline,
@@ -47,13 +47,13 @@ __all__ = [
     "accuracy",
     "check",
     "fidelity",
-    "holdout_accuracy",
     "joined",
     "recipe",
     "recipe_names",
     "rungs",
     "test_accuracy",
-    "test_quality",
+    "test_metrics",
     "train",
     "training_images",
+    "validation_accuracy",
 ]

@@ -104,7 +104,7 @@ def read_checkpoint(path: Path) -> TrainingState | None:
     start = len(_MAGIC) + _DIGEST
     content = memoryview(data)[start:]
     if data[: len(_MAGIC)] != _MAGIC:
-        raise DamagedCheckpointError(f"'{path}' is no checkpoint of a training")
+        raise DamagedCheckpointError(f"'{path}' is not a checkpoint of a training")
     if _digest(content) != data[len(_MAGIC) : start]:
         raise DamagedCheckpointError(f"the checkpoint '{path}' is damaged or cut off")
     try:
@@ -155,7 +155,7 @@ def check_signature(path: Path, found: Signature, wanted: Signature) -> None:
         return
     said = {
         "network": "another network, or one with other initial weights",
-        "groups": "other rates or decays of parameters",
+        "groups": "other learning rates or weight decays of parameters",
     }
     parts = []
     for key in differing:
@@ -166,7 +166,7 @@ def check_signature(path: Path, found: Signature, wanted: Signature) -> None:
             text += f" ({held.get(key)}, now {asked[key]})"
         parts.append(text)
     raise ForeignCheckpointError(
-        f"the checkpoint '{path}' is of another training\n"
+        f"the checkpoint '{path}' belongs to another training\n"
         f"  it has {'; '.join(parts)}\n"
         "  what to do: give this training a checkpoint of its own, or remove that one"
     )

@@ -14,8 +14,8 @@ from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import Reader
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
-from syno.train.task import NonFiniteScoresError, Quality
-from syno.train.text import text_quality
+from syno.train.task import Metrics, NonFiniteScoresError
+from syno.train.text import text_metrics
 
 _BATCH = 256
 
@@ -30,7 +30,7 @@ def accuracy(
 ) -> float:
     """Share of the images of `split` that `net` classifies rightly, 0 to 1.
 
-    Images are normalised by the statistics of `dataset`, and scaled to `resolution` pixels where
+    Images are normalized by the statistics of `dataset`, and scaled to `resolution` pixels where
     that is given; flip_average averages the scores of an image and its mirror image. The network
     runs in evaluation mode on the device of its weights, and gets its mode back. Raises
     NonFiniteScoresError.
@@ -58,23 +58,23 @@ def test_accuracy(
     return accuracy(net, dataset.test, dataset, resolution=resolution, flip_average=flip_average)
 
 
-def test_quality(net: nn.Module, data: TextData, *, context: int, batch: int) -> Quality:
+def test_metrics(net: nn.Module, data: TextData, *, context: int, batch: int) -> Metrics:
     """Loss, accuracy and bits a byte on the test part of a text: for the report, never to choose
     by. UserError for a text without one, or with one that is shorter than a context."""
     first = next(net.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
     numerics = Numerics(Recipe("evaluation"), device)
-    return text_quality(net, data, "test", context=context, batch=batch, numerics=numerics)
+    return text_metrics(net, data, "test", context=context, batch=batch, numerics=numerics)
 
 
-test_quality.__test__ = False  # type: ignore[attr-defined]
+test_metrics.__test__ = False  # type: ignore[attr-defined]
 test_accuracy.__test__ = False  # type: ignore[attr-defined]  # not a case for pytest
 
 
 def accuracy_of(
     net: nn.Module,
     images: Reader,
-    normalise: Callable[[torch.Tensor], torch.Tensor],
+    normalize: Callable[[torch.Tensor], torch.Tensor],
     *,
     resolution: int,
     flip_average: bool,
@@ -89,7 +89,7 @@ def accuracy_of(
             for start in range(0, count, _BATCH):
                 index = np.arange(start, min(start + _BATCH, count))
                 pixels = torch.from_numpy(np.array(images.fetch(index, 0, 0)))
-                inputs = normalise(pixels.to(numerics.device))
+                inputs = normalize(pixels.to(numerics.device))
                 if inputs.shape[2:] != (resolution, resolution):
                     size = (resolution, resolution)
                     inputs = functional.interpolate(inputs, size, mode="bilinear", antialias=True)

@@ -1,4 +1,4 @@
-"""Fidelities: how much a network is trained: data, resolution and length. Needs no torch."""
+"""Fidelities: how much a network is trained (data, resolution, length). Needs no torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syno._util.errors import UserError, nearest
 from syno._util.json_types import JsonObject
 from syno.train.recipe import Recipe, read_recipe, recipe, recipe_names
 
-# Fields that a fidelity had itself before there were recipes.
+# Fields of a fidelity before there were recipes.
 _FORMER = (
     *("batch", "learning_rate", "momentum", "weight_decay", "warmup", "label_smoothing"),
     *("clip_norm", "crop", "flip"),
@@ -20,19 +20,20 @@ _FORMER = (
 
 @dataclass(frozen=True)
 class Fidelity:
-    """One rung: how much of it, and the recipe that says how. Two outcomes compare only when their
-    fidelities are equal.
+    """How much a network is trained, with the recipe. Only outcomes of equal fidelities compare.
 
     Images:
-    images: training images drawn, stratified and always the same ones; None means all that are not
-        held out.
-    resolution: height and width in pixels that the network sees.    epochs: passes over them.
+    images: the number of training images, a fixed stratified sample; None for all.
+    resolution: height and width of the input of the network, in pixels.
+    epochs: passes over the training images.
 
     Text:
-    context: tokens of a sequence.    steps, seconds: how long: one of the two (equal steps, or
-        equal time).    held_tokens: of the hold-out part that quality is measured on; None for all.
+    context: tokens of a sequence.
+    steps, seconds: the length of the training: one of the two.
+    held_tokens: tokens of the validation split that are evaluated; None for all.
 
-    holdout: share of the training split that quality is measured on, drawn by `split_seed`.
+    holdout: the share of the training split that forms the validation split; `split_seed` selects
+        it.
     """
 
     name: str
@@ -100,16 +101,16 @@ class Fidelity:
 
     @property
     def batch(self) -> int:
-        """Samples a step."""
+        """The batch size."""
         return self.recipe.batch
 
     @property
     def loaded_at(self) -> int | None:
-        """Side in pixels at which images are loaded; the network sees `resolution`."""
+        """Height and width in pixels of the loaded images; the input has `resolution`."""
         return self.recipe.augmented_at or self.resolution
 
     def changed(self, **changes: Any) -> Fidelity:
-        """The same with other fields, of its own or of its recipe, such as `epochs` or `batch`."""
+        """Return the fidelity with other fields, including those of its recipe such as `batch`."""
         own = {f.name for f in dataclasses.fields(self)}
         amount = {key: value for key, value in changes.items() if key in own}
         how = {key: value for key, value in changes.items() if key not in own}
@@ -122,14 +123,15 @@ class Fidelity:
         return dataclasses.replace(self, **amount)
 
     def to_json(self) -> JsonObject:
-        """All fields, for storage and comparison."""
+        """Return all fields, for storage and comparison."""
         return asdict(self)
 
     @staticmethod
     def from_json(fields: object) -> Fidelity:
-        """The inverse of `to_json`; also reads what was stored before there were recipes.
+        """Read the document of `to_json`, including one from before there were recipes.
 
-        Raises UserError for an unknown or missing field.
+        Raises:
+            UserError: for an unknown field, and for a missing one.
         """
         content = checks.fields("a fidelity", fields)
         if "recipe" in content:
@@ -147,9 +149,14 @@ class Fidelity:
 
 
 def fidelity(name: str, recipe_name: str | None = None) -> Fidelity:
-    """A named fidelity, or the first rung of a recipe's file; `recipe_name` puts another in.
+    """Return a named fidelity, or the first rung of a recipe file.
 
-    Raises UserError that lists what exists.
+    Args:
+        name: of the fidelity or the recipe.
+        recipe_name: a recipe that replaces that of the fidelity.
+
+    Raises:
+        UserError: for an unknown name, with a list of the known names.
     """
     found = _named(name)
     if recipe_name is None or found.recipe.name == recipe_name:
@@ -171,7 +178,11 @@ def _named(name: str) -> Fidelity:
 
 
 def rungs(recipe_name: str) -> tuple[Fidelity, ...]:
-    """The fidelities of a recipe's file. UserError for a file without any."""
+    """Return the fidelities of a recipe file.
+
+    Raises:
+        UserError: for a file without fidelities.
+    """
     how, tables = read_recipe(recipe_name)
     if not tables:
         raise UserError(

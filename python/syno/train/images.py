@@ -21,7 +21,7 @@ from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import Group
 from syno.train.recipe import Recipe
-from syno.train.task import Quality
+from syno.train.task import Metrics
 
 
 class Part:
@@ -40,10 +40,9 @@ class Part:
 
 
 class ImageTask:
-    """Augmented batches of the images that are not held out, and accuracy on those that are.
+    """Augmented batches of the training images, and the accuracy on the validation split.
 
-    The held-out images depend on holdout and split_seed of the fidelity only, so they are the same
-    at every fidelity that shares those.
+    The validation split depends on `holdout` and `split_seed` of the fidelity only.
     """
 
     tokens = 0
@@ -68,13 +67,13 @@ class ImageTask:
         self._resolution = fidelity.resolution
         self._channels = data.channels
         labels = np.asarray(data.train.labels)
-        fit, held = chosen_images(labels, data.classes, self.name, fidelity)
+        fit, validation = split_images(labels, data.classes, self.name, fidelity)
         train, plain = readers(data, fidelity)
-        self._fit, self._held = Part(train, fit), Part(plain, held)
+        self._fit, self._validation = Part(train, fit), Part(plain, validation)
         if recipe.batch > len(self._fit):
             raise UserError(
-                f"recipe '{recipe.name}' takes batches of {recipe.batch}, and {len(self._fit)} "
-                f"images of '{self.name}' are trained on\n"
+                f"recipe '{recipe.name}' takes batches of {recipe.batch}, and '{self.name}' "
+                f"has {len(self._fit)} training images\n"
                 f"  expected: a batch of at most {len(self._fit)}"
             )
         if group.world > recipe.batch // 2:
@@ -95,14 +94,14 @@ class ImageTask:
         self.steps = self._batches.steps
 
     def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        """See Task. Every image once an epoch, in batches of sizes that differ by one at most, so
-        that no batch is too small to normalise over."""
+        """See Task. Every image comes once in an epoch. Batch sizes differ by one at most, so that
+        no batch is too small for batch normalization."""
         size = self.resolution(epoch)
         for place, (images, labels) in enumerate(self._batches.epoch(epoch, step), step):
             yield resized(images, size), labels, self._batches.size(place)
 
     def resolution(self, epoch: int) -> int:
-        """Side in pixels in this epoch: grows where the recipe says so."""
+        """Return the height and width of images in this epoch, in pixels."""
         share = 1.0
         for start, of_it in self._recipe.progressive:
             if epoch >= start * self.epochs:
@@ -110,7 +109,7 @@ class ImageTask:
         return max(round(self._resolution * share), 1)
 
     def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """See Task. UserError for scores of another shape."""
+        """See Task. Raises a UserError for scores of another shape."""
         if scores.shape != (len(targets), self.classes):
             raise UserError(
                 f"the network gives scores of shape {list(scores.shape)}\n"
@@ -122,12 +121,12 @@ class ImageTask:
         )
         return loss, int((scores.argmax(dim=1) == targets).sum())
 
-    def quality(self, net: nn.Module) -> Quality:
+    def metrics(self, net: nn.Module) -> Metrics:
         """See Task."""
-        return Quality(
+        return Metrics(
             accuracy_of(
                 net,
-                self._held,
+                self._validation,
                 self._augment.plain,
                 resolution=self._resolution,
                 flip_average=self._recipe.flip_average,
@@ -136,7 +135,7 @@ class ImageTask:
         )
 
     def probe(self, net: nn.Module) -> None:
-        """See Task: a recipe with growing images needs a network that runs at all their sizes."""
+        """See Task. A progressive recipe needs a network that runs at all resolutions."""
         sizes = sorted({self.resolution(epoch) for epoch in range(self.epochs)})
         if len(sizes) < 2:
             return
@@ -150,8 +149,8 @@ class ImageTask:
         except (RuntimeError, ValueError, UserError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
-                f"the network does not run on images of {size} px, with which recipe "
-                f"'{self._recipe.name}' trains it for a while\n  {reason}\n"
+                f"the network does not run on images of {size} px, which recipe "
+                f"'{self._recipe.name}' uses in a part of the training\n  {reason}\n"
                 "  expected: a recipe without `progressive`, or a network for images of any size"
             ) from error
         finally:
@@ -159,33 +158,34 @@ class ImageTask:
 
 
 def resized(images: torch.Tensor, size: int) -> torch.Tensor:
-    """[n, C, H, W] to [n, C, size, size], bilinear, averaging where it shrinks."""
+    """Scale images [n, C, H, W] to [n, C, size, size], bilinear with antialiasing."""
     if images.shape[2:] == (size, size):
         return images
     return functional.interpolate(images, (size, size), mode="bilinear", antialias=True)
 
 
-def chosen_images(
+def split_images(
     labels: np.ndarray, classes: tuple[str, ...], name: str, fidelity: Fidelity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(fit, held out): numbers of images, int64, ascending."""
-    # Only the labels and classes of a DataSet are looked at, so records are divided alike.
+    """Return the indices of the training and the validation images, int64, ascending."""
+    # The split depends on labels and classes only, so that of records is the same.
     bare = DataSet(name, Split(labels, labels), Split(labels, labels), classes, (), (), "")
-    fit, held = bare.holdout_index(fidelity.holdout, fidelity.split_seed)
+    fit, validation = bare.validation_indices(fidelity.holdout, fidelity.split_seed)
     if fidelity.images is None:
-        return fit, held
+        return fit, validation
     if fidelity.images > len(fit):
         raise UserError(
-            f"fidelity '{fidelity.name}' wants {fidelity.images} training images\n"
-            f"  expected: at most {len(fit)}, those of '{name}'; {len(held)} more are held out"
+            f"fidelity '{fidelity.name}' requests {fidelity.images} training images\n"
+            f"  expected: at most {len(fit)}, those of '{name}'; {len(validation)} more form the "
+            "validation split"
         )
     counts = np.bincount(labels[fit], minlength=len(classes))
     shares = apportion(counts, fidelity.images)
-    return fit[stratified(labels[fit], shares, fidelity.split_seed)], held
+    return fit[stratified(labels[fit], shares, fidelity.split_seed)], validation
 
 
 def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader]:
-    """The training images to draw from, and the same to evaluate on."""
+    """Return readers of the training images, for training and for evaluation."""
     size = fidelity.loaded_at
     assert size is not None
     if isinstance(data, Records):
@@ -201,7 +201,7 @@ def readers(data: DataSet | Records, fidelity: Fidelity) -> tuple[Reader, Reader
 
 
 def _augmentation(recipe: Recipe, data: DataSet | Records) -> Augmentation:
-    """Records take their random part where they are decoded."""
+    """Return the augmentation of a recipe. Records select the random area while decoding."""
     return Augmentation(
         crop=recipe.crop,
         pad=recipe.pad,

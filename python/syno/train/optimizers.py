@@ -1,17 +1,18 @@
-"""Optimisers of recipes, weight decay and learning-rate scales of single weights.
+"""The optimizers of recipes, with weight decay and learning-rate multipliers per parameter.
 
-A module or a parameter may have an attribute `lr_scale`, a factor of the learning rate:
+A module or a parameter may have an attribute `lr_scale`, a multiplier of the learning rate:
 
     module.lr_scale = 0.5                 all weights of the module and of those inside it
     module.lr_scale = {"w0": 0.5}         some weights of the module, by name
     parameter.lr_scale = 0.5              one weight; a copy of the module loses it
 
-The nearest one counts: the parameter's, else that of its module, else that of the module around.
+The nearest attribute applies: that of the parameter, or else of its module, or else of the module
+around.
 
-Kernels of operators have `step_scales` besides, a factor for each weight that makes up for its
-number, size and scale beside those of the layer replaced (syno/initial_scales.py). It is meant for
-SGD, whose steps grow with gradients; AdamW's do not, and it takes the root. A recipe with
-`step_scales = false` leaves them out.
+Kernels of operators have `lr_multipliers` as well: a multiplier for each weight that compensates
+for the number, size and scale of the weights, compared with those of the replaced layer
+(syno/operators/initialization.py). It is chosen for SGD, whose steps are proportional to gradients.
+AdamW, whose steps are not, uses its square root. A recipe with `step_scales = false` uses none.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.train.recipe import Recipe
 
-_NORMALISATIONS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
+_NORMALIZATIONS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
 
 
 def make_optimizer(net: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """The optimiser of the recipe. Raises UserError for a network without parameters to train."""
+    """Make the optimizer of a recipe.
+
+    Raises:
+        UserError: for a network without trainable parameters.
+    """
     groups = [dict(group) for group in parameter_groups(net, recipe)]
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas)
@@ -44,13 +49,13 @@ def make_optimizer(net: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Sets the learning rate, each group by its own scale."""
+    """Set the learning rate, times the multiplier of each group."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["lr_scale"]
 
 
 class ParameterGroup(TypedDict):
-    """Parameters that are updated alike; lr_scale: of the learning rate."""
+    """Parameters with equal weight decay and learning-rate multiplier (`lr_scale`)."""
 
     params: list[nn.Parameter]
     weight_decay: float
@@ -58,7 +63,7 @@ class ParameterGroup(TypedDict):
 
 
 def parameter_groups(net: nn.Module, recipe: Recipe) -> list[ParameterGroup]:
-    """Parameters by weight decay and `lr_scale`, in the order in which they are met."""
+    """Group the parameters of a network by weight decay and learning-rate multiplier."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     seen: set[nn.Parameter] = set()
     for module, name, parameter, scale in _scaled(net, 1.0, ""):
@@ -66,9 +71,9 @@ def parameter_groups(net: nn.Module, recipe: Recipe) -> list[ParameterGroup]:
             continue
         seen.add(parameter)
         if recipe.step_scales:
-            step = getattr(module, "step_scales", {}).get(name, 1.0)
+            step = getattr(module, "lr_multipliers", {}).get(name, 1.0)
             scale *= math.sqrt(step) if recipe.optimizer == "adamw" else step
-        free = isinstance(module, _NORMALISATIONS) or name == "bias"
+        free = isinstance(module, _NORMALIZATIONS) or name == "bias"
         decay = recipe.weight_decay if recipe.decay_everything or not free else 0.0
         groups.setdefault((decay, scale), []).append(parameter)
     if not seen:
@@ -82,7 +87,7 @@ def parameter_groups(net: nn.Module, recipe: Recipe) -> list[ParameterGroup]:
 def _scaled(
     module: nn.Module, around: float, where: str
 ) -> Iterator[tuple[nn.Module, str, nn.Parameter, float]]:
-    """(module, name in it, parameter, scale) of all parameters."""
+    """Iterate over (module, name in it, parameter, multiplier) of all parameters."""
     own = getattr(module, "lr_scale", None)
     named: Mapping[str, object] = own if isinstance(own, Mapping) else {}
     unknown = sorted(set(named) - {name for name, _ in module.named_parameters(recurse=False)})

@@ -1,4 +1,4 @@
-"""What a training gave: a value for success and failure alike."""
+"""The outcome of a training, for success and failure alike."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ Status = Literal["ok", "error", "timeout", "rejected", "paused"]
 
 @dataclass(frozen=True)
 class EpochPoint:
-    """One finished epoch: mean loss and accuracy over its batches (as trained, augmented), seconds
-    since the start, and the hold-out accuracy where it was measured then.
+    """A completed epoch. For text, an epoch is a twentieth of the training.
 
-    For text an epoch is a twentieth of the training, and accuracy the share of next tokens that
-    have the greatest score.
+    epoch: its number, from 1.
+    loss: the mean training loss.
+    train_accuracy: the accuracy on the (augmented) training batches, from 0 to 1.
+    seconds: since the start of the training.
+    accuracy: the validation accuracy, if it was measured after this epoch.
     """
 
     epoch: int
@@ -31,23 +33,28 @@ class EpochPoint:
 class Outcome:
     """The result of `train`.
 
-    status: `ok`; `rejected` (a stopper saw no hope); `timeout` (the deadline passed); `paused` (it
-        goes on from its checkpoint); `error` (the network failed while running).
+    status: `ok`; `rejected` (by a stopper); `timeout` (the deadline passed); `paused` (it can be
+        resumed from its checkpoint); `error` (the network failed while running).
     reason: a short name, empty for ok: `non_finite_loss`, `loss_above_chance`, `diverging`,
         `below_least_accuracy`, `slow_step`, `memory`, `deadline`, `epoch` and `signal` (paused),
-        `out_of_memory`, `runtime_error`, `non_finite_scores`, or that of a stopper of one's own.
+        `out_of_memory`, `runtime_error`, `non_finite_scores`, or that of a custom stopper.
     detail: the reason in words.
-    accuracy: share of the held-out images (or next tokens) that have the greatest score, 0 to 1,
-        after the last epoch, or where it was paused after one; otherwise None.
-    curve: finished epochs.    loss_sum: sum over finished epochs of the mean loss (a cheap signal:
-        Ru et al. 2021, "Speedy performance estimation").    tail_loss: mean training loss of the
-        last fifth of the steps, the paper's score for language models.
-    seconds: wall-clock time of training and evaluation, pauses left out.    threads: torch's, while
-        training.    step_s: median seconds of a step.    peak_bytes: greatest memory seen between
-        steps: of the process, or on a GPU of tensors.
+    accuracy: the accuracy on the validation split, from 0 to 1, of classes or next tokens. None if
+        the training did not complete or pause after an epoch.
+    curve: the completed epochs.
+    loss_sum: the sum of the mean losses of the completed epochs, a cheap estimate of the
+        performance (Ru et al. 2021, "Speedy performance estimation").
+    seconds: wall-clock time of training and evaluation, without pauses.
+    threads: the number of threads of torch during the training.
+    tail_loss: the mean training loss of the last fifth of the steps, which the paper uses for
+        language models.
+    step_s: the median time of a step in seconds.
+    peak_bytes: the peak memory between steps: of the process, or on a GPU of tensors.
 
-    Text: loss (nats a token), perplexity and bits_a_byte on the held-out tokens; tokens_seen;
-    tokens_per_s while training.
+    Text only:
+    loss, perplexity, bits_a_byte: on the validation split; the loss in nats per token.
+    tokens_seen: the number of tokens trained on.
+    tokens_per_s: the throughput of the training.
     """
 
     status: Status
@@ -74,20 +81,20 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether the network was trained to the end."""
+        """Whether the training is complete."""
         return self.status == "ok"
 
     @property
     def why(self) -> str:
-        """The reason with its detail, in words; empty for ok."""
+        """The reason with its detail; empty for ok."""
         return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
     def to_json(self) -> JsonObject:
-        """All fields, for storage."""
+        """Return all fields, for storage."""
         return asdict(self)
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Outcome:
-        """The inverse of `to_json`; also reads what was stored with fewer fields."""
+        """Read the document of `to_json`, including one of an older version with fewer fields."""
         curve = tuple(EpochPoint(**point) for point in fields["curve"])
         return Outcome(**{**fields, "curve": curve})

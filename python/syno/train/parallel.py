@@ -1,7 +1,7 @@
-"""One training by several processes, as `torchrun` starts them.
+"""Data-parallel training by several processes, which `torchrun` starts.
 
-Each process takes its part of every batch, so that the batch is the recipe's whatever the number of
-processes. Gradients are averaged by torch's DistributedDataParallel.
+Each process trains on a part of every batch, so that the batch size does not depend on the number
+of processes. DistributedDataParallel of torch averages the gradients.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ class Group:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes, prints and decides."""
+        """Whether this is the process that writes and prints."""
         return self.rank == 0
 
     @staticmethod
     def current() -> Group:
-        """The processes that were joined; a single one otherwise."""
+        """Return the group that this process joined, or a group of one process."""
         if distributed.is_available() and distributed.is_initialized():
             return Group(distributed.get_rank(), distributed.get_world_size())
         return Group()
 
     def part(self, count: int) -> slice:
-        """Which samples of a batch of `count` this process takes: at least one each."""
+        """Return which samples of a batch of `count` this process trains on."""
         edges = [count * rank // self.world for rank in (self.rank, self.rank + 1)]
         return slice(*edges)
 
     def wrapped(self, net: nn.Module, device: torch.device) -> nn.Module:
-        """The network whose gradients are averaged over the processes."""
+        """Wrap a network so that its gradients are averaged over the processes."""
         if self.world == 1:
             return net
         own = [device] if device.type == "cuda" else None
         return nn.parallel.DistributedDataParallel(net, device_ids=own)
 
     def summed(self, *values: float, device: torch.device) -> list[float]:
-        """The sums over all processes."""
+        """Sum values over all processes."""
         if self.world == 1:
             return list(values)
         together = torch.tensor(values, dtype=torch.float64, device=device)
         distributed.all_reduce(together)
         return [float(value) for value in together]
 
-    def told(self, value: _T) -> _T:
-        """What the first process says."""
+    def broadcast(self, value: _T) -> _T:
+        """Return the value of the first process in every process."""
         if self.world == 1:
             return value
         box: list[_T] = [value]
@@ -68,7 +68,7 @@ class Group:
 
 @contextmanager
 def joined(device: str = "cpu") -> Iterator[Group]:
-    """Joins the processes that torchrun started (environment WORLD_SIZE); alone without it."""
+    """Join the processes that torchrun started (environment variable WORLD_SIZE)."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield Group()
         return

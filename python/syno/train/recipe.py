@@ -1,7 +1,7 @@
-"""Recipes: how a network is trained, as named and versioned files. Needs no torch.
+"""Recipes: how a network is trained, as named and versioned files. This module needs no torch.
 
-A recipe says how; a `Fidelity` says how much. The files stand in `recipes/`, and a file holds the
-rungs that the recipe was made for, too: the first of them is the one that is meant by its name.
+A recipe defines how a network is trained, and a `Fidelity` how much. The files are in `recipes/`. A
+file also holds the fidelities that the recipe was made for; its name stands for the first of them.
 """
 
 from __future__ import annotations
@@ -28,29 +28,35 @@ _FILES = NamedFiles("recipe", "syno.train", "recipes")
 class Recipe:
     """How a network is trained.
 
-    version: rises when a recipe of this name changes.    task: `images` or `text`.
+    version: increases when a recipe of this name changes.
+    task: `images` or `text`.
 
     optimizer: `sgd` (with `momentum`, `nesterov`) or `adamw` (with `betas`).
-    learning_rate: at its peak. A module or parameter may scale its own (optimizers.py).
-    step_scales: whether operators' weights take the rates that make up for their number and scale.
-    weight_decay: not applied to normalisation layers and biases, unless `decay_everything`.
-    batch: samples a step.    clip_norm: greatest norm of the gradient of all parameters together;
-        None for no limit.    label_smoothing: share of the target spread over all classes.
-    schedule: `constant`, `linear`, `cosine`, `one-cycle` or `cyclic` (schedules.py); warmup: share
-        of the steps in which the rate rises; final_rate: what it falls to, as a share of the peak;
-        cycles: of `cyclic`.
-    ema: decay of the exponential moving average of the weights, which the network has in the end;
-        None for none.
-    precision: of forward and backward pass (`float32`, `bfloat16`, `float16`); weights stay
-        float32.    channels_last: memory format of maps.    compile: by torch.compile.
+    learning_rate: the peak learning rate. A module or parameter may have a multiplier
+        (optimizers.py).
+    step_scales: whether the learning-rate multipliers of the weights of operators are used.
+    weight_decay: not applied to normalization layers and biases, unless `decay_everything`.
+    batch: the batch size.
+    clip_norm: the largest norm of the gradient of all parameters together; None for no limit.
+    label_smoothing: the share of the target that is spread over all classes.
+    schedule: `constant`, `linear`, `cosine`, `one-cycle` or `cyclic` (schedules.py).
+    warmup: the share of the steps in which the learning rate rises.
+    final_rate: the final learning rate, as a share of the peak.
+    cycles: the number of cycles of `cyclic`.
+    ema: the decay of the exponential moving average of the weights, which become the weights of the
+        network at the end; None for no average.
+    precision: of forward and backward pass (`float32`, `bfloat16`, `float16`); weights are float32.
+    channels_last: whether feature maps have this memory format.
+    compile: whether torch.compile compiles the network.
 
-    Images: crop, pad, flip, cutout and area as in `syno.data.augment.Augmentation`.
-    augmented_at: side in pixels at which images are loaded and augmented, before they are scaled to
-        the resolution of the fidelity; None for that resolution itself.
-    progressive: (from which share of the epochs on, share of the resolution), ascending.
-    flip_average: scores of an image and its mirror image are averaged in evaluation.
-    least_accuracy: (epoch, accuracy): a training that has less on the hold-out split after that
-        epoch is rejected.
+    Images only:
+    crop, pad, flip, cutout, area: as in `syno.data.augment.Augmentation`.
+    augmented_at: height and width in pixels at which images are loaded and augmented, before they
+        are scaled to the resolution of the fidelity; None for that resolution.
+    progressive: pairs (share of the epochs, share of the resolution from there on), ascending.
+    flip_average: whether evaluation averages the scores of an image and its mirror image.
+    least_accuracy: pairs (epoch, accuracy). A training whose validation accuracy after that epoch
+        is lower is rejected.
     """
 
     name: str
@@ -147,12 +153,16 @@ class Recipe:
             self._refuse("least_accuracy", self.least_accuracy, expected)
 
     def to_json(self) -> JsonObject:
-        """All fields, for storage and comparison."""
+        """Return all fields, for storage and comparison."""
         return asdict(self)
 
     @staticmethod
     def from_json(content: object) -> Recipe:
-        """The inverse of `to_json`. Raises UserError for an unknown field or a bad value."""
+        """Read the document of `to_json`.
+
+        Raises:
+            UserError: for an unknown field, and for an invalid value.
+        """
         known = [field.name for field in fields(Recipe)]
         content = checks.fields("a recipe", content)
         name = checks.text("a recipe's name", content.get("name", "without a name"))
@@ -191,12 +201,16 @@ class Recipe:
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of that name, or of a .toml file. Raises UserError that names what is like it."""
+    """Return the recipe of this name, or of a .toml file.
+
+    Raises:
+        UserError: for an unknown name, with similar names, and for a file that is not a recipe.
+    """
     return read_recipe(name)[0]
 
 
 def recipe_names() -> tuple[str, ...]:
-    """The names that `recipe` knows."""
+    """Return the names that `recipe` knows."""
     return _FILES.names()
 
 
@@ -210,7 +224,7 @@ def _shipped(name: str) -> _Content:
 
 
 def read_recipe(name: str) -> _Content:
-    """A recipe and the rungs of its file, each a table of fields of `Fidelity`."""
+    """Read a recipe and the rungs of its file, each a table of fields of `Fidelity`."""
     return _shipped(name) if name in recipe_names() else _read(name)
 
 
@@ -218,7 +232,7 @@ def _read(name: str) -> _Content:
     title, content = _FILES.read(name)
     rungs = content.pop("rung", [])
     if not isinstance(rungs, list) or not all(isinstance(rung, dict) for rung in rungs):
-        raise UserError(f"recipe '{title}' has a `rung` that is no list of tables, [[rung]]")
+        raise UserError(f"recipe '{title}' has a `rung` that is not a list of tables, [[rung]]")
     table = content.pop("least_accuracy", {})
     try:
         content["least_accuracy"] = sorted((int(epoch), float(a)) for epoch, a in table.items())
@@ -231,5 +245,5 @@ def _read(name: str) -> _Content:
 
 
 def _frozen(value: object) -> Any:
-    """Lists as tuples, so that a recipe has a hash and equals what it was stored as."""
+    """Convert lists to tuples, so that a recipe is hashable and equals its stored form."""
     return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""Images of a training beside the training itself: to calibrate on, and to judge by."""
+"""The images of a training for other purposes: calibration and evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syno.data import DataSet, Records, Stream
 from syno.data.augment import Augmentation, Augmenter
 from syno.train.evaluate import accuracy_of
 from syno.train.fidelities import Fidelity
-from syno.train.images import Part, chosen_images, readers, resized
+from syno.train.images import Part, readers, resized, split_images
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
 
@@ -25,32 +25,47 @@ _STREAM = 1 << 32
 def training_images(
     data: DataSet | Records, fidelity: Fidelity, count: int, seed: int
 ) -> Iterator[torch.Tensor]:
-    """`count` images of those that the fidelity trains on, or all where there are fewer.
+    """Sample images that a fidelity trains on, without augmentation.
 
-    Batches [n, C, S, S] as the network sees them, but without augmentation. They are drawn by
-    `seed`; no held-out image is read. UserError for a count below 1, and for text.
+    No image of the validation split is read.
+
+    Args:
+        data: the images.
+        fidelity: it selects the training images and their resolution S.
+        count: the number of images; all training images if there are fewer.
+        seed: selects the images.
+
+    Returns:
+        Batches [n, C, S, S], as the network sees them.
+
+    Raises:
+        UserError: for a count below 1, and for text.
     """
     if count < 1:
-        raise UserError(f"cannot draw {count} images of the training\n  expected: 1 or more")
+        raise UserError(f"cannot sample {count} training images\n  expected: 1 or more")
     fit, _ = _parts(data, fidelity)
-    normalise = _normalisation(data)
+    normalize = _normalization(data)
     order = np.sort(Stream(seed, _STREAM).permutation(len(fit))[:count])
     assert fidelity.resolution is not None
     for index in np.array_split(order, -(-len(order) // _BATCH)):
         pixels = torch.from_numpy(np.array(fit.fetch(index, 0, 0)))
-        yield resized(normalise.plain(pixels), fidelity.resolution)
+        yield resized(normalize.plain(pixels), fidelity.resolution)
 
 
-def holdout_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
-    """Share of the held-out images that `net` classifies rightly, on the CPU, as `train` counts it.
+def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
+    """Measure the accuracy of a network on the validation split, on the CPU, as `train` does.
 
-    Raises NonFiniteScoresError.
+    Returns:
+        The accuracy, from 0 to 1.
+
+    Raises:
+        NonFiniteScoresError: if a score is NaN or infinite.
     """
     assert fidelity.resolution is not None
     return accuracy_of(
         net,
         _parts(data, fidelity)[1],
-        _normalisation(data).plain,
+        _normalization(data).plain,
         resolution=fidelity.resolution,
         flip_average=fidelity.recipe.flip_average,
         numerics=Numerics(Recipe("evaluation"), torch.device("cpu")),
@@ -58,16 +73,16 @@ def holdout_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity
 
 
 def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
-    """(trained on, held out), to be read as they are."""
+    """Return the training and the validation images, without augmentation."""
     if not isinstance(data, (DataSet, Records)):
         raise UserError(
             f"'{data.name}' is text\n  expected: images, such as cifar10      got: text"
         )
     name = data.name if isinstance(data, DataSet) else str(data.folder)
-    fit, held = chosen_images(np.asarray(data.train.labels), data.classes, name, fidelity)
+    fit, validation = split_images(np.asarray(data.train.labels), data.classes, name, fidelity)
     _, plain = readers(data, fidelity)
-    return Part(plain, fit), Part(plain, held)
+    return Part(plain, fit), Part(plain, validation)
 
 
-def _normalisation(data: DataSet | Records) -> Augmenter:
+def _normalization(data: DataSet | Records) -> Augmenter:
     return Augmenter(Augmentation(), data.mean, data.std, 0)

@@ -78,8 +78,9 @@ class _Sizes:
         found = {name: tuple(weight.shape) for name, weight in kernel.named_parameters()}
         if found != {name: tuple(weight.shape) for name, weight in own.items()}:
             raise UserError(
-                f"the weights of operator {pack.operator.key[:8]} depend on the size of its map: "
-                f"they are others for an input of {list(shape)}"
+                f"the weights of operator {pack.operator.key[:8]} depend on the size of its "
+                "feature "
+                f"map: they differ for an input of {list(shape)}"
             )
         kernel.to(next(iter(own.values())).device)
         for name, weight in own.items():

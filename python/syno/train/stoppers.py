@@ -1,4 +1,4 @@
-"""Reasons to stop a training before its end: small objects, each gives its reason as data."""
+"""Conditions that stop a training early."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True)
 class State:
-    """Where a training stands, after a step.
+    """The progress of a training after a step.
 
-    `epoch` counts from 0, `step` from 1 within it. `loss` is this step's. `epoch_loss` is the mean
-    over the second half of the epoch, given at its last step alone; so is `accuracy`, on the
-    hold-out split, where it was measured after this epoch. `chance` is the loss of a uniform
-    guess. `recent_loss` is the mean of the last 50 steps, None before them. `step_s` is the median
-    time of the last steps in seconds, None before the fifth. `memory` is what the process holds in
-    bytes, or on a GPU what tensors hold. `epochs` is 0 where a time limit ends the training, and
-    `done` is the share of it that is over, 0 to 1.
+    epoch: the current epoch, from 0.
+    epochs: their number; 0 if a time limit ends the training.
+    step: the step in the epoch, from 1; steps: their number.
+    loss: of this step.
+    epoch_loss: the mean loss of the second half of the epoch; None before the last step of it.
+    chance: the loss of a uniform guess.
+    seconds: since the start of the training.
+    accuracy: on the validation split, if it was measured after this step.
+    recent_loss: the mean loss of the last 50 steps; None before them.
+    step_s: the median time of the last steps in seconds; None before the fifth step.
+    memory: bytes of the process, or on a GPU of tensors.
+    done: the completed share of the training, from 0 to 1.
     """
 
     epoch: int
@@ -37,7 +42,7 @@ class State:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stopper's verdict; becomes the outcome's status, reason and detail."""
+    """Why a stopper stops a training: status, reason and detail of the outcome."""
 
     status: Literal["rejected", "timeout", "paused"]
     reason: str
@@ -45,10 +50,10 @@ class Stop:
 
 
 class Stopper(Protocol):
-    """Looks at every step; a Stop ends the training."""
+    """A condition that is checked after every step."""
 
     def check(self, state: State) -> Stop | None:
-        """None to go on."""
+        """Return why to stop the training, or None to continue."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class AboveChance:
             "rejected",
             "loss_above_chance",
             f"the loss is {state.epoch_loss:.3g} after epoch {state.epoch + 1}, "
-            f"a uniform guess gives {state.chance:.3g}",
+            f"and a uniform guess gives {state.chance:.3g}",
         )
 
 
@@ -95,13 +100,13 @@ class Diverging:
             "rejected",
             "diverging",
             f"the mean loss of 50 steps is {state.recent_loss:.3g} at step {state.step} of epoch "
-            f"{state.epoch + 1}, a uniform guess gives {state.chance:.3g}",
+            f"{state.epoch + 1}, and a uniform guess gives {state.chance:.3g}",
         )
 
 
 @dataclass(frozen=True)
 class LeastAccuracy:
-    """Stops after an epoch of the table whose hold-out accuracy is below what stands there."""
+    """Stops after an epoch of the table if the validation accuracy is below that of the table."""
 
     table: tuple[tuple[int, float], ...]
 
@@ -113,8 +118,8 @@ class LeastAccuracy:
         return Stop(
             "rejected",
             "below_least_accuracy",
-            f"the accuracy is {state.accuracy:.3f} after epoch {state.epoch + 1}, at least "
-            f"{least:g} is asked for",
+            f"the accuracy is {state.accuracy:.3f} after epoch {state.epoch + 1}, and at "
+            f"least {least:g} is required",
         )
 
 
@@ -134,7 +139,7 @@ class SlowStep:
 
 @dataclass(frozen=True)
 class MemoryLimit:
-    """Stops when more than `limit_bytes` are held between two steps."""
+    """Stops when more than `limit_bytes` of memory are in use between two steps."""
 
     limit_bytes: int
 
@@ -142,13 +147,17 @@ class MemoryLimit:
         """See Stopper."""
         if state.memory <= self.limit_bytes:
             return None
-        held, limit = (value / 2**20 for value in (state.memory, self.limit_bytes))
-        return Stop("rejected", "memory", f"{held:,.0f} MiB are held, more than {limit:,.0f} MiB")
+        used, limit = (value / 2**20 for value in (state.memory, self.limit_bytes))
+        return Stop(
+            "rejected",
+            "memory",
+            f"{used:,.0f} MiB of memory are in use, more than {limit:,.0f} MiB",
+        )
 
 
 @dataclass(frozen=True)
 class Deadline:
-    """Stops when more than `limit_s` seconds have passed; looks between steps only."""
+    """Stops after the step in which `limit_s` seconds have passed."""
 
     limit_s: float
 

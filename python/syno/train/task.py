@@ -1,4 +1,4 @@
-"""What is trained on: batches, a loss, and a quality, of images (images.py) or text (text.py)."""
+"""Tasks: the batches, the loss and the metrics of images (images.py) or text (text.py)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import nn
 
 
 class NonFiniteScoresError(RuntimeError):
-    """A network gave NaN or infinite scores."""
+    """A network returned NaN or infinite scores."""
 
 
 @dataclass(frozen=True)
-class Quality:
-    """What was measured on the hold-out part: accuracy (0 to 1), and the mean loss of text."""
+class Metrics:
+    """Metrics on the validation split: the accuracy from 0 to 1, and for text the mean loss."""
 
     accuracy: float
     loss: float | None = None
@@ -26,8 +26,11 @@ class Quality:
 class Task(Protocol):
     """Data and objective of one training.
 
-    fingerprint: of the data.    chance: the loss of a uniform guess.    epochs: how many; 0 where a
-    time limit ends the training.    steps: of an epoch.    tokens: of a step, 0 for images.
+    fingerprint: of the data.
+    chance: the loss of a uniform guess.
+    epochs: their number; 0 if a time limit ends the training.
+    steps: steps of an epoch.
+    tokens: tokens of a step; 0 for images.
     """
 
     fingerprint: str
@@ -37,14 +40,26 @@ class Task(Protocol):
     tokens: int
 
     def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        """(inputs, targets, samples of the whole batch) from `step` of an epoch on. What this
-        process takes of a batch may be less than the whole."""
+        """Iterate over an epoch from `step` on.
+
+        Returns:
+            Tuples (inputs, targets, samples of the whole batch). Inputs and targets are the part of
+            the batch that this process trains on.
+        """
 
     def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """The mean loss, and how many targets have the greatest score."""
+        """Return the mean loss, and the number of correct predictions."""
 
-    def quality(self, net: nn.Module) -> Quality:
-        """On the hold-out part. Raises NonFiniteScoresError."""
+    def metrics(self, net: nn.Module) -> Metrics:
+        """Measure a network on the validation split.
+
+        Raises:
+            NonFiniteScoresError: if a score is NaN or infinite.
+        """
 
     def probe(self, net: nn.Module) -> None:
-        """UserError where the network cannot be trained on this, before anything is."""
+        """Check before the training that a network can be trained on this task.
+
+        Raises:
+            UserError: if it cannot.
+        """

@@ -1,4 +1,4 @@
-"""Training on text: the next token after each of a sequence."""
+"""Training on text: prediction of the next token."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from syno.data import TextData
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import Group
-from syno.train.task import NonFiniteScoresError, Quality
+from syno.train.task import Metrics, NonFiniteScoresError
 
-# A training of known length is reported in so many parts; one that a time limit ends, every so many
+# A training with a number of steps is reported in 20 parts, and one with a time limit every 50
 # steps.
 _PARTS = 20
 _STEPS = 50
 
 
 class TextTask:
-    """Batches of sequences, and the loss on the held-out tokens.
+    """Batches of sequences, and the loss on the validation split.
 
-    An epoch here is a twentieth of the steps, or 50 steps where a time limit ends the training.
+    An epoch is a twentieth of the steps, or 50 steps if a time limit ends the training.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class TextTask:
         self._data, self._context, self._batch = data, fidelity.context, fidelity.batch
         self._seed, self._numerics, self._group = seed, numerics, group
         self._smoothing = fidelity.recipe.label_smoothing
-        self._held_tokens = fidelity.held_tokens
+        self._validation_tokens = fidelity.held_tokens
         self.tokens = self._context * self._batch
         if group.world > self._batch:
             raise UserError(
@@ -52,11 +52,13 @@ class TextTask:
             self.steps = max(math.ceil(fidelity.steps / _PARTS), 1)
             self.epochs = math.ceil(fidelity.steps / self.steps)
             self._total = fidelity.steps
-        data.batches(self._context, self._batch, seed)  # too short a text is refused before all
-        data.held_batches(self._context, self._batch)
+        data.batches(
+            self._context, self._batch, seed
+        )  # raises a UserError if the text is too short
+        data.validation_batches(self._context, self._batch)
 
     def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
-        """See Task; the last epoch may have fewer steps."""
+        """See Task. The last epoch may have fewer steps."""
         first = epoch * self.steps
         last = first + self.steps if self._total is None else min(first + self.steps, self._total)
         source = self._data.batches(self._context, self._batch, self._seed, first + step)
@@ -66,7 +68,7 @@ class TextTask:
             yield self._tensor(inputs[own]), self._tensor(targets[own]), self._batch
 
     def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """See Task. UserError for scores of another shape."""
+        """See Task. Raises a UserError for scores of another shape."""
         expected = (*targets.shape, self._data.vocabulary)
         if scores.shape != expected:
             raise UserError(
@@ -79,16 +81,16 @@ class TextTask:
         )
         return loss, int((flat.argmax(dim=1) == targets.flatten()).sum())
 
-    def quality(self, net: nn.Module) -> Quality:
-        """See Task: mean loss a token, in nats."""
-        return text_quality(
+    def metrics(self, net: nn.Module) -> Metrics:
+        """See Task. The loss is the mean loss per token, in nats."""
+        return text_metrics(
             net,
             self._data,
             "held",
             context=self._context,
             batch=self._batch,
             numerics=self._numerics,
-            tokens=self._held_tokens,
+            tokens=self._validation_tokens,
         )
 
     def probe(self, net: nn.Module) -> None:
@@ -98,7 +100,7 @@ class TextTask:
         return torch.from_numpy(ids).to(self._numerics.device)
 
 
-def text_quality(
+def text_metrics(
     net: nn.Module,
     data: TextData,
     part: str,
@@ -107,13 +109,22 @@ def text_quality(
     batch: int,
     numerics: Numerics,
     tokens: int | None = None,
-) -> Quality:
-    """Mean loss a token (nats), and bits a byte, on a part of a text, `held` or `test`.
+) -> Metrics:
+    """Measure loss (nats per token), accuracy and bits per byte on a split of a text.
 
-    tokens: as many at least, in whole batches; None for all. Raises NonFiniteScoresError, and
-    UserError for a part that is shorter than a context.
+    Args:
+        net: the network, token ids [N, T] -> [N, T, vocabulary].
+        data: the text.
+        part: `held` for the validation split, or `test`.
+        context, batch: tokens of a sequence, and sequences of a batch.
+        numerics: device and precision.
+        tokens: the least number of tokens, in whole batches; None for all.
+
+    Raises:
+        NonFiniteScoresError: if a score is NaN or infinite.
+        UserError: if the split is shorter than a context.
     """
-    batches = data.held_batches if part == "held" else data.test_batches
+    batches = data.validation_batches if part == "held" else data.test_batches
     training = net.training
     net.eval()
     lost, right, count = 0.0, 0, 0
@@ -135,4 +146,4 @@ def text_quality(
         net.train(training)
     mean = lost / count
     bits = data.bits_a_byte(mean, part) if data.text_bytes else None
-    return Quality(right / count, mean, bits)
+    return Metrics(right / count, mean, bits)

@@ -1,4 +1,4 @@
-"""`train`: one network, one fidelity, one seed, one outcome."""
+"""`train`: the training of one network at one fidelity with one seed."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from syno.train.stoppers import (
     Stop,
     Stopper,
 )
-from syno.train.task import NonFiniteScoresError, Quality, Task
+from syno.train.task import Metrics, NonFiniteScoresError, Task
 from syno.train.text import TextTask
 
 Progress = Callable[[State], None]
 Data = DataSet | Records | TextData
 
-# Steps whose mean is `recent_loss`, and whose median time is `step_s`.
+# The number of steps of `recent_loss` and `step_s`.
 _RECENT = 50
-# A schedule over time instead of steps is cut into so many.
+# The resolution of a schedule over time instead of steps.
 _TICKS = 10_000
 _TAIL = 5
 
@@ -76,35 +76,43 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     stop_after: int | None = None,
 ) -> Outcome:
-    """Trains `net` in place and measures it on data held out of the training split.
+    """Train a network in place and measure it on the validation split.
 
-    net: [N, C, H, W] -> [N, classes] for images, token ids [N, T] -> [N, T, vocabulary] for text;
-        its initial weights are the caller's. Left in evaluation mode, on the device where it was.
-    data: what the fidelity's recipe is for: a DataSet or Records, or TextData.
-    seed: of batch order, augmentation and dropout. The same network, seed and number of threads
-        give the same outcome; torch's global generator is left as it was.
-    deadline_s: wall-clock limit, looked at between steps.
-    progress: True draws a bar on a terminal; a function is called with the State after every step.
-    stoppers: what ends a hopeless training early, before the recipe's least accuracies.
-    device: `cpu`, `cuda` or `cuda:N`.    workers: threads that read images ahead; the outcome does
-        not depend on them.
-    checkpoint: a file that holds the state after every epoch. Where it exists the training goes on
-        from it, and ends as it would have without a pause, bit for bit on the same machine. With
-        one, SIGTERM pauses the training after the step that runs.
-    stop_after: pauses after so many epochs in all, with the accuracy then.
+    Processes that are joined by `parallel.joined` train together, and each gets the outcome. A
+    damaged checkpoint is reported as a warning, and the training starts over.
 
-    In processes joined by `parallel.joined` they train together, and each gets the outcome.
+    Args:
+        net: [N, C, H, W] -> [N, classes] for images, token ids [N, T] -> [N, T, vocabulary] for
+            text. It keeps its initial weights, ends in evaluation mode and returns to its device.
+        data: a DataSet or Records for a recipe for images, or else TextData.
+        fidelity: how much the network is trained, and the recipe.
+        seed: of batch order, augmentation and dropout. The same network, seed and number of threads
+            give the same outcome. The global random state of torch does not change.
+        deadline_s: wall-clock limit in seconds, which is checked between steps.
+        progress: True draws a progress bar on a terminal; a function is called with the State after
+            every step.
+        stoppers: conditions that stop the training early, checked before the least accuracies of
+            the recipe.
+        device: `cpu`, `cuda` or `cuda:N`.
+        workers: threads that read images ahead. The outcome does not depend on them.
+        checkpoint: a file for the state after every epoch. If it exists, the training resumes from
+            it, and ends as without a pause, bit for bit on the same machine. With a checkpoint,
+            SIGTERM pauses the training after the current step.
+        stop_after: the training pauses after this number of epochs, with the accuracy then.
 
-    A network that fails while it runs (MemoryError, RuntimeError) gives an outcome `error`; other
-    exceptions are programming errors and pass through. Raises UserError for data that the fidelity
-    does not fit, too few images or tokens, scores of another shape, a precision or device that
-    this machine lacks, and a checkpoint of another training. A damaged checkpoint is reported as a
-    warning, and the training starts over.
+    Returns:
+        The outcome. A failure of the network (MemoryError, RuntimeError) is an outcome `error`;
+        other exceptions are programming errors and are raised.
+
+    Raises:
+        UserError: for data that does not fit the fidelity, too few images or tokens, scores of
+            another shape, a precision or device that this machine does not have, and a checkpoint
+            of another training.
     """
     if stop_after is not None and (stop_after < 1 or checkpoint is None):
         raise UserError(
             f"cannot stop after {stop_after} epochs\n"
-            "  expected: 1 or more, with a checkpoint to go on from"
+            "  expected: 1 or more, with a checkpoint to resume from"
         )
     checks = [*stoppers]
     if fidelity.recipe.least_accuracy:
@@ -138,7 +146,11 @@ def _executed(
 def check(
     data: Data, fidelity: Fidelity, *, seed: int = 0, device: str | torch.device = "cpu"
 ) -> None:
-    """Raises the UserError that `train` would raise for this data, fidelity and device."""
+    """Check that data, fidelity and device fit together.
+
+    Raises:
+        UserError: the error that `train` would raise.
+    """
     numerics = Numerics(fidelity.recipe, checked_device(device))
     _task(data, fidelity, seed, numerics, Group.current(), 0)
 
@@ -146,9 +158,9 @@ def check(
 class _Run:
     """The state of one training.
 
-    1. __init__   draws the data, sets up the optimiser, goes on from a checkpoint
-    2. execute    runs epochs until they are done or a stopper speaks, then evaluates
-    3. _epoch     runs the steps of one epoch and asks the stoppers
+    1. __init__   selects the data, makes the optimizer, resumes from a checkpoint
+    2. execute    runs epochs until the end or until a stopper stops, then evaluates
+    3. _epoch     runs the steps of one epoch and checks the stoppers
     4. _step      forward, backward, update
     """
 
@@ -189,7 +201,7 @@ class _Run:
         self._times: list[float] = []
         self._training_s = 0.0
         self._peak = 0
-        self._epochs_begun = self._steps_begun = 0
+        self._epochs_completed = self._steps_completed = 0
         self._saved_random: dict[str, torch.Tensor] = {}
         if checkpoint is not None:
             self._restore(checkpoint)
@@ -205,16 +217,16 @@ class _Run:
         stop_after: int | None,
         terminated: threading.Event,
     ) -> Outcome:
-        """Trains, evaluates, and turns a failure of the network into a value."""
+        """Train and evaluate the network, and return its outcome or failure."""
         self._net.train()
         _set_random(self._saved_random)
         try:
-            epoch = self._epochs_begun
+            epoch = self._epochs_completed
             while not self._over(epoch):
                 if stop_after is not None and epoch >= stop_after:
                     found = self._curve[-1].accuracy
-                    quality = self._quality() if found is None else Quality(found)
-                    return self._outcome("paused", "epoch", f"after epoch {epoch}", quality)
+                    metrics = self._metrics() if found is None else Metrics(found)
+                    return self._outcome("paused", "epoch", f"after epoch {epoch}", metrics)
                 stop = self._epoch(epoch, checks, report, stop_after, terminated)
                 if stop is not None:
                     return self._outcome(stop.status, stop.reason, stop.detail)
@@ -222,7 +234,7 @@ class _Run:
             if self._average is not None:
                 self._net.load_state_dict(self._average.kept)
                 self._average = None
-            quality = self._quality()
+            metrics = self._metrics()
         except NonFiniteScoresError as error:
             return self._outcome("rejected", "non_finite_scores", str(error))
         except (NotImplementedError, RecursionError):
@@ -231,7 +243,7 @@ class _Run:
             return self._outcome("error", _kind(error), _first_lines(error))
         finally:
             self._net.eval()
-        return self._outcome("ok", "", "", quality)
+        return self._outcome("ok", "", "", metrics)
 
     def _over(self, epoch: int) -> bool:
         if self.task.epochs:
@@ -239,11 +251,11 @@ class _Run:
         return self._done(0) >= 1.0
 
     def _done(self, steps: int) -> float:
-        """The share of the training that is over, after so many steps."""
+        """Return the completed share of the training after a number of steps."""
         if self.task.epochs:
             return steps / (self._fidelity.steps or self.task.epochs * self.task.steps)
         assert self._fidelity.seconds is not None
-        return float(self.group.told(self._training_s)) / self._fidelity.seconds
+        return float(self.group.broadcast(self._training_s)) / self._fidelity.seconds
 
     def _epoch(
         self,
@@ -253,7 +265,7 @@ class _Run:
         stop_after: int | None,
         terminated: threading.Event,
     ) -> Stop | None:
-        first = self._steps_begun
+        first = self._steps_completed
         steps = self._steps_of(epoch)
         began = time.perf_counter()
         for place, (inputs, targets, count) in enumerate(self.task.batches(epoch, first), first):
@@ -272,7 +284,9 @@ class _Run:
             if last:
                 self._finish(epoch, state, place + 1)
             report(state)
-            stop = self.group.told(_asked(checks, state) or self._paused(terminated, state))
+            stop = self.group.broadcast(
+                _first_stop(checks, state) or self._paused(terminated, state)
+            )
             if last and self.path is not None and stop is None:
                 self._save(epoch + 1, 0)
             if stop is not None:
@@ -281,7 +295,7 @@ class _Run:
                 return stop
             if last:
                 break
-        self._steps_begun = 0
+        self._steps_completed = 0
         return None
 
     def _steps_of(self, epoch: int) -> int:
@@ -297,8 +311,8 @@ class _Run:
     ) -> State:
         of_epoch = self._losses[epoch * self.task.steps :]
         recent = self._losses[-_RECENT:]
-        asked = last and any(e == epoch + 1 for e, _ in self._recipe.least_accuracy)
-        asked = asked or (last and epoch + 1 == stop_after)
+        measured = last and any(e == epoch + 1 for e, _ in self._recipe.least_accuracy)
+        measured = measured or (last and epoch + 1 == stop_after)
         memory = _memory(self.numerics.device)
         self._peak = max(self._peak, memory)
         return State(
@@ -310,7 +324,7 @@ class _Run:
             epoch_loss=float(np.mean(of_epoch[len(of_epoch) // 2 :])) if last else None,
             chance=self.task.chance,
             seconds=time.perf_counter() - self._started,
-            accuracy=self._quality().accuracy if asked else None,
+            accuracy=self._metrics().accuracy if measured else None,
             recent_loss=float(np.mean(recent)) if len(recent) == _RECENT else None,
             step_s=statistics.median(self._times[-_RECENT:]) if len(self._times) > 4 else None,
             memory=memory,
@@ -343,7 +357,7 @@ class _Run:
         # Gradients are averaged over processes whose parts may differ by one sample.
         share = len(targets) / count
         summed, hits_ = self.group.summed(loss.item() * share, hits, device=self.numerics.device)
-        if math.isfinite(summed):  # otherwise a stopper speaks; the weights stay as they were
+        if math.isfinite(summed):  # otherwise a stopper stops, and the weights do not change
             scaler = self.numerics.scaler
             if self.group.world > 1:
                 loss = loss * (share * self.group.world)
@@ -357,18 +371,18 @@ class _Run:
                 self._average.update(self._net)
         return summed, int(hits_)
 
-    def _quality(self) -> Quality:
-        """Of the averaged weights where there are any; measured by the first process."""
-        quality = None
+    def _metrics(self) -> Metrics:
+        """Measure the network in the first process, with averaged weights if there are any."""
+        metrics = None
         if self.group.is_first:
             if self._average is None:
-                quality = self.task.quality(self._net)
+                metrics = self.task.metrics(self._net)
             else:
                 with self._average.inside(self._net):
-                    quality = self.task.quality(self._net)
-        told = self.group.told(quality)
-        assert isinstance(told, Quality)
-        return told
+                    metrics = self.task.metrics(self._net)
+        shared = self.group.broadcast(metrics)
+        assert isinstance(shared, Metrics)
+        return shared
 
     def _paused(self, terminated: threading.Event, state: State) -> Stop | None:
         if not terminated.is_set():
@@ -377,7 +391,7 @@ class _Run:
         return Stop("paused", "signal", f"SIGTERM came at {where}")
 
     def _save(self, epoch: int, step: int) -> None:
-        """Keeps the state before `step` of `epoch`."""
+        """Write a checkpoint of the state before `step` of `epoch`."""
         if not self.group.is_first:
             return
         assert self.path is not None
@@ -416,7 +430,7 @@ class _Run:
             self._average.steps, kept = content["average"]
             for key, value in kept.items():
                 self._average.kept[key].copy_(value)
-        self._epochs_begun, self._steps_begun = content["place"]
+        self._epochs_completed, self._steps_completed = content["place"]
         self._losses, self._times = content["losses"], content["times"]
         self._curve = [EpochPoint(**point) for point in content["curve"]]
         self._right, self._seen, self._samples, self._peak = content["counts"]
@@ -425,7 +439,7 @@ class _Run:
         self._saved_random = content["random"]
 
     def _outcome(
-        self, status: Status, reason: str, detail: str, quality: Quality | None = None
+        self, status: Status, reason: str, detail: str, metrics: Metrics | None = None
     ) -> Outcome:
         tail = self._losses[-max(len(self._losses) // _TAIL, 1) :]
         is_text = self.task.tokens > 0
@@ -434,7 +448,7 @@ class _Run:
             status=status,
             reason=reason,
             detail=detail,
-            accuracy=None if quality is None else quality.accuracy,
+            accuracy=None if metrics is None else metrics.accuracy,
             curve=tuple(self._curve),
             loss_sum=sum(point.loss for point in self._curve),
             seconds=time.perf_counter() - self._started,
@@ -450,12 +464,12 @@ class _Run:
         )
         if not is_text:
             return outcome
-        loss = None if quality is None else quality.loss
+        loss = None if metrics is None else metrics.loss
         return replace(
             outcome,
             loss=loss,
             perplexity=None if loss is None else math.exp(min(loss, 700.0)),
-            bits_a_byte=None if quality is None else quality.bits_a_byte,
+            bits_a_byte=None if metrics is None else metrics.bits_a_byte,
             tokens_seen=tokens,
             tokens_per_s=tokens / self._training_s if self._training_s else None,
         )
@@ -476,7 +490,7 @@ def _task(
     return ImageTask(data, fidelity, seed, numerics, group, workers)
 
 
-def _asked(checks: Sequence[Stopper], state: State) -> Stop | None:
+def _first_stop(checks: Sequence[Stopper], state: State) -> Stop | None:
     for check in checks:
         if (stop := check.check(state)) is not None:
             return stop
@@ -484,7 +498,7 @@ def _asked(checks: Sequence[Stopper], state: State) -> Stop | None:
 
 
 def _memory(device: torch.device) -> int:
-    """Bytes: of tensors on a GPU, else of the process."""
+    """Return the bytes in use: of tensors on a GPU, or else of the process."""
     if device.type == "cuda":
         return int(torch.cuda.memory_allocated(device))
     return int(psutil.Process().memory_info().rss)
@@ -497,7 +511,7 @@ def _kind(error: BaseException) -> str:
 
 
 def _first_lines(error: BaseException) -> str:
-    """Torch appends stack traces of its own; the first lines say what failed."""
+    """Return the first lines of an error; torch appends its own stack traces."""
     lines = str(error).strip().splitlines()[:3]
     return "\n".join(lines) or type(error).__name__
 
@@ -525,7 +539,7 @@ def _private_seed(seed: int, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _terminations(wanted: bool) -> Iterator[threading.Event]:
-    """SIGTERM sets the event instead of ending the process; only the main thread hears signals."""
+    """Let SIGTERM set an event instead of ending the process, in the main thread."""
     event = threading.Event()
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield event

@@ -88,7 +88,7 @@ def command(given: _Arguments) -> int:
     the operators are sought in a setting for small images.
     """
     from syno.cli.watch import Watch
-    from syno.study.fidelity.ladder import chosen
+    from syno.study.fidelity.ladder import resolve_ladder
     from syno.study.search import search
     from syno.study.specifications import usual_model
     from syno.study.training.forecast import forecast
@@ -96,7 +96,7 @@ def command(given: _Arguments) -> int:
     net = given.model or usual_model(given.named.preset, given.data, given.data_dir)
     train, wanted = given.trained(), given.named.specification()
     if train.ladder is not None:
-        _check_evaluations(chosen(train.ladder, train.eta), given.evaluations)
+        _check_evaluations(resolve_ladder(train.ladder, train.eta), given.evaluations)
     if given.dry_run:
         found = forecast(
             net,

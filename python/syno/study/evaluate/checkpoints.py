@@ -1,6 +1,6 @@
-"""Where the trainings of a ladder keep their states: one file an operator, in the study's folder.
+"""The checkpoints of a study with a ladder: one file for each operator, in a folder of the study.
 
-A checkpoint is a cache: where one is missing or damaged, that training starts over. No torch.
+A checkpoint is a cache: if it is missing or damaged, the training starts over. No torch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from syno.store import Store, StudyRecord
 from syno.store.records import digest
 
 _ENDING = ".ckpt"
-# Of a key, 128 bits in hexadecimal: enough to tell the operators of a study apart.
+# The first 128 bits of a key in hexadecimal, which distinguish the operators of a study.
 _DIGITS = 32
 
 
@@ -28,8 +28,11 @@ class Checkpoints:
 
     @classmethod
     def of(cls, store: Store, study: StudyRecord) -> Checkpoints:
-        """Beside a SQLite file in `FILE.checkpoints/NUMBER`; for a server in the cache folder, so
-        that each machine has its own; for a store in memory in a folder of the system's."""
+        """Return the checkpoints of a study.
+
+        The folder is `FILE.checkpoints/NUMBER` beside a SQLite file. For a database server, it is
+        in the cache folder of each machine, and for a store in memory a temporary folder.
+        """
         if store.path is not None:
             beside = store.path.with_name(store.path.name + ".checkpoints")
             return cls(beside.absolute() / str(study.id))
@@ -38,15 +41,19 @@ class Checkpoints:
         return cls(private_cache("checkpoints", "checkpoints") / digest(store.name) / str(study.id))
 
     def path(self, key: str, first: int) -> Path:
-        """The file of a training."""
+        """Return the file of a training."""
         return self.folder / _name(key, first)
 
     def keep(self, needed: Callable[[], set[tuple[str, int]]]) -> None:
-        """Deletes all others, also what a killed process left half written, and empty folders.
+        """Delete all other checkpoints, incomplete files of killed processes, and empty folders.
 
-        needed: is called after the folder was listed: a file that another process writes belongs
-        to a proposal that was stored before, so it is listed only when it is needed, too. UserError
-        where deleting is not allowed.
+        Args:
+            needed: returns the checkpoints to keep. It is called after the folder was listed: a
+                file that another process writes belongs to a proposal that was stored before, so
+                every listed file that is needed is in its result.
+
+        Raises:
+            UserError: if a file cannot be deleted.
         """
         if not self.folder.is_dir():
             return
@@ -54,7 +61,7 @@ class Checkpoints:
             listed = list(self.folder.iterdir())
             names = {_name(*each) for each in needed()}
             for file in listed:
-                # `.NAME-xyz` is being written, by somebody who works on it.
+                # Another process is writing `.NAME-xyz`.
                 whole = file.name.removeprefix(".").partition(_ENDING)[0] + _ENDING
                 if _ENDING in file.name and whole not in names:
                     file.unlink(missing_ok=True)
@@ -64,7 +71,7 @@ class Checkpoints:
             ) from error
         if not names:
             for folder in (self.folder, self.folder.parent):
-                with contextlib.suppress(OSError):  # other studies have theirs there
+                with contextlib.suppress(OSError):  # it contains checkpoints of other studies
                     folder.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""The real evaluator: verify, train, measure, and the same in INT8. Needs torch."""
+"""The evaluator of operators in a network: verify, train, measure and quantize. Needs torch."""
 
 from __future__ import annotations
 
@@ -36,17 +36,21 @@ from syno.train import (
     Fidelity,
     ForeignCheckpointError,
     State,
-    holdout_accuracy,
     train,
     training_images,
+    validation_accuracy,
 )
 from syno.train import Outcome as Training
 
 
 @dataclass(frozen=True)
 class Part:
-    """A rung of a ladder as a part of a training: `stop_after` epochs of `whole` (None: all of it),
-    with a network of a share of the asked `width`."""
+    """A rung as a part of a training.
+
+    whole: the fidelity of the whole training.
+    stop_after: the epoch after which the training pauses; None if it does not.
+    width: the share of the full width of the network.
+    """
 
     whole: Fidelity
     stop_after: int | None = None
@@ -57,19 +61,21 @@ class Part:
 class NetworkEvaluator:
     """Evaluates operators inside one network.
 
-    1. The operator goes into the slots; a slot that it does not fit keeps its layer. Where the next
-       token is predicted, one that reads a later position is refused.
-    2. The emitted source is compared with the reference interpreter under each binding.
-    3. A training step is timed; one of more than `max_slowdown` of the original's is not worth it.
-    4. The network is trained; its accuracy, or its loss on text, is that on the hold-out split.
-    5. Its latency is measured, the original network's in the same run.
-    6. Where that is asked for, accuracy and latency of the trained network in INT8 stand `beside`.
+    1. The operator is put into the slots. A slot that it does not fit keeps its layer. In a
+       language model, an operator that reads a later position is rejected.
+    2. The generated code is compared with the reference interpreter under each binding.
+    3. A training step is timed. An operator is rejected if its step takes more than `max_slowdown`
+       times as long as that of the original network.
+    4. The network is trained, and its accuracy or loss is measured on the validation split.
+    5. Its latency is measured, alternately with that of the original network.
+    6. If requested, the trained network is quantized to INT8, and measured in the same way. That
+       outcome is in `beside`.
 
-    At a rung of a ladder, `part` says what of a training it is, and costs are those in `priced`,
-    the network of the highest rung.
+    At a rung of a ladder, `part` is the part of the training, and MACs and parameters are counted
+    in `priced`, the network of the highest rung.
 
-    What 1 to 3 refuse is `rejected` before training. What fails afterwards is an `error` with its
-    reason; a UserError alone ends the search.
+    An operator that steps 1 to 3 reject has the status `rejected`. A later failure has the status
+    `error` and a reason. Only a UserError ends the search.
     """
 
     network: Network
@@ -90,8 +96,11 @@ class NetworkEvaluator:
     _resumed: int = field(default=0, init=False)
 
     def baseline(self, state: Path | None = None) -> Outcome:
-        """Trains and times the original network, going on from the checkpoint `state` where that
-        is."""
+        """Train and time the original network.
+
+        Args:
+            state: the checkpoint to resume from, if the file exists.
+        """
         began = time.perf_counter()
         net = self.network.original()
         training = self._train(net, None, state)
@@ -106,8 +115,12 @@ class NetworkEvaluator:
         return self._with_int8(found, net)
 
     def evaluate(self, operator: Operator, state: Path | None = None) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it, going on from the
-        checkpoint `state` where that is."""
+        """Verify, train and time the network with an operator in its slots.
+
+        Args:
+            operator: the operator.
+            state: the checkpoint to resume from, if the file exists.
+        """
         began = time.perf_counter()
         try:
             return self._evaluate(operator, began, state)
@@ -122,7 +135,7 @@ class NetworkEvaluator:
             )
 
     def failure(self) -> Outcome:
-        """An evaluation that ended without an answer, to be completed with a reason."""
+        """Return the outcome of an evaluation without a result, to which a reason is added."""
         return Outcome(
             ERROR, rung=self.fidelity.name, recipe=self.run_key().to_json(), seed=self.seed
         )
@@ -147,7 +160,8 @@ class NetworkEvaluator:
         slowdown = self._slowdown(net)
         if slowdown > self.max_slowdown:
             reason = (
-                f"a training step takes {slowdown:.1f} times as long as the original's, more than "
+                f"a training step takes {slowdown:.1f} times as long as that of the original "
+                "network, more than "
                 f"{self.max_slowdown:g}"
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
@@ -166,20 +180,20 @@ class NetworkEvaluator:
         return self._with_int8(found, net)
 
     def _cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
-        """(macs, params) in the network that was asked for, which may be another one."""
+        """Return MACs and parameters in the network of the highest rung."""
         if self.priced is None or self.priced is self.network:
             return self.network.cost(operator, report)
         return self.priced.cost(operator, self.priced.with_operator(operator)[1])
 
     def _verify(self, operator: Operator, net: nn.Module) -> list[Verification]:
-        """One comparison for each binding under which the operator stands in the network."""
+        """Compare code and interpreter under each binding of the operator in the network."""
         self.observer.on_step("verify")
         packs = [module for module in net.modules() if isinstance(module, KernelPack)]
         bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
         return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
 
     def _slowdown(self, net: nn.Module) -> float:
-        """How many times as long as the original's a training step takes."""
+        """Divide the time of a training step by that of the original network."""
         if math.isinf(self.max_slowdown):
             return 1.0
         inputs = self.network.inputs(self.fidelity.batch)
@@ -187,7 +201,7 @@ class NetworkEvaluator:
             return step_slowdown(self.network.original(), net, inputs)
 
     def _train(self, net: nn.Module, operator: Operator | None, state: Path | None) -> Training:
-        """Trains `net`; `ok` at the end of a rung that is a part of a training, too."""
+        """Train a network. The status at the end of a rung is `ok`, even if the training pauses."""
         self.observer.on_step("train")
         self._resumed = -1
         path = state or checkpoint(self.checkpoints, operator, self.seed)
@@ -198,15 +212,17 @@ class NetworkEvaluator:
             whole, stop_after = self.part.whole, self.part.stop_after
             try:
                 training = self._trained(net, whole, state, stop_after)
-            except ForeignCheckpointError as error:  # of another Syno: it is a cache and goes
-                warnings.warn(f"{error.args[0].splitlines()[0]}; it starts over", stacklevel=2)
+            except ForeignCheckpointError as error:  # of another version of Syno
+                warnings.warn(
+                    f"{error.args[0].splitlines()[0]}; the training starts over", stacklevel=2
+                )
                 state.unlink(missing_ok=True)
                 training = self._trained(net, whole, state, stop_after)
         if training.status != "paused":
             return training
         if training.reason == "signal":
             signal.raise_signal(signal.SIGTERM)  # as without a checkpoint
-            raise KeyboardInterrupt  # it has a handler of the user's
+            raise KeyboardInterrupt  # the user has set a handler
         return replace(training, status="ok", reason="", detail="")
 
     def _trained(
@@ -249,7 +265,7 @@ class NetworkEvaluator:
         )
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
-        """The outcome with that of the trained network in INT8 beside it."""
+        """Add the outcome of the network in INT8 to `beside`."""
         if self.quantization is None or found.status != OK:
             return found
         began = time.perf_counter()
@@ -258,7 +274,7 @@ class NetworkEvaluator:
         beside = replace(found, recipe=recipe, latency=None, measurement=None, details={})
         try:
             beside = self._int8(beside, net, how)
-        except Exception as error:  # the trained network counts, whatever becomes of it in INT8
+        except Exception as error:  # the result of the trained network is stored in any case
             trace = Details(traceback=traceback.format_exc(limit=-8))
             reason = _in_words(error)
             beside = replace(beside, status=ERROR, reason=reason, accuracy=None, details=trace)
@@ -271,7 +287,7 @@ class NetworkEvaluator:
         with torch_threads(self.timing.threads):
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
             made = quantize(net, images, engine=how.engine)
-            accuracy = holdout_accuracy(made.net, self.dataset, self.fidelity)
+            accuracy = validation_accuracy(made.net, self.dataset, self.fidelity)
         timed = self._time(made.net, self.network.original(), [])
         details: Details = {
             "calibration_images": made.images,
@@ -290,7 +306,7 @@ class NetworkEvaluator:
         return replace(found, measurement=_measurement(timed), details=details)
 
     def run_key(self) -> RunKey:
-        """What the results depend on, beside operator, seed and machine."""
+        """The run key of the results: what they depend on beside operator, seed and machine."""
         part = self.part  # The schedule is that of the whole training.
         return RunKey(
             self.fidelity.to_json(),
@@ -301,7 +317,7 @@ class NetworkEvaluator:
         )
 
     def _outcome(self, training: Training, began: float) -> Outcome:
-        """What the training alone says."""
+        """Make the outcome of a training, without measurements."""
         return Outcome(
             training.status,
             reason=training.why,
@@ -323,7 +339,7 @@ class NetworkEvaluator:
             "peak_bytes": training.peak_bytes,
             "device": self.device,
         }
-        if self.part is not None:  # the epoch of a checkpoint that it went on from
+        if self.part is not None:  # the epoch of the checkpoint that it resumed from
             details["resumed_at"] = max(self._resumed, 0)
         if training.tokens_seen:
             details |= {
@@ -354,7 +370,7 @@ class NetworkEvaluator:
 
 
 def checkpoint(folder: Path | None, operator: Operator | None, seed: int) -> Path | None:
-    """The file in `folder` with the state of the training of an operator, None for the original."""
+    """Return the checkpoint in `folder` for an operator, or for the original network (None)."""
     if folder is None:
         return None
     name = "baseline" if operator is None else operator.key[:16]
@@ -369,9 +385,16 @@ def make_evaluator(
     tokenizer: str = "bytes",
     **settings: Any,
 ) -> NetworkEvaluator:
-    """An evaluator in another process: it reads the data again, memory-mapped from its cache.
+    """Make an evaluator in another process, which maps the data from its cache.
 
-    settings: further arguments of NetworkEvaluator. UserError when the data changed meanwhile.
+    Args:
+        network: the network with slots.
+        data, data_dir, tokenizer: the data set, as in `load_for`.
+        fingerprint: that of the data when the search started.
+        settings: further arguments of NetworkEvaluator.
+
+    Raises:
+        UserError: if the data changed meanwhile.
     """
     if settings.get("quantization") is not None:  # once, and not in every child
         fx_mode()
@@ -385,7 +408,7 @@ def make_evaluator(
 
 
 def _together(checks: list[Verification]) -> VerificationResult:
-    """All comparisons of one operator as one; the hash names all of the source."""
+    """Merge the comparisons of one operator. The hash covers all sources."""
     sources = sorted({check.source_hash for check in checks})
     return VerificationResult(
         source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
@@ -416,5 +439,5 @@ def _in_words(error: Exception) -> str:
 
 
 def _quiet(timed: Measurement) -> Details:
-    """How quiet the machine was."""
+    """Return how noisy the machine was during the measurement."""
     return {"control": plain(timed.control), "noisy": timed.noisy}

@@ -1,8 +1,8 @@
-"""Failures that may have come from outside the operator: tried once more, then quarantined.
+"""Failures that may have an external cause: the evaluation is repeated once.
 
-A crash, a hang and a lack of memory may be the machine's: another process may have taken memory.
-An operator that fails so twice is quarantined in its study. What a network does wrong in a regular
-way (a loss that is not finite, a mistake of the user's) is no such failure.
+A crash, a hang or a lack of memory may be caused by the machine: another process may use the
+memory. An operator that fails twice in such a way is put in quarantine. Other failures (a loss that
+is not finite, an error of the user) are final.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 
 from syno.store.records import CRASH, ERROR, HANG, OUT_OF_MEMORY, TIMEOUT, Outcome
 
-# How torch, C++ and Python say it.
+# The messages of torch, C++ and Python.
 _NO_MEMORY = re.compile(
     r"out[_ ]of[_ ]memory|MemoryError|bad_alloc|[Cc]an(?:'|no)t allocate memory", re.ASCII
 )
 
 
 def failure_kind(outcome: Outcome) -> str | None:
-    """`crash`, `hang`, `out_of_memory`, or None for every other outcome."""
+    """Return `crash`, `hang` or `out_of_memory`, and None for every other outcome."""
     if outcome.status not in (ERROR, TIMEOUT):
         return None
-    told = outcome.details.get("failure")
-    if told in (CRASH, HANG, OUT_OF_MEMORY):
-        return str(told)
+    kind = outcome.details.get("failure")
+    if kind in (CRASH, HANG, OUT_OF_MEMORY):
+        return str(kind)
     if outcome.status == ERROR and _NO_MEMORY.search(outcome.reason):
         return OUT_OF_MEMORY
     return None

@@ -76,7 +76,7 @@ _PULSE_S = 1.0  # how often the search hears from here, and stopped processes ar
 _MOST_TICK_S = 1.0
 # Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
 _NVIDIA = "/dev/nvidiactl"
-# torch imports its compiler with the first optimiser, which would cost each child a second.
+# torch imports its compiler with the first optimizer, which would cost each child a second.
 _PRELOADED = (
     "torch",
     "torch._dynamo",

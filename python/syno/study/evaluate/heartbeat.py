@@ -1,4 +1,4 @@
-"""Keeps a lease alive while an evaluation runs."""
+"""The heartbeat of an evaluation, which keeps its lease alive."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from syno.store import HEARTBEAT_S, Store
 
 
 class Heartbeat:
-    """Renews the lease of one proposal every `period` seconds, from a thread of its own.
+    """Renews the lease of one proposal every `period` seconds, in a separate thread.
 
     with Heartbeat(store, proposal, worker): evaluate(...)
 
-    A renewal that fails (the store is locked or full for a moment) is tried again at the next beat:
-    the answer itself will say it when the store stays away.
+    A renewal that fails is repeated at the next beat, because the store may be locked for a moment.
+    If the store stays unavailable, storing the result reports it.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Heartbeat:
         self._period = period
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="syno-heartbeat")
-        self.missed: list[str] = []  # texts of the renewals that failed
+        self.missed: list[str] = []  # the messages of failed renewals
 
     def __enter__(self) -> Heartbeat:
         self._thread.start()

@@ -1,4 +1,4 @@
-"""Evaluations in processes of their own, where that is wanted and possible."""
+"""Isolation of evaluations in separate processes, if it is requested and possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from syno.network.models.extras import PACKAGES
-from syno.study.evaluate.isolated import Isolated, NotPossibleError, not_carried
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError, not_carried
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 
@@ -20,18 +20,28 @@ def isolated(
     wanted: bool | None,
     settings: dict[str, Any],
     **limits: Any,
-) -> Isolated | None:
-    """The evaluator that `factory(network, *arguments, **settings)` makes, started in processes of
-    its own; None where that is not wanted, or not possible and not asked for by name (`wanted` is
-    None), which a warning says.
+) -> IsolatedEvaluator | None:
+    """Start the evaluator `factory(network, *arguments, **settings)` in separate processes.
 
-    limits: further arguments of `Isolated`.
+    Args:
+        factory: makes the evaluator.
+        network: its network.
+        arguments, settings: further arguments of the factory.
+        wanted: whether evaluations are isolated; None isolates them if that is possible.
+        limits: further arguments of `IsolatedEvaluator`.
+
+    Returns:
+        The evaluator. None if isolation is not wanted, and, with a warning, if it is not possible
+        and `wanted` is None.
+
+    Raises:
+        UserError: if isolation is wanted and not possible.
     """
     if wanted is False:
         return None
     try:
         _check_importable(network)
-        made = Isolated(
+        made = IsolatedEvaluator(
             functools.partial(factory, network, *arguments, **settings),
             extras=_extras(network),
             **limits,
@@ -41,7 +51,7 @@ def isolated(
         if wanted:
             raise
         warnings.warn(
-            f"evaluations run in this process, an operator that crashes ends it: {error}",
+            f"evaluations are not isolated, so an operator that crashes ends this process: {error}",
             stacklevel=4,
         )
         return None
@@ -49,14 +59,14 @@ def isolated(
 
 
 def _extras(network: Network) -> list[str]:
-    """The packages of extras that the classes of the network come from."""
+    """List the packages of extras that define classes of the network."""
     modules = {type(module) for module in network.template.modules()}
     roots = {base.__module__.partition(".")[0] for cls in modules for base in cls.__mro__}
     return [name for name in PACKAGES if name in roots]
 
 
 def _check_importable(network: Network) -> None:
-    """UserError for classes of a script: another process does not have them."""
+    """Raise a UserError for classes of a script, which another process cannot import."""
     found = {type(module) for module in network.template.modules()}
     here = sorted(cls.__qualname__ for cls in found if cls.__module__ == "__main__")
     if here:

@@ -1,4 +1,4 @@
-"""The data of a study: images or text, as its fidelity trains on."""
+"""The data of a study: images or text, according to its fidelity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syno.train import Fidelity
 Data = DataSet | Records | TextData
 
 
-# Of a text without an official test part, for `syno report --final` alone.
+# For a text without an official test split; only `syno report --final` reads it.
 _TEST_SHARE = 0.1
 
 
@@ -29,9 +29,16 @@ def load_for(
     *,
     progress: bool = True,
 ) -> Data:
-    """Images or text, as the fidelity trains on. UserError where the data is the other.
+    """Load the images or the text that a fidelity trains on.
 
-    tokenizer: of text, as in `syno.data.load_text`.
+    Args:
+        name, data_dir: the data set, as in `syno.data.load`.
+        fidelity: what the data is for.
+        tokenizer: of text, as in `syno.data.load_text`.
+        progress: whether to draw a progress bar.
+
+    Raises:
+        UserError: if the data is text and the fidelity is for images, or the reverse.
     """
     is_text = is_text_data(name, data_dir)
     if is_text != (fidelity.task == "text"):
@@ -51,7 +58,7 @@ def load_for(
 
 
 def usual_fidelity(data: str, data_dir: str | None) -> str:
-    """The name of the fidelity that data is usually trained with in a search."""
+    """Return the name of the default fidelity of a search for a data set."""
     if data == "digits":
         return "digits"
     return "fast/text" if is_text_data(data, data_dir) else "tiny"
@@ -64,10 +71,17 @@ def fidelity_for(
     data_dir: str | None,
     recipe: str | None = None,
 ) -> Fidelity:
-    """A fidelity's name, else the recipe's own, else what the data is usually trained with; with
-    what `changes` put in its place, which its name then says.
+    """Return a fidelity with changes.
 
-    UserError for an unknown name, and for a change that it does not have.
+    Args:
+        name: the name of the fidelity. Without it, the fidelity is that of the recipe, and without
+            a recipe the default of the data set.
+        changes: new values of fields of the fidelity. They become part of its name.
+        data, data_dir: the data set.
+        recipe: the name of a recipe that replaces that of the fidelity.
+
+    Raises:
+        UserError: for an unknown name, and for a change of a field that the fidelity does not have.
     """
     from syno.train import fidelity
 
@@ -77,7 +91,7 @@ def fidelity_for(
     if not changes:
         return found
     own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
-    # A training lasts so many steps or so many seconds, not both.
+    # The length of a training is a number of steps or of seconds, not both.
     if "steps" in changes and "seconds" not in changes:
         changes = {**changes, "seconds": None}
     elif "seconds" in changes and "steps" not in changes:
@@ -92,6 +106,6 @@ def chosen_fidelity(
     recipe: str | None = None,
     seconds: float | None = None,
 ) -> Fidelity:
-    """The fidelity that options choose for some data."""
+    """Return the fidelity that the options of a command select for a data set."""
     changes = {**options.changes} if seconds is None else {**options.changes, "seconds": seconds}
     return fidelity_for(options.fidelity, changes, data, data_dir, recipe)

@@ -1,11 +1,10 @@
-"""The network under study: the same initial weights for every operator. Needs torch."""
+"""The network of a study, with the same initial weights for every operator. Needs torch."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
@@ -25,20 +24,23 @@ _SEQUENCE = "seq_len"
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """torch draws from `seed` inside and goes on outside as if nothing had been drawn."""
+    """Seed the random numbers of torch in a `with` block, and restore their state after it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
 
 
 class Network:
-    """A template with slots; copies of it are trained, the template never is.
+    """A template with slots. Copies of the template are trained; the template is not.
 
-    All copies start from the same weights, so that operators differ by what they are and not by
-    the luck of the stem; an operator's own weights are drawn from `seed`.
-    `vocabulary` is how many tokens there are where it reads token ids, None where it reads images.
-    `macs` and `params` count the layers that operators replace, all together, for one sample;
-    `all_macs` counts every layer. None where it was not seen at work.
+    All copies have the same initial weights, so that results differ because of the operators only.
+    The weights of an operator are initialized with `seed`.
+
+    vocabulary: the number of tokens of a language model; None for images.
+    macs, params: the MACs for one sample and the parameters of all layers that operators replace.
+    all_macs: the MACs of all layers for one sample.
+
+    MACs are None if the shapes of the layers are unknown.
     """
 
     def __init__(
@@ -54,8 +56,8 @@ class Network:
         if bare:
             raise UserError(
                 f"slot '{bare[0]}' of the network has no original layer to compare operators with\n"
-                "  what to do: let syno.substitute make the slots, or give each Placeholder the "
-                "layer it stands for: Placeholder(binding, original=layer)"
+                "  what to do: create the slots with syno.substitute, or pass each Placeholder the "
+                "layer that it replaces: Placeholder(binding, original=layer)"
             )
         self.template = template
         self.input_shape = input_shape
@@ -76,17 +78,23 @@ class Network:
     def named(
         cls,
         name: str,
-        options: Mapping[str, Any],
+        options: Mapping[str, int | str],
         dataset: DataSet | Records | TextData,
         seed: int,
         *,
         size: int | None = None,
         context: int | None = None,
     ) -> Network:
-        """A model of the catalogue for the images of `dataset`, or for its tokens.
+        """Build a model of the catalogue for a data set.
 
-        size: side in pixels that the network sees (default: that of the images); records need it.
-        context: tokens of the longest sequence (default: the model's).
+        Args:
+            name: the name of the model.
+            options: options of the model, by name.
+            dataset: images or text.
+            seed: of the initial weights.
+            size: height and width of the input in pixels (default: that of the images); records
+                need it.
+            context: tokens of the longest sequence (default: that of the model).
         """
         images = models.describe(name).images is not None
         if isinstance(dataset, TextData) is images:
@@ -98,11 +106,11 @@ class Network:
                 "models` lists them)"
             )
         if isinstance(dataset, TextData):
-            given: dict[str, Any] = {"vocabulary": dataset.vocabulary, **options}
+            given: dict[str, int] = {"vocabulary": dataset.vocabulary, **options}  # type: ignore[dict-item]
             given |= {} if context is None or "context" in options else {"context": context}
             _check_tokens(name, dataset, given["vocabulary"], given.get("context"), context)
             with seeded(seed):
-                net = models.build(name, **given)
+                net = models.build(name, **given)  # type: ignore[arg-type]  # `weights` is a path
             shape = models.built(net).input_shape if context is None else (context,)
             example = torch.zeros(1, *shape, dtype=torch.long)
             template = models.slots(net, example=example)
@@ -110,7 +118,13 @@ class Network:
         shape = _image(dataset, size)
         classes = len(dataset.classes)
         with seeded(seed):
-            net = models.build(name, classes=classes, channels=shape[0], size=shape[1], **options)
+            net = models.build(
+                name,
+                classes=classes,
+                channels=shape[0],
+                size=shape[1],
+                **options,  # type: ignore[arg-type]  # `weights` is a path, all others are numbers
+            )
         return cls(models.slots(net), shape, seed)
 
     @classmethod
@@ -123,9 +137,11 @@ class Network:
         size: int | None = None,
         context: int | None = None,
     ) -> Network:
-        """A network of the user's, with slots of its own or with its 3x3 convolutions as slots.
+        """Wrap a network of the user. If it has no slots, its 3x3 convolutions become slots.
 
-        One for text needs slots of its own, and `context`. UserError otherwise.
+        Raises:
+            UserError: if the network is not a module, and for a network for text without slots or
+                without `context`.
         """
         if not isinstance(net, nn.Module):
             raise UserError(
@@ -139,16 +155,16 @@ class Network:
                 raise UserError(
                     f"the network {type(net).__name__} for text has no slots\n"
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
-                    "example_input=...) says which of its projections are replaced"
+                    "example_input=...) replaces its projections with slots"
                 )
             return cls(substitute(net, example_input=example), shape, seed)
         net = copy.deepcopy(net).eval()
         with torch.no_grad():
-            net(example)  # slots learn the sizes of their maps
+            net(example)  # slots record the sizes of their feature maps
         return cls(net, shape, seed, vocabulary=vocabulary)
 
     def inputs(self, batch: int) -> torch.Tensor:
-        """Drawn inputs, always the same: values of variance 1, or token ids: [batch, ...]."""
+        """Return fixed random inputs of shape [batch, ...]: values of variance 1, or token ids."""
         random = torch.Generator().manual_seed(0)
         shape = (batch, *self.input_shape)
         if self.vocabulary is None:
@@ -156,15 +172,20 @@ class Network:
         return torch.randint(self.vocabulary, shape, generator=random)
 
     def original(self) -> nn.Module:
-        """A copy in which every slot holds its original layer."""
+        """Return a copy in which every slot holds its original layer."""
         return copy.deepcopy(self.template)
 
     def with_operator(
         self, operator: Operator, *, scaled: bool = True
     ) -> tuple[nn.Module, LayerReport]:
-        """A copy with the operator in its slots, and what became of each slot.
+        """Return a copy with the operator in its slots, and a report on each slot.
 
-        scaled: as in `syno.replace`. UserError when the operator fits none.
+        Args:
+            operator: the operator.
+            scaled: as in `syno.replace`.
+
+        Raises:
+            UserError: if the operator fits no slot.
         """
         net = copy.deepcopy(self.template)
         with seeded(self._seed):
@@ -172,9 +193,15 @@ class Network:
         return net, report
 
     def future_read(self, net: nn.Module, operator: Operator) -> str | None:
-        """Why `net`, with the operator in its slots, may not be trained to predict the next token:
-        where a slot's output reads a later position, in words. None where none does, and for
-        images.
+        """Check that the output of every slot depends on earlier positions only.
+
+        Args:
+            net: the network with the operator in its slots.
+            operator: the operator.
+
+        Returns:
+            Where an output reads a later position, in words. None if no output does, and for
+            images.
         """
         if self.vocabulary is None:
             return None
@@ -187,11 +214,11 @@ class Network:
         return None
 
     def kept(self, report: LayerReport) -> list[LayerRow]:
-        """The slots that kept their layer."""
+        """List the slots that keep their original layer."""
         return [row for row in report.kept if row.name in self._names]
 
     def cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
-        """(macs, params) of the replaced layers and of those slots that kept their layer."""
+        """Return MACs and parameters of all slots, including those that keep their layer."""
         kept = self.kept(report)
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
@@ -204,24 +231,24 @@ def _check_tokens(
     if context is not None and positions is not None and context > positions:
         raise UserError(
             f"model '{name}' has context={positions} positions, and sequences of {context} tokens "
-            f"are asked for\n  expected: a context of at most {positions} (--context {positions}), "
-            f"or a longer model (--model-option context={context})"
+            f"are requested\n  expected: a context of at most {positions} (--context {positions}), "
+            f"or a model with a longer context (--model-option context={context})"
         )
     if vocabulary < data.vocabulary:
         raise UserError(
             f"model '{name}' has vocabulary={vocabulary}, and '{data.name}' has "
             f"{data.vocabulary} tokens\n  expected: at least {data.vocabulary}; without "
-            "--model-option vocabulary it is that of the text"
+            "--model-option vocabulary, the model has that of the text"
         )
 
 
 def _input_of(
     dataset: DataSet | Records | TextData, size: int | None, context: int | None
 ) -> tuple[tuple[int, ...], int | None]:
-    """The shape of one sample without the batch, and the vocabulary of a text."""
+    """Return the shape of one sample without the batch, and the vocabulary of a text."""
     if isinstance(dataset, TextData):
         if context is None:
-            raise UserError(f"sequences of '{dataset.name}' need a length: say context=")
+            raise UserError(f"sequences of '{dataset.name}' need a length: pass context=")
         return (context,), dataset.vocabulary
     return _image(dataset, size), None
 
@@ -229,7 +256,7 @@ def _input_of(
 def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]:
     size = size or (dataset.size if isinstance(dataset, DataSet) else None)
     if size is None:
-        raise UserError(f"'{_name_of(dataset)}' has images of several sizes: say size=")
+        raise UserError(f"'{_name_of(dataset)}' has images of several sizes: pass size=")
     return dataset.channels, size, size
 
 
@@ -238,7 +265,7 @@ def _name_of(dataset: DataSet | Records | TextData) -> str:
 
 
 def _weight(layer: nn.Module) -> int:
-    """Elements of a layer's weight; its bias stays in the slot."""
+    """Count the elements of the weight of a layer. The bias stays in the slot."""
     weight = getattr(layer, "weight", None)
     return weight.numel() if isinstance(weight, torch.Tensor) else 0
 

@@ -1,4 +1,4 @@
-"""What a search asks of whatever evaluates operators."""
+"""The interfaces of evaluators."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from syno.store import Outcome
 
 
 class Evaluator(Protocol):
-    """Gives the answer to a proposal. A failure is an outcome; an exception ends the run."""
+    """Evaluates proposals. A failure is an outcome; an exception ends the run."""
 
     def baseline(self) -> Outcome:
-        """Trains and times the original network."""
+        """Train and time the original network."""
 
     def evaluate(self, operator: Operator) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it."""
+        """Verify, train and time the network with `operator` in its slots."""
 
 
 class RungEvaluator(Protocol):
-    """The same at a rung of a ladder, from 0 at the bottom."""
+    """Evaluates proposals at a rung of a ladder, from 0 for the lowest."""
 
     def baseline(self, rung: int) -> Outcome:
-        """Trains and times the original network."""
+        """Train and time the original network."""
 
     def evaluate(self, operator: Operator, rung: int) -> Outcome:
-        """Verifies, trains and times the network with `operator` in it."""
+        """Verify, train and time the network with `operator` in its slots."""

@@ -10,8 +10,11 @@ from syno.options import CALIBRATION_IMAGES, QuantizationOptions
 
 @dataclass(frozen=True)
 class Quantization:
-    """The engine of torch that computes in INT8, and on how many training images the ranges are
-    calibrated, drawn by `seed`."""
+    """How networks are quantized.
+
+    engine: the engine of torch that computes in INT8.
+    images: the number of training images that calibrate the ranges; `seed` selects them.
+    """
 
     engine: str
     images: int = CALIBRATION_IMAGES
@@ -19,18 +22,20 @@ class Quantization:
 
     @classmethod
     def chosen(cls, options: QuantizationOptions) -> Quantization | None:
-        """How networks are quantized; None where they are not."""
+        """Return how the options quantize networks; None if they do not."""
         if options.quantize:
             return cls.of(options.engine, options.calibration_images)
         if options.engine is not None:
-            raise UserError(
-                "an --engine is named, and nothing comes to INT8\n  expected: --quantize"
-            )
+            raise UserError("--engine has no effect without --quantize\n  expected: --quantize")
         return None
 
     @classmethod
     def of(cls, engine: str | None, images: int) -> Quantization:
-        """The default engine for None. UserError where torch does not have the engine here."""
+        """Make a Quantization; an engine of None is the default engine.
+
+        Raises:
+            UserError: if torch does not support the engine on this machine.
+        """
         from syno.quantize import checked_engine
 
         return cls(checked_engine(engine), images)

@@ -1,4 +1,4 @@
-"""When a stored result counts as the result of a training that is asked for."""
+"""The run key: whether a stored result is the result of a requested training."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class RunKey:
     """What a result depends on, beside operator, seed and machine.
 
     Two results of one operator and one seed are comparable exactly when their run keys are equal,
-    and a stored result stands for a training that is asked for exactly when the run key `counts`
-    it. The store keeps a run key as the `recipe` of an evaluation.
+    and a stored result is that of a requested training exactly when the run key `counts` it. The
+    store keeps a run key as the `recipe` of an evaluation.
 
     Args:
         fidelity: `Fidelity.to_json()`: the amount of data, the length and the recipe.
         data: the fingerprint of the data set.
         threads: threads of training and timing. None for a result on the test split, which is
             not timed.
-        width, of_epochs: of a rung: the network's share of the width that is asked for, and the
-            epochs of the training that the rung is a part of, which its schedule follows (None
-            where steps or seconds bound it). Width None means no rung.
+        width, of_epochs: of a rung: the share of the full width of the network, and the epochs of
+            the training that the rung is a part of, which determine its schedule (None if steps or
+            seconds limit the training). A width of None means no rung.
         quantization: how the trained network was quantized to INT8; None for float32.
     """
 
@@ -48,11 +48,11 @@ class RunKey:
         return FLOAT32 if self.quantization is None else INT8
 
     def quantized(self, how: Quantization) -> RunKey:
-        """The key of the same training, quantized to INT8."""
+        """Return the key of the same training, quantized to INT8."""
         return replace(self, quantization=how)
 
     def to_json(self) -> Recipe:
-        """The recipe that the store keeps."""
+        """Return the recipe that the store keeps."""
         found: Recipe = {"fidelity": dict(self.fidelity), "data": self.data}
         if self.threads is not None:
             found["threads"] = self.threads
@@ -68,6 +68,6 @@ class RunKey:
         return found
 
     def counts(self, evaluation: Evaluation) -> bool:
-        """Whether a stored result was made in this way."""
-        # A recipe comes back from the store as JSON: tuples are lists there.
+        """Return whether a stored result has this run key."""
+        # The store returns a recipe as JSON, in which tuples are lists.
         return bool(evaluation.recipe == json.loads(json.dumps(self.to_json())))

@@ -25,8 +25,11 @@ from syno.train import check
 
 
 class LadderEvaluator:
-    """One NetworkEvaluator a rung; trainings keep their states in `checkpoints`, so that a higher
-    rung goes on where it may, and an interrupted one does as well."""
+    """One NetworkEvaluator for each rung.
+
+    Trainings write their states to `checkpoints`, so that a higher rung can continue from them, and
+    an interrupted training can be resumed.
+    """
 
     def __init__(
         self, ladder: Ladder, rungs: Sequence[NetworkEvaluator], checkpoints: Checkpoints
@@ -38,7 +41,7 @@ class LadderEvaluator:
 
     @property
     def observer(self) -> EvaluationObserver:
-        """Is told the steps of every rung."""
+        """The observer of the evaluators of all rungs."""
         return self._rungs[0].observer
 
     @observer.setter
@@ -55,11 +58,11 @@ class LadderEvaluator:
         return self._rungs[rung].evaluate(operator, self._path(operator.key, rung))
 
     def failure(self) -> Outcome:
-        """An evaluation that ended without an answer, at the lowest rung."""
+        """Return the outcome of an evaluation without a result, at the lowest rung."""
         return self._rungs[0].failure()
 
     def failures(self) -> list[Outcome]:
-        """The same at each rung."""
+        """Return the outcome of an evaluation without a result, for each rung."""
         return [evaluator.failure() for evaluator in self._rungs]
 
     def _path(self, key: str, rung: int) -> Path:
@@ -69,8 +72,11 @@ class LadderEvaluator:
 def datasets(
     ladder: Ladder, data: str, data_dir: str | None, *, progress: bool = True
 ) -> list[DataSet]:
-    """The data set as each rung loads it; rungs of the same pixels share one. UserError where a
-    rung cannot be trained on it."""
+    """Load the data set for each rung; rungs of the same resolution share one.
+
+    Raises:
+        UserError: if a rung cannot be trained on the data set.
+    """
     loaded: dict[int | None, DataSet] = {}
     for rung in ladder.rungs:
         size = rung.fidelity.loaded_at
@@ -81,16 +87,23 @@ def datasets(
 
 
 def networks(
-    ladder: Ladder, net: str | nn.Module, options: Mapping[str, Any], data: DataSet, seed: int
+    ladder: Ladder, net: str | nn.Module, options: Mapping[str, int | str], data: DataSet, seed: int
 ) -> list[Network]:
-    """The network at each rung, of a model by its name or of a module; rungs of the same pixels and
-    width share one.
+    """Build the network of each rung; rungs of the same resolution and width share one.
 
-    UserError for a rung of less width where the model has no such option, or of other pixels where
-    a module has slots of its own.
+    Args:
+        ladder: the rungs.
+        net: the name of a model, or a module.
+        options: options of the model.
+        data: the data set of the highest rung.
+        seed: of the initial weights.
+
+    Raises:
+        UserError: for a rung with less than the full width if the model has no such option, and for
+            a rung with another resolution if the module has slots.
     """
     found: dict[tuple[int, float], Network] = {}
-    for rung in reversed(ladder.rungs):  # what is wrong with the network itself is said first
+    for rung in reversed(ladder.rungs):  # errors of the network itself are reported first
         shape = _shape(rung)
         if shape not in found:
             found[shape] = _network(ladder, rung, net, options, data, seed)
@@ -106,7 +119,7 @@ def _network(
     ladder: Ladder,
     rung: Rung,
     net: str | nn.Module,
-    options: Mapping[str, Any],
+    options: Mapping[str, int | str],
     data: DataSet,
     seed: int,
 ) -> Network:
@@ -115,12 +128,12 @@ def _network(
     if width != 1 and (not isinstance(net, str) or "width" not in describe(net).options):
         what = f"model '{net}'" if isinstance(net, str) else "a module"
         raise UserError(
-            f"{what} has no width to change, and a rung asks for {width:g} of it{where}\n"
+            f"{what} has no width to change, and a rung requests {width:g} of it{where}\n"
             "  expected: a ladder without `width`, or a model with that option, as resnet-small"
         )
     if not isinstance(net, str) and size != ladder.top.fidelity.resolution and slots(net):
         raise UserError(
-            f"a module with slots of its own has one size, and a rung asks for {size} px{where}\n"
+            f"a module with slots of its own has one size, and a rung requests {size} px{where}\n"
             "  expected: a ladder whose rungs have the same resolution, or a module without slots"
         )
     try:
@@ -139,9 +152,15 @@ def _network(
 def evaluators(
     ladder: Ladder, nets: Sequence[Network], data: Sequence[Data], **settings: Any
 ) -> list[NetworkEvaluator]:
-    """One a rung. settings: further arguments of NetworkEvaluator.
+    """Make an evaluator for each rung.
 
-    How long a step takes is looked at where network or batch differ from the rung below.
+    The time of a training step is only checked if the network or the batch size differs from the
+    rung below.
+
+    Args:
+        ladder: the rungs.
+        nets, data: the network and the data of each rung.
+        settings: further arguments of NetworkEvaluator.
     """
     found = []
     for index, rung in enumerate(ladder.rungs):
@@ -166,8 +185,19 @@ def make_ladder_evaluator(
     checkpoints: Checkpoints,
     **settings: Any,
 ) -> LadderEvaluator:
-    """An evaluator in another process, see `make_evaluator`. lower: the networks of all rungs but
-    the highest."""
+    """Make an evaluator in another process: see `make_evaluator`.
+
+    Args:
+        top, lower: the networks of the highest rung, and of all rungs below.
+        ladder: the rungs.
+        data, data_dir: the data set, as in `syno.data.load`.
+        fingerprints: of the data of each rung when the search started.
+        checkpoints: where trainings write their states.
+        settings: further arguments of NetworkEvaluator.
+
+    Raises:
+        UserError: if the data changed meanwhile.
+    """
     sets = datasets(ladder, data, data_dir, progress=False)
     found = [dataset.fingerprint for dataset in sets]
     if found != list(fingerprints):

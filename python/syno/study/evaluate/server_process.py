@@ -62,7 +62,7 @@ class GarbledError(LostError):
 class ServerProcess:
     """One such process, from its start to its end.
 
-    `start`, `request` and `Answers.next` raise a LostError when it ended, hangs, or sends what is
+    `start`, `request` and `Replies.next` raise a LostError when it ended, hangs, or sends what is
     no message.
     """
 
@@ -94,9 +94,9 @@ class ServerProcess:
         """Asks for an evaluation."""
         self._send(fork_server.REQUEST, content, _Patience())
 
-    def answers(self, seconds: float | None) -> Answers:
+    def replies(self, seconds: float | None) -> Replies:
         """What it says about an evaluation with this time limit: call `next` until END."""
-        return Answers(self, _Patience(math.inf if seconds is None else seconds + SLACK_S))
+        return Replies(self, _Patience(math.inf if seconds is None else seconds + SLACK_S))
 
     def _send(self, what: bytes, content: bytes, patience: _Patience) -> None:
         poll = select.poll()
@@ -184,7 +184,7 @@ class ServerProcess:
         return gone
 
 
-class Answers:
+class Replies:
     """What the process says about one evaluation."""
 
     def __init__(self, server: ServerProcess, patience: _Patience) -> None:
@@ -230,12 +230,12 @@ class _Patience:
             if self._stopped > SILENCE_S:
                 raise SilentError(f"was stopped (SIGSTOP) for {SILENCE_S:.0f} s{why}")
         if self._silent > limit:
-            raise SilentError(f"gave no sign of life for {limit:.0f} s{why}")
+            raise SilentError(f"did not respond for {limit:.0f} s{why}")
         self._check_all()
 
     def _check_all(self) -> None:
         if self._all > self._most:
-            raise SilentError(f"did not come to an end within {self._most:.0f} s")
+            raise SilentError(f"did not end within {self._most:.0f} s")
 
     def _tick(self) -> float:
         now = time.monotonic()

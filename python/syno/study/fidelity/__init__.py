@@ -1,1 +1,1 @@
-"""Ladders of trainings, and who climbs them."""
+"""Successive halving: the list of rungs, and the promotion of operators between them."""

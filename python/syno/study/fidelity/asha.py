@@ -1,13 +1,14 @@
-"""Which operators go on: the rule of asynchronous successive halving (Li et al. 2020, ASHA).
+"""Promotion between rungs by asynchronous successive halving (ASHA, Li et al. 2020).
 
-A worker that is free looks at the rungs from the top down. Of the n results of a rung the best
-floor(n / eta) may go on; the best of them that did not go on yet does. Only where none may, a new
-operator starts at the bottom. Nobody waits for a rung to fill.
+A free worker examines the rungs from the highest to the lowest. Of the n results of a rung, the
+best floor(n / eta) may be promoted, and the worker promotes the best one that is not promoted yet.
+If no rung has such a result, the worker starts a new operator at the lowest rung. No worker waits
+for a rung to be complete.
 
-A result without an accuracy is the worst of its rung: it counts in n and never goes on. What was
-refused before it was trained is no result. Equal accuracies stand in the order of asking.
+A failed training is the worst result of its rung: it counts in n and is never promoted. An operator
+that was rejected before training has no result. Equal accuracies are ordered by proposal number.
 
-Everything here is a function of the results, so a resumed search goes on as the old one would.
+All functions depend on the results only, so a resumed search makes the same promotions.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """What training at a rung (from 0) gave: the hold-out accuracy, None for a failure.
+    """The result of a training at a rung.
 
-    ask: the number of the operator.
+    ask: the number of the proposal.
+    rung: the index of the rung, from 0 for the lowest.
+    accuracy: the validation accuracy, from 0 to 1; None if the training failed.
     """
 
     ask: int
@@ -32,14 +35,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Promotion:
-    """Operator `ask` goes on to `rung`."""
+    """The promotion of operator `ask` to `rung`."""
 
     ask: int
     rung: int
 
 
 def ranked(results: Iterable[Result], rung: int) -> list[Result]:
-    """The results of a rung, the best first and failures last."""
+    """Sort the results of a rung, the best first and failures last."""
     found = [result for result in results if result.rung == rung]
     return sorted(found, key=lambda r: (math.inf if r.accuracy is None else -r.accuracy, r.ask))
 
@@ -47,9 +50,13 @@ def ranked(results: Iterable[Result], rung: int) -> list[Result]:
 def due(
     results: Sequence[Result], reached: Mapping[int, int], rungs: int, eta: int
 ) -> list[Promotion]:
-    """The promotions that the results call for, the one to do next first.
+    """List the promotions that the results allow, the next one first.
 
-    reached: the highest rung that each operator was sent to, by its number.
+    Args:
+        results: the results of all rungs.
+        reached: for each operator, by its number, the highest rung that it was sent to.
+        rungs: the number of rungs.
+        eta: the best 1/eta of the results of a rung are promoted.
     """
     found = []
     for rung in reversed(range(rungs - 1)):
@@ -64,19 +71,21 @@ def due(
 
 
 def keeps(results: Sequence[Result], rung: int, most: int, eta: int) -> set[int]:
-    """The operators of a rung that may still go on when it has up to `most` results: a rank only
-    falls as results come in."""
+    """Find the operators of a rung that may still be promoted when it has up to `most` results.
+
+    The rank of a result can only fall while further results arrive.
+    """
     order = ranked(results, rung)
     return {r.ask for r in order[: most // eta] if r.accuracy is not None}
 
 
 def values(results: Sequence[Result], rungs: int) -> dict[int, float]:
-    """How good each operator turned out to be, from 0 to 1, as feedback for a search method.
+    """Rate each operator from 0 to 1, as feedback for a search method.
 
-    (r + q) / rungs, where r is the highest rung at which it has an accuracy and q its rank there:
-    the share of the other results that it beats, ties by half. Accuracies of two rungs are never
-    compared; a higher rung is worth more, because the way there leads over the best of the one
-    below. 0 for an operator without an accuracy.
+    The value is (r + q) / rungs, where r is the highest rung at which the operator has an accuracy
+    and q is its rank there: the share of the other results that it beats, with half a point for a
+    tie. Accuracies of two rungs are never compared. A higher rung has a higher value, because only
+    the best operators of the rung below reach it. An operator without an accuracy has the value 0.
     """
     found: dict[int, float] = {}
     for rung in range(rungs):

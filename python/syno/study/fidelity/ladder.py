@@ -1,19 +1,22 @@
-"""The fidelity ladder: every operator is trained a little, the best of them longer. Needs no torch.
+"""Ladders: the rungs of successive halving. This module does not need torch.
+
+Every operator is trained at the lowest rung, and the best operators are promoted and train longer.
 
     rung 2        o              all images, 32 px, many epochs
     rung 1      o o o            the best 1/eta of those below
     rung 0    o o o o o o o o o  few images, 16 px, few epochs
 
-`asha.py` says who goes on. A rung is a `Fidelity` and the share of the network's width. Ladders are
-named files in `ladders/`, or files of the user's.
+`asha.py` decides which operators are promoted. A rung is a `Fidelity` and a share of the width of
+the network. Ladders are named files in `ladders/`, or files of the user.
 
-When a rung only adds epochs to the one below, its training may go on from the checkpoint of the
-survivor. That is done where a pause is an end as good as any other: at a constant rate, and at the
-end of a cycle of a cyclic one. Then the rungs are parts of one training, that of the highest of
-them, bit for bit. Every other schedule falls towards the end of its training: there each rung is a
-whole training of its own, from the initial weights, because a training that is cut while its rate
-is high ranks operators by how they look half way. So is a rung with other images, pixels or
-width: its score is then that of its fidelity alone, whatever ladder it stands in.
+A rung that only adds epochs to the rung below may continue from the checkpoint of a promoted
+operator. It does so if a training can pause there without a loss of accuracy: with a constant
+learning rate, and at the end of a cycle of a cyclic one. Then the rungs are parts of one training,
+that of the highest of them, bit for bit. Every other schedule lowers the learning rate towards the
+end of the training. There, each rung is a complete training from the initial weights, because a
+training that is cut while its learning rate is high ranks operators by an intermediate state. A
+rung with other images, another resolution or another width is a complete training as well: its
+accuracy then depends on its fidelity only, and not on the ladder that contains it.
 """
 
 from __future__ import annotations
@@ -24,37 +27,37 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
-from syno._util.json_types import JsonObject
 from syno._util.named_files import NamedFiles
+from syno.store.documents import LadderDocument, RungDocument
 
 if TYPE_CHECKING:
     from syno.train import Fidelity
 
 DEFAULT_ETA = 3
 _FILES = NamedFiles("ladder", "syno.study.fidelity", "ladders")
-# What no rung may have less of than the one below.
+# No rung may have less of these than the rung below.
 _RISING = ("images", "resolution", "epochs", "width")
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One rung: a fidelity for images, and the width of the network as a share of the asked one."""
+    """One rung: a fidelity for images, and the share of the full width of the network."""
 
     fidelity: Fidelity
     width: float = 1.0
 
     @property
     def name(self) -> str:
-        """That of the fidelity; `rung` of its evaluations in the store."""
+        """The name of the fidelity, which is the `rung` of its evaluations in the store."""
         return self.fidelity.name
 
     def amount(self, name: str) -> float:
-        """`images`, `resolution`, `epochs` or `width`; all images are more than any number."""
+        """Return `images`, `resolution`, `epochs` or `width`; infinity for all images."""
         value = self.width if name == "width" else getattr(self.fidelity, name)
         return float("inf") if value is None else checks.number(f"'{name}' of a rung", value)
 
     def is_same_but_longer(self, below: Rung) -> bool:
-        """Whether it only adds epochs to the rung below."""
+        """Return whether this rung only adds epochs to the rung below."""
         name, epochs = below.name, below.fidelity.epochs
         same = replace(self.fidelity, name=name, epochs=epochs) == below.fidelity
         longer = self.amount("epochs") > below.amount("epochs")
@@ -63,10 +66,11 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rungs, the lowest first; of the results of each, the best 1/eta go on to the next.
+    """Rungs, the lowest first; the best 1/eta of the results of each rung are promoted to the next.
 
-    UserError for fewer than two rungs, an eta below 2, a rung that has less of something than the
-    one below or holds out other images, and a network at the top that is not the asked one.
+    Raises:
+        UserError: for fewer than two rungs, an eta below 2, a rung that trains less than the rung
+            below or has another validation split, and a highest rung of less than the full width.
     """
 
     name: str
@@ -78,14 +82,14 @@ class Ladder:
         if not checks.is_whole(self.eta, 2):
             self._refuse(
                 f"eta = {checks.shown(self.eta)}",
-                "a whole number of at least 2: the best 1/eta go on",
+                "a whole number of at least 2: the best 1/eta are promoted",
             )
         if len(self.rungs) < 2:
             self._refuse(f"{len(self.rungs)} rungs", "at least two, each a table [[rung]]")
         names = [rung.name for rung in self.rungs]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
-            self._refuse(f"two rungs named '{repeated}'", "a name of its own for each")
+            self._refuse(f"two rungs named '{repeated}'", "a different name for each rung")
         for rung in self.rungs:
             if rung.fidelity.task != "images":
                 self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", "images")
@@ -97,7 +101,9 @@ class Ladder:
             self._check_order(below, above)
         if self.rungs[-1].width != 1:
             self._refuse(
-                f"width = {self.rungs[-1].width:g}", "1: the top is the network itself", self.top
+                f"width = {self.rungs[-1].width:g}",
+                "1: the highest rung trains the whole network",
+                self.top,
             )
 
     def _check_order(self, below: Rung, above: Rung) -> None:
@@ -122,11 +128,11 @@ class Ladder:
 
     @property
     def top(self) -> Rung:
-        """The highest rung, whose fidelity is the study's."""
+        """The highest rung, whose fidelity is that of the study."""
         return self.rungs[-1]
 
     def stretch(self, rung: int) -> tuple[int, int]:
-        """(first, last) of the rungs that are one training with this one."""
+        """Return the first and the last of the rungs that form one training with this rung."""
         first = last = rung
         groups = self._stretches()
         for start, end in groups:
@@ -135,18 +141,21 @@ class Ladder:
         return first, last
 
     def continues(self, rung: int) -> bool:
-        """Whether this rung goes on from the checkpoint of the one below."""
+        """Return whether this rung continues from the checkpoint of the rung below."""
         return self.stretch(rung)[0] < rung
 
     def training(self, rung: int) -> tuple[Fidelity, int | None]:
-        """(fidelity, stop_after) that `train` gets: the training of which the rung is a part, and
-        the epoch after which it pauses there."""
+        """Return the arguments (fidelity, stop_after) of `train` at a rung.
+
+        The fidelity is that of the training that the rung belongs to; stop_after is the epoch after
+        which the training pauses at this rung, or None at its last rung.
+        """
         _, last = self.stretch(rung)
         epochs = self.rungs[rung].fidelity.epochs
         return self.rungs[last].fidelity, None if rung == last else epochs
 
     def _stretches(self) -> list[tuple[int, int]]:
-        """Groups of rungs that differ in epochs only, apart where a pause is no end."""
+        """Group the rungs that form one training: they differ in epochs only, and may pause."""
         groups: list[tuple[int, int]] = []
         for index, rung in enumerate(self.rungs):
             if groups and rung.is_same_but_longer(self.rungs[index - 1]):
@@ -177,16 +186,20 @@ class Ladder:
         """The same with another reduction factor; None keeps it."""
         return self if eta is None else replace(self, eta=eta)
 
-    def to_json(self) -> JsonObject:
-        """All of it, for the store."""
-        rungs: list[JsonObject] = [
+    def to_json(self) -> LadderDocument:
+        """Return the ladder as a JSON document."""
+        rungs: list[RungDocument] = [
             {"fidelity": r.fidelity.to_json(), "width": r.width} for r in self.rungs
         ]
         return {"name": self.name, "eta": self.eta, "rungs": rungs}
 
     @staticmethod
     def from_json(content: Mapping[str, object]) -> Ladder:
-        """The inverse of `to_json`."""
+        """Read the document of `to_json`.
+
+        Raises:
+            UserError: if the content is not a ladder.
+        """
         from syno.train import Fidelity
 
         content = checks.fields("a ladder", content)
@@ -208,23 +221,27 @@ class Ladder:
 
 
 def ladder(name: str) -> Ladder:
-    """The ladder of that name, or of a .toml file. UserError that names what is like it."""
+    """Read the ladder of this name, or of a .toml file.
+
+    Raises:
+        UserError: for an unknown name, with similar names, and for a file that is not a ladder.
+    """
     title, content = _content(name)
     tables = content.get("rung", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UserError(f"ladder '{title}' has a `rung` that is no list of tables, [[rung]]")
+        raise UserError(f"ladder '{title}' has a `rung` that is not a list of tables, [[rung]]")
     every = {"recipe": content["recipe"]} if "recipe" in content else {}
     rungs = [_rung(title, number, every | table) for number, table in enumerate(tables, start=1)]
     return Ladder(title, tuple(rungs), content.get("eta", DEFAULT_ETA))
 
 
 def ladder_names() -> tuple[str, ...]:
-    """The names that `ladder` knows."""
+    """Return the names that `ladder` knows."""
     return _FILES.names()
 
 
 def ladder_summary(name: str) -> str:
-    """What a named ladder is for, in a line."""
+    """Describe a named ladder in one line."""
     return str(_content(name)[1].get("summary", ""))
 
 
@@ -241,7 +258,7 @@ def _content(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:
-    """A table of fields of `Fidelity`, of its recipe, and `width`."""
+    """Make a rung of a table with fields of `Fidelity`, fields of its recipe, and `width`."""
     from syno.train import Fidelity, recipe
 
     fields = {"name": f"{ladder_name}-{number}", **table}
@@ -250,7 +267,7 @@ def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:
         how = recipe(fields.pop("recipe"))
         start = {"name": fields["name"], "resolution": 1, "epochs": 1, "recipe": how}
         if "resolution" not in fields or "epochs" not in fields:
-            raise UserError("it needs resolution and epochs")
+            raise UserError("a rung needs resolution and epochs")
         found = Fidelity(**start).changed(**fields)
     except KeyError:
         raise UserError(
@@ -262,8 +279,12 @@ def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:
     return Rung(found, width)
 
 
-def chosen(given: Ladder | str | Sequence[Rung], eta: int | None) -> Ladder:
-    """What `search(ladder=)` takes as a ladder. UserError for anything else."""
+def resolve_ladder(given: Ladder | str | Sequence[Rung], eta: int | None) -> Ladder:
+    """Return the ladder that an argument `ladder=` of a search stands for.
+
+    Raises:
+        UserError: if the argument is not a ladder.
+    """
     if isinstance(given, str):
         given = ladder(given)
     if not isinstance(given, Ladder):

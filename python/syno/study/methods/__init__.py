@@ -1,4 +1,4 @@
-"""Search methods by name, a file each. A new one: its file, and its name in `METHODS`."""
+"""Search methods by name. A new method needs a file and an entry in `METHODS`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,34 @@ from collections.abc import Callable, Mapping
 
 from syno._util.errors import UserError
 from syno.study.candidates import Candidates
-from syno.study.methods.diverse import DiverseDraws
+from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, choose
-from syno.study.methods.uniform import UniformDraws
+from syno.study.methods.uniform import UniformSampling
 
 __all__ = [
     "METHODS",
-    "DiverseDraws",
+    "DiverseSampling",
     "Entry",
     "History",
     "Method",
     "Trial",
-    "UniformDraws",
+    "UniformSampling",
     "choose",
     "make_method",
 ]
 
-METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformDraws, "diverse": DiverseDraws}
+METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformSampling, "diverse": DiverseSampling}
 
 
 def make_method(
     name: str, candidates: Candidates, seed: int, options: Mapping[str, object]
 ) -> Method:
-    """The method of this name; UserError for an unknown name or option."""
+    """Make the search method of this name.
+
+    Raises:
+        UserError: for an unknown name, and for an unknown option.
+    """
     if name not in METHODS:
         known = ", ".join(METHODS)
         raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")

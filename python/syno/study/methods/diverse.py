@@ -1,4 +1,4 @@
-"""Sampling that spreads its draws over kinds of operators."""
+"""Stratified sampling: samples are spread over kinds of operators."""
 
 from __future__ import annotations
 
@@ -26,17 +26,23 @@ class Quota:
     has: Callable[[Candidate], bool]
 
     def is_short(self, kept: Sequence[Candidate]) -> bool:
-        """Whether the next operator must have the feature."""
+        """Return whether the next operator must have the feature."""
         return sum(map(self.has, kept)) < math.ceil(self.share * (len(kept) + 1))
 
 
-class DiverseDraws:
-    """Draws without replacement and spreads them: 1. quotas, 2. strata, 3. a uniform draw.
+class DiverseSampling:
+    """Samples without replacement, by quotas first, then by strata, and then uniformly.
 
-    A stratum is (multiset of primitives, MACs within a factor of two). The draw comes from a
-    stratum that was used least so far. `window` and `two_weights` are the shares of operators that
-    look at neighbours and that have two weights. At most `pool` operators, drawn uniformly, are
-    looked at: their plans cost time.
+    A stratum is a multiset of primitives and a range of MACs within a factor of two. The next
+    operator comes from a stratum that was used least.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        window: the least share of operators that read neighboring positions.
+        two_weights: the least share of operators with two weights.
+        pool: the number of operators, sampled uniformly, that are considered first. It is limited,
+            because planning each of them takes time.
     """
 
     def __init__(
@@ -62,7 +68,7 @@ class DiverseDraws:
         self._rest = {c.key: c for c in shuffled[pool:]}
 
     def propose(self, history: History) -> Operator | None:
-        """The next operator of the pool; when the pool is used up, any of the others."""
+        """Select the next operator of the pool; after the pool, any of the other operators."""
         used = history.keys
         left = [c for key, c in self._pool.items() if key not in used]
         if not left:
@@ -82,7 +88,7 @@ class DiverseDraws:
         return choose(inside, self._seed, history.ask, "draw").operator
 
     def _within_quotas(self, left: list[Candidate], kept: list[Candidate]) -> list[Candidate]:
-        """Keeps what serves each quota that is short, as long as anything does."""
+        """Keep the operators that satisfy each unsatisfied quota, if there are any."""
         for quota in self._quotas:
             if quota.is_short(kept):
                 left = [c for c in left if quota.has(c)] or left

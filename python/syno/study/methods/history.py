@@ -1,4 +1,4 @@
-"""What a search method knows: the operators that were proposed and what became of them."""
+"""The history of a study, which search methods use: proposed operators and their trials."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Trial:
 class Entry:
     """One proposed operator: `status` is None while it is pending, then that of its first trial.
 
-    value: how good it turned out to be, 0 to 1 and more is better; None while nothing is known. The
-        hold-out accuracy; with a ladder, by its rank at the highest rung that it reached
-        (`asha.values`). 0 for a failure.
+    value: its rating from 0 to 1, greater is better; None while it is pending. It is the
+        validation accuracy, or with a ladder the rank at the highest rung (`asha.values`), and 0
+        for a failure.
     text: the operator's text, which `Operator.from_text` reads.
     trials: its evaluations in the order in which they ended.
     """
@@ -76,9 +76,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """The operators a study has proposed, in the order of asking; `ask` is the next number.
+    """The operators that a study has proposed, in their order; `ask` is the next number.
 
-    objective: what the study is judged by, and whether it is to be raised.
+    objective: the objective of the study.
     baseline: the trials of the original network, where the study evaluates it.
     """
 
@@ -89,7 +89,7 @@ class History:
 
     @property
     def keys(self) -> set[str]:
-        """All keys proposed so far, whatever became of them."""
+        """The keys of all proposed operators."""
         return {entry.key for entry in self.entries}
 
 
@@ -100,9 +100,14 @@ def make_history(
     values: Mapping[int, float],
     objective: Objective,
 ) -> History:
-    """The history before proposal `number`, from what the store holds of a study.
+    """Make the history before proposal `number` from the records of the store.
 
-    evaluations: as `Store.evaluations` gives them; values: of the entries, by ask.
+    Args:
+        number: of the next proposal.
+        proposals: of the study.
+        evaluations: as `Store.evaluations` returns them.
+        values: the rating of each operator, by proposal number.
+        objective: of the study.
     """
     trials: dict[int, list[Trial]] = {}
     for evaluation in evaluations:

@@ -1,8 +1,7 @@
-"""How the next operator is chosen.
+"""The interface of search methods, which select the next operator.
 
-A method looks at the history and nothing else: its choice is a function of (candidates, options,
-seed, history). Random numbers are counter-based on (seed, ask number), so a resumed study goes on
-exactly where it stopped and no generator has a state that could be lost.
+The selection is a function of (candidates, options, seed, history). Random numbers depend on (seed,
+proposal number) only, so a method has no state, and a resumed study proposes the same operators.
 """
 
 from __future__ import annotations
@@ -18,13 +17,16 @@ T = TypeVar("T")
 
 
 class Method(Protocol):
-    """A search method: `propose` gives the next operator, or None when there is none left."""
+    """A search method."""
 
     def propose(self, history: History) -> Operator | None:
-        """Chooses; the same history gives the same operator."""
+        """Return the next operator, or None if there is none left.
+
+        The same history gives the same operator.
+        """
 
 
 def choose(items: Sequence[T], seed: int, ask: int, purpose: str) -> T:
-    """One of `items`, uniformly, by a random number that depends on the other arguments only."""
+    """Select an item uniformly, by a random number that depends on the other arguments only."""
     stream = hashlib.blake2b(f"{seed}:{ask}:{purpose}".encode(), digest_size=16).digest()
     return items[int.from_bytes(stream, "big") % len(items)]

@@ -8,15 +8,15 @@ from syno.study.methods.history import History
 from syno.study.methods.method import choose
 
 
-class UniformDraws:
-    """Draws uniformly without replacement."""
+class UniformSampling:
+    """Samples uniformly without replacement."""
 
     def __init__(self, candidates: Candidates, seed: int) -> None:
         self._candidates = candidates
         self._seed = seed
 
     def propose(self, history: History) -> Operator | None:
-        """Any operator whose key was not proposed yet, all alike."""
+        """Select an operator whose key was not proposed yet, with equal probabilities."""
         used = history.keys
         left = [c for c in self._candidates if c.key not in used]
         return choose(left, self._seed, history.ask, "draw").operator if left else None

@@ -1,1 +1,1 @@
-"""Chosen operators, trained in a network with several seeds, and what is done with the results."""
+"""Training of given operators in a network with several seeds, and its results."""

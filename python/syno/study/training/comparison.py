@@ -1,4 +1,4 @@
-"""Results of several seeds: mean, spread, and pairs with the original network's."""
+"""Comparison of results over several seeds: mean, spread, and differences from the baseline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and standard deviation (of the sample; None for one value) of some values."""
+    """Mean and sample standard deviation of some values; the deviation of one value is None."""
 
     mean: float
     deviation: float | None
@@ -18,7 +18,7 @@ class Spread:
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread | None:
-        """None for no values."""
+        """Compute the spread of some values; None without values."""
         if not values:
             return None
         deviation = statistics.stdev(values) if len(values) > 1 else None
@@ -27,10 +27,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences from the original network, seed by seed.
+    """The difference from the original network, over pairs of trainings with equal seeds.
 
-    low, high: the interval that holds the mean difference with 95 % probability by Student's t;
-    None for one pair.    wins: seeds in which the operator is better.
+    low, high: the 95 % confidence interval of the mean difference by Student's t; None for one
+        pair.
+    wins: the number of seeds with which the operator is better.
     """
 
     difference: float
@@ -44,7 +45,7 @@ class Paired:
 def paired(
     values: Mapping[int, float], originals: Mapping[int, float], *, greater_is_better: bool = True
 ) -> Paired | None:
-    """Compares the seeds that both have; None where there is none."""
+    """Compare the values of the seeds that both have; None without such a seed."""
     seeds = sorted(set(values) & set(originals))
     differences = [values[seed] - originals[seed] for seed in seeds]
     spread = Spread.of(differences)
@@ -54,14 +55,19 @@ def paired(
     wins = sum(sign * difference > 0 for difference in differences)
     if spread.deviation is None:
         return Paired(spread.mean, None, None, None, wins, spread.count)
-    reach = student(spread.count - 1) * spread.deviation / math.sqrt(spread.count)
+    margin = student(spread.count - 1) * spread.deviation / math.sqrt(spread.count)
     return Paired(
-        spread.mean, spread.deviation, spread.mean - reach, spread.mean + reach, wins, spread.count
+        spread.mean,
+        spread.deviation,
+        spread.mean - margin,
+        spread.mean + margin,
+        wins,
+        spread.count,
     )
 
 
 def student(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t."""
+    """Return the 97.5 % quantile of Student's t distribution."""
     from scipy.stats import t
 
     return float(t.ppf(0.975, degrees))

@@ -1,4 +1,4 @@
-"""The evaluators of trainings: one of each seed, isolated where that is wanted and possible."""
+"""The evaluators of trainings: one for each seed, isolated if requested and possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
 from syno.study.evaluate.evaluator import NetworkEvaluator, checkpoint
-from syno.study.evaluate.isolated import Isolated
+from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.isolation import isolated
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 class Evaluators:
-    """The evaluator of each seed, in processes of its own where that is wanted and possible.
+    """The evaluator of each seed, in separate processes if requested and possible.
 
-    One is kept at a time: trainings come seed by seed.
+    Only one evaluator exists at a time, because trainings are ordered by seed.
     """
 
     def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
         if group.world > 1 and trainings.isolation.isolate:
             raise UserError(
-                f"{group.world} processes train one network: none of them can be isolated\n"
-                "  what to do: leave --isolate out"
+                f"{group.world} processes train one network, so its evaluation cannot be isolated\n"
+                "  what to do: omit --isolate"
             )
         self._trainings, self._group, self._observer = trainings, group, observer
         self._seed: int | None = None
-        self._evaluator: NetworkEvaluator | Isolated | None = None
+        self._evaluator: NetworkEvaluator | IsolatedEvaluator | None = None
         self._terminated = False
 
     def __enter__(self) -> Evaluators:
@@ -46,38 +46,41 @@ class Evaluators:
         self._close()
 
     def run(self, operator: Operator | None, seed: int) -> Outcome | None:
-        """Verifies, trains and times the network with an operator, None for the original; None
-        where the training was paused."""
+        """Verify, train and time the network with an operator, or the original network (None).
+
+        Returns:
+            The outcome; None if the training was paused.
+        """
         evaluator = self._of(seed)
         with self._passing_on(evaluator):
             outcome = evaluator.baseline() if operator is None else evaluator.evaluate(operator)
-        # A signal that came before or after the training ended the process.
+        # A signal before or after the training ended the process.
         paused = outcome.status == PAUSED or (self._terminated and outcome.status != OK)
         return None if paused else outcome
 
     def forget(self, operator: Operator | None, seed: int) -> None:
-        """Removes the state of a training that is stored."""
+        """Delete the checkpoint of a training whose result is stored."""
         path = checkpoint(self._trainings.checkpoints, operator, seed)
         if path is not None:
             path.unlink(missing_ok=True)
 
     @property
     def terminated(self) -> bool:
-        """Whether SIGTERM came while an isolated evaluation ran."""
+        """Whether SIGTERM arrived during an isolated evaluation."""
         return self._terminated
 
     def _close(self) -> None:
-        if isinstance(self._evaluator, Isolated):
+        if isinstance(self._evaluator, IsolatedEvaluator):
             self._evaluator.close()
         self._evaluator = self._seed = None
 
-    def _of(self, seed: int) -> NetworkEvaluator | Isolated:
+    def _of(self, seed: int) -> NetworkEvaluator | IsolatedEvaluator:
         if self._evaluator is None or seed != self._seed:
             self._close()
             self._evaluator, self._seed = self._made(seed), seed
         return self._evaluator
 
-    def _made(self, seed: int) -> NetworkEvaluator | Isolated:
+    def _made(self, seed: int) -> NetworkEvaluator | IsolatedEvaluator:
         given, first = self._trainings, self._group.is_first
         network = given.network(seed)
         settings: dict[str, Any] = {
@@ -100,7 +103,7 @@ class Evaluators:
             settings=settings,
             deadline_s=given.train.deadline_s,
             memory_limit=given.isolation.memory_limit,
-            # Without a baseline, what operators may take is measured by a few of its steps.
+            # Without a baseline, a few of its steps determine the time limit of operators.
             baseline_s=None if given.baseline or given.train.deadline_s else given.seconds_each(),
             observer=self._observer,
         )
@@ -109,11 +112,13 @@ class Evaluators:
         return NetworkEvaluator(network, given.dataset, observer=self._observer, **settings)
 
     @contextlib.contextmanager
-    def _passing_on(self, evaluator: NetworkEvaluator | Isolated) -> Iterator[None]:
-        """SIGTERM reaches the isolated training, which keeps its state; without checkpoints, and in
-        this process, it does what it always does."""
+    def _passing_on(self, evaluator: NetworkEvaluator | IsolatedEvaluator) -> Iterator[None]:
+        """Send SIGTERM on to the isolated training, which writes a checkpoint and pauses.
+
+        Without checkpoints, and without isolation, the signal has its usual effect.
+        """
         kept = self._trainings.checkpoints is not None
-        if not (kept and isinstance(evaluator, Isolated)):
+        if not (kept and isinstance(evaluator, IsolatedEvaluator)):
             yield
             return
 

@@ -1,4 +1,4 @@
-"""The test split, read once: finalists are trained again and evaluated on it."""
+"""The finalists of a study: they are trained again and evaluated on the test split."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 class Finalists:
     """The operators on a front of a study, and its original network, for the test split.
 
-    Finalists are chosen by their hold-out accuracy, or loss. Each is trained again, with the seed
-    and the fidelity of the study, so that the same network is tested; what was tested before is not
-    tested again. UserError as in `Retraining`.
+    Finalists are selected by their validation accuracy or loss. Each is trained again, with the
+    seed and the fidelity of the study, so that the same network is tested. An operator is tested
+    once only.
 
-    waiting: the numbers of those that are not tested yet; objective: what they are judged by.
+    waiting: the numbers of the operators that are not tested yet.
+    objective: the measure of the study, accuracy or loss.
+
+    Raises:
+        UserError: as in `Retraining`.
     """
 
     def __init__(self, store: Store, study: str | None, data_dir: str | None = None) -> None:
@@ -44,8 +48,11 @@ class Finalists:
         self._retraining = Retraining(summary, data_dir) if self.waiting else None
 
     def evaluate(self, number: int) -> float | None:
-        """Trains one that waits, stores how it does on the test split, and gives its accuracy (a
-        share) or loss (nats a token); None where the training failed."""
+        """Train one of the waiting operators and store its result on the test split.
+
+        Returns:
+            Its accuracy, from 0 to 1, or its loss in nats per token; None if the training failed.
+        """
         assert self._retraining is not None
         outcome = _test(self._retraining, self._texts[number])
         environment = _environment(self._summary)
@@ -69,7 +76,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
         reason=training.reason,
         accuracy=accuracy,
         split=TEST,
-        rung=settings.fidelity["name"],
+        rung=retraining.fidelity.name,
         recipe=RunKey(settings.fidelity, retraining.dataset.fingerprint).to_json(),
         seed=settings.seed,
         seconds=time.perf_counter() - began,
@@ -78,14 +85,14 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
 
 
 def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
-    """The accuracy, measured as the one on the hold-out split was, and what else text has."""
+    """Measure the accuracy on the test split, and for text the loss."""
     from syno.data import Records, TextData
-    from syno.train import test_accuracy, test_quality
+    from syno.train import test_accuracy, test_metrics
 
     fidelity, dataset = retraining.fidelity, retraining.dataset
     if isinstance(dataset, TextData):
         assert fidelity.context is not None
-        found = test_quality(net, dataset, context=fidelity.context, batch=fidelity.batch)
+        found = test_metrics(net, dataset, context=fidelity.context, batch=fidelity.batch)
         assert found.loss is not None
         return found.accuracy, {
             "loss": found.loss,
@@ -107,7 +114,7 @@ def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
 
 
 def _environment(summary: StudySummary) -> Environment:
-    """The present machine, with threads and rules of the study."""
+    """Describe this machine, with the threads and rules of the study."""
     from syno.store import capture_environment
 
     known = next(e.environment for e in (summary.baseline, *summary.evaluations) if e is not None)

@@ -1,4 +1,4 @@
-"""What a search would train, and about how long that takes: by a few steps of its networks."""
+"""The forecast of a search: its trainings, and their time as estimated from a few steps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from syno.options import EVALUATIONS, TrainOptions
 from syno.study.evaluate.loading import load_for, usual_fidelity
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import datasets, networks
-from syno.study.fidelity.ladder import Ladder, Rung, chosen
+from syno.study.fidelity.ladder import Ladder, Rung, resolve_ladder
 from syno.study.training.probe import seconds_each
 from syno.train import Fidelity
 from syno.train import fidelity as named_fidelity
 
 
 def amounts(fidelity: Fidelity) -> str:
-    """The fidelity in a line: what it has, and by which recipe."""
+    """Describe a fidelity and its recipe in one line."""
     own = {name: value for name, value in fidelity.to_json().items() if name != "recipe"}
     parts = [f"{name} {value}" for name, value in own.items() if value is not None]
     recipe = fidelity.recipe
@@ -28,21 +28,22 @@ def amounts(fidelity: Fidelity) -> str:
 
 
 def training_cost(count: int, seconds: float | None) -> str:
-    """The cost of some trainings in words, by that of the original network."""
+    """Describe the time of some trainings, given that of the original network."""
     if seconds is None:
-        return "unknown: the probe did not train"
+        return "unknown: the probe training failed"
     return (
-        f"{count} trainings of about {duration(seconds)} each, by a few steps of the original "
-        f"network: {duration(count * seconds)}; operators that lower badly take longer"
+        f"{count} trainings of about {duration(seconds)} each, estimated from a few steps of the "
+        f"original network: {duration(count * seconds)}; operators with slow code take longer"
     )
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A search without a ladder.
+    """The forecast of a search without a ladder.
 
-    data: its name and amount; trainings: one for each operator and the original network;
-    seconds_each: of one of them, None where the probe did not train.
+    data: name and amount of the data.
+    trainings: their number: one for each operator, and one for the original network.
+    seconds_each: the time of one training; None if the probe training failed.
     """
 
     data: dict[str, object]
@@ -53,16 +54,16 @@ class Forecast:
 
     @property
     def trained(self) -> tuple[str, str]:
-        """How networks are trained, under a title."""
+        """A title, and how networks are trained."""
         return "Fidelity", amounts(self.fidelity)
 
     @property
     def cost(self) -> str:
-        """What it costs, in words."""
+        """The time of the search, in words."""
         return training_cost(self.trainings, self.seconds_each)
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the forecast as plain values."""
         return {
             "data": self.data,
             "fidelity": self.fidelity.to_json(),
@@ -74,8 +75,12 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RungForecast:
-    """A rung: whether it continues from the checkpoints of the one below, for how many operators,
-    and the seconds of each (None where the probe did not train)."""
+    """The forecast of a rung.
+
+    continues: whether trainings continue from the checkpoints of the rung below.
+    operators: the number of operators.
+    seconds_each: the time of one training; None if the probe training failed.
+    """
 
     rung: Rung
     continues: bool
@@ -86,14 +91,14 @@ class RungForecast:
         rung, seconds = self.rung, self.seconds_each
         width = "" if rung.width == 1 else f", width {rung.width:g} of the network's"
         how = ", from the checkpoint of the rung below" if self.continues else ""
-        cost = "unknown: the probe did not train" if seconds is None else duration(seconds)
+        cost = "unknown: the probe training failed" if seconds is None else duration(seconds)
         trained = f"about {self.operators} operators and the original, {cost} each{how}"
         return f"{amounts(rung.fidelity)}{width}\n  {trained}"
 
 
 @dataclass(frozen=True)
 class LadderForecast:
-    """A search with a ladder; seconds: of all of it, None where that is unknown."""
+    """The forecast of a search with a ladder; seconds: of all trainings, None if unknown."""
 
     data: dict[str, object]
     ladder: Ladder
@@ -103,18 +108,18 @@ class LadderForecast:
 
     @property
     def trained(self) -> tuple[str, str]:
-        """How networks are trained, under a title."""
-        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} go on"
+        """A title, and how networks are trained."""
+        title = f"Rungs of ladder {self.ladder.name}: the best 1/{self.ladder.eta} are promoted"
         return title, "\n".join(map(str, self.rungs))
 
     @property
     def cost(self) -> str:
-        """What it costs, in words."""
+        """The time of the search, in words."""
         cost = "unknown" if self.seconds is None else f"about {duration(self.seconds)}"
-        return f"{cost}; operators that lower badly take longer"
+        return f"{cost}; operators with slow code take longer"
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
+        """Return the forecast as plain values."""
         return {
             "data": self.data,
             "ladder": self.ladder.to_json(),
@@ -143,10 +148,10 @@ def forecast(
     train: TrainOptions | None = None,
     threads: int = 1,
 ) -> Forecast | LadderForecast:
-    """What `syno.search` with these arguments would do; nothing is stored."""
+    """Forecast what `syno.search` with these arguments does. Nothing is stored."""
     train, options = train or TrainOptions(), dict(model_options or {})
     if train.ladder is not None:
-        ladder = chosen(train.ladder, train.eta)
+        ladder = resolve_ladder(train.ladder, train.eta)
         loaded = datasets(ladder, data, data_dir)
         nets = networks(ladder, net, options, loaded[-1], seed)
         return _of_ladder(data, ladder, loaded, nets, evaluations, threads)
@@ -177,7 +182,7 @@ def _of_ladder(
     evaluations: int,
     threads: int,
 ) -> LadderForecast:
-    """What each rung has, for how many operators, and what it costs."""
+    """Forecast the trainings of each rung."""
     rungs = []
     count = evaluations
     for index, rung in enumerate(ladder.rungs):
@@ -188,7 +193,7 @@ def _of_ladder(
         rungs.append(RungForecast(rung, ladder.continues(index), count, each))
         count //= ladder.eta
     known = [each.seconds_each for each in rungs if each.seconds_each is not None]
-    # The original network comes to a rung with the first operator.
+    # The original network is promoted together with the first operator.
     costs = [(r.operators + 1) * s for r, s in zip(rungs, known, strict=False) if r.operators]
     return LadderForecast(
         {"name": name, "train_images": len(data[-1].train.labels)},

@@ -1,4 +1,4 @@
-"""How long a training would take, from a few of its steps."""
+"""A probe training: a few steps, from which the time of a whole training is estimated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ def seconds_each(
     threads: int = 1,
     device: str = "cpu",
 ) -> float | None:
-    """About how long one training of the original network takes; None where its steps failed."""
+    """Estimate the seconds of one training of the original network.
+
+    Returns:
+        The seconds; None if the probe training failed.
+    """
     from syno.train import Stop, train
 
     if fidelity.seconds is not None:
@@ -35,7 +39,7 @@ def seconds_each(
             nonlocal total
             total = fidelity.steps or state.epochs * state.steps
             enough = state.step >= _STEPS or state.step == state.steps
-            return Stop("timeout", "probe", "enough was seen") if enough else None
+            return Stop("timeout", "probe", "enough steps were timed") if enough else None
 
     net = network.original()
     with torch_threads(threads):

@@ -1,4 +1,4 @@
-"""The results of trainings in a store: which are there, and new ones."""
+"""The results of trainings in a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from syno.store import (
     automatic_name,
     capture_environment,
 )
-from syno.store.records import HOLDOUT
+from syno.store.records import VALIDATION
 from syno.study.study import settings_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A study of trainings in a store: made anew, or gone on with under its name."""
+    """A study of trainings in a store, which is new or continued."""
 
     def __init__(self, store: Store, name: str | None, trainings: Trainings) -> None:
         settings, specification = trainings.settings(), trainings.specification()
@@ -53,7 +53,7 @@ class Results:
             if unknown:
                 raise UserError(
                     f"study '{name}' has no coefficient {', '.join(sorted(unknown))}\n"
-                    "  what to do: take another --name for operators with other coefficients"
+                    "  what to do: choose another --name for operators with other coefficients"
                 )
             count = settings.evaluations
             store.append_event(self.record, "resumed", {"evaluations": count})
@@ -65,20 +65,22 @@ class Results:
         self._key, *self._int8 = trainings.run_keys()
 
     def done(self, operator: Operator | None) -> set[int]:
-        """The seeds that this operator (None: the original) was trained with in this way: and
-        quantised, where that is asked for and the training was good."""
+        """List the seeds with stored results of an operator, or of the original network (None).
+
+        If quantization is requested, a successful training needs a result in INT8 as well.
+        """
         own = self._trained(operator)
         found = {e.seed for e in own}
         for key in self._int8:
-            quantised = {e.seed for e in self._of(operator) if key.counts(e)}
-            found = {e.seed for e in own if e.status != "ok" or e.seed in quantised}
+            quantized = {e.seed for e in self._of(operator) if key.counts(e)}
+            found = {e.seed for e in own if e.status != "ok" or e.seed in quantized}
         return found
 
     def evaluations(self) -> list[Evaluation]:
-        """All of the study on the hold-out split, those in INT8, too."""
+        """Return all evaluations on the validation split, including those in INT8."""
         summary = self._store.summary(self.record)
         found = [*summary.evaluations, *summary.baselines, *summary.quantized]
-        return [e for e in found if e.split == HOLDOUT]
+        return [e for e in found if e.split == VALIDATION]
 
     def _of(self, operator: Operator | None) -> list[Evaluation]:
         text = None if operator is None else operator.text
@@ -88,7 +90,7 @@ class Results:
         return [e for e in self._of(operator) if self._key.counts(e)]
 
     def add(self, operator: Operator | None, outcome: Outcome) -> None:
-        """Stores a result, with what stands beside it: of a training that is there that alone."""
+        """Store a result with the outcomes beside it, or only these if the result is stored."""
         text = None if operator is None else operator.text
         proposals = self._store.proposals(self.record)
         same = next((p for p in proposals if p.text == text), None)
@@ -104,7 +106,7 @@ class Results:
         self._store.tell(same.id, outcome, self._environment)
 
     def close(self, reason: str, text: str) -> None:
-        """Writes down why it ended."""
+        """Log why the run ended."""
         self._store.append_event(self.record, "stopped", {"reason": reason, "text": text})
         self._worker.close()
 
@@ -118,7 +120,7 @@ def _check_same(record: StudyRecord, before: StudySettings, now: StudySettings) 
         found, wanted = getattr(before, name), getattr(now, name)
         if found != wanted:
             raise UserError(
-                f"study '{record.name}' has another {name}\n"
+                f"study '{record.name}' has a different {name}\n"
                 f"  expected: {found}      got: {wanted}\n"
-                "  what to do: take another --name"
+                "  what to do: choose another --name"
             )

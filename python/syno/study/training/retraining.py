@@ -1,4 +1,4 @@
-"""Networks of a study, trained once more: the same seed and fidelity give the same weights."""
+"""Retraining of the networks of a study: equal seeds and fidelities give equal weights."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 
 class Retraining:
-    """What is needed to train a study's networks again.
+    """Trains the networks of a study again.
 
-    data_dir: where the data is now, if it moved. UserError for a study of a module, which a store
-    does not hold, and for other data than the study began with.
+    Args:
+        summary: the study.
+        data_dir: the folder of the data, if it moved.
+
+    Raises:
+        UserError: for a study of a module, which a store cannot hold, and if the data is not that
+            of the study.
     """
 
     def __init__(self, summary: StudySummary, data_dir: str | None = None) -> None:
@@ -59,7 +64,11 @@ class Retraining:
         self._specification = read_specification(summary.study.specification)
 
     def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
-        """The network with the operator of this text in it, or as it was, and how training went."""
+        """Train the network with an operator, or the original network (None).
+
+        Returns:
+            The network, and the outcome of the training.
+        """
         from syno.operators.operator import Operator
         from syno.train import train
 

@@ -1,4 +1,4 @@
-"""Results of trainings: a row for each operator and precision, over its seeds."""
+"""Results of trainings as rows: one for each operator and precision, over all seeds."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _DETAILS = (
 class TrainedSeed:
     """One training.
 
-    status: `ok`, or why there is no result, with a reason in words; accuracy: of the validation
-    split, a share; latency_ms: the median of one sample through the network, in milliseconds;
-    latency_ratio: to the original network in the same run; seconds: wall-clock time of all of it;
-    details: losses, steps, tokens a second, what is in INT8 and more, as far as the training has
-        them.
+    status: `ok`, or the kind of failure, with a reason in words.
+    accuracy: on the validation split, from 0 to 1.
+    latency_ms: the median latency of the network for one sample, in milliseconds.
+    latency_ratio: the latency divided by that of the original network in the same run.
+    seconds: the wall-clock time of the evaluation.
+    details: losses, steps, tokens per second, what is in INT8, and more.
     """
 
     seed: int
@@ -49,7 +50,7 @@ class TrainedSeed:
 
     @staticmethod
     def of(evaluation: Evaluation) -> TrainedSeed:
-        """What a stored evaluation says."""
+        """Make the row of a stored evaluation."""
         fields = {name: getattr(evaluation, name) for name in _OF_A_SEED}
         return TrainedSeed(**fields, details=evaluation.details)
 
@@ -64,12 +65,15 @@ class TrainedSeed:
 class TrainedOperator:
     """The trainings of one operator in one precision.
 
-    name: `baseline` for the original network, whose key is None; precision: `float32` or `int8`;
-    macs, params: of the layers that the operator replaces, at batch size 1; latency_ms,
-    latency_ratio: medians over seeds; seconds: the sum over seeds; measures: by `accuracy` (a
-    share) and for text `loss` (nats a token), the mean and spread over seeds and the pairs with the
-    original network's float32, each None where there is nothing to compare; ok: whether there are
-    trainings and all of them succeeded.
+    name: `baseline` for the original network, whose key is None.
+    precision: `float32` or `int8`.
+    macs, params: of the layers that the operator replaces, at batch size 1.
+    latency_ms, latency_ratio: medians over seeds.
+    seconds: the sum over seeds.
+    ok: whether there are trainings and all of them succeeded.
+    measures: for `accuracy` (from 0 to 1) and, for text, `loss` (nats per token): the spread over
+        seeds, and the difference from the original network in float32. Each is None if there is
+        nothing to compare.
     """
 
     name: str
@@ -86,16 +90,16 @@ class TrainedOperator:
 
     @property
     def accuracy(self) -> Spread | None:
-        """The accuracy on the validation split; None where no training succeeded."""
+        """The accuracy on the validation split; None if no training succeeded."""
         return self.measures["accuracy"][0]
 
     @property
     def loss(self) -> Spread | None:
-        """The loss on the validation split; None for images, and where no training succeeded."""
+        """The loss on the validation split; None for images, and if no training succeeded."""
         return self.measures["loss"][0] if "loss" in self.measures else None
 
     def to_json(self) -> dict[str, object]:
-        """As plain values, with `accuracy`, `accuracy_beside_baseline` and the same of loss."""
+        """Return plain values, with `accuracy`, `accuracy_beside_baseline` and those of loss."""
         names = ("name", "precision", "key", "macs", "params", "latency_ms", "latency_ratio")
         row: dict[str, object] = {name: getattr(self, name) for name in (*names, "seconds")}
         row |= {"seeds": [seed.to_json() for seed in self.seeds], "ok": self.ok}
@@ -106,8 +110,7 @@ class TrainedOperator:
 
 
 def result_rows(trainings: Trainings, results: Results) -> tuple[TrainedOperator, ...]:
-    """For each operator, and each in INT8 behind it: its seeds, their mean and spread, and the
-    pairs with the original network's in float32."""
+    """Make a row for each operator, and after it one for the operator in INT8."""
     keys = trainings.run_keys()
     found = results.evaluations()
     originals = [e for e in found if e.text is None and keys[0].counts(e)]
@@ -162,7 +165,7 @@ def _middle(evaluations: Sequence[Evaluation], name: str) -> float | None:
 
 
 def _values(evaluations: Sequence[Evaluation], measure: str) -> dict[int, float]:
-    """By seed; those that failed are left out."""
+    """Return the values by seed, without failed trainings."""
     objective = named(measure)
     found = {e.seed: objective.of(e.accuracy, e.details) for e in evaluations if e.status == "ok"}
     return {seed: value for seed, value in found.items() if value is not None}

@@ -16,7 +16,12 @@ from syno.study.training.trainings import Trainings
 
 
 def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
-    """One line an operator and precision; measure: `accuracy`, or `loss` of a text."""
+    """Tabulate trained operators, one row for each operator and precision.
+
+    Args:
+        rows: the results.
+        measure: `accuracy`, or `loss` for text.
+    """
     accuracy = ("accuracy>", lambda row: _spread(row.accuracy, "accuracy"))
     timed = any(row.latency_ms is not None for row in rows)
     return Table.of(
@@ -35,12 +40,17 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
 
 
 def int8_shares(rows: Sequence[TrainedOperator]) -> list[str]:
-    """How much of each quantized network is in INT8, in words."""
+    """Describe how much of each quantized network is in INT8."""
     return [_int8_share(row) for row in rows if row.precision != FLOAT32 and row.ok]
 
 
 def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Section]:
-    """What would be trained, and about what it costs; found: as `Trainings.forecast`."""
+    """Show the forecast of trainings.
+
+    Args:
+        trainings: the trainings.
+        found: the result of `Trainings.forecast`.
+    """
     costs = Table.of(
         [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]],
         ("operator", lambda each: each["name"]),
@@ -78,7 +88,7 @@ def _int8_share(row: TrainedOperator) -> str:
     share = details["int8_macs"] / details["network_macs"]
     parts = ", ".join(f"{count} x {part}" for part, count in details["float_parts"].items())
     rest = f"; in float32: {parts}" if parts else ""
-    return f"{row.name} in INT8: {share:.1%} of the network's multiply-adds{rest}"
+    return f"{row.name} in INT8: {share:.1%} of the network's MACs{rest}"
 
 
 def _number(value: float, measure: str, *, sign: bool = False) -> str:

@@ -1,11 +1,11 @@
-"""`syno.train_operators`: chosen operators trained in a network, their results in a store."""
+"""`syno.train_operators`: train given operators in a network and store the results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno._util.options import grouped
@@ -27,51 +27,55 @@ if TYPE_CHECKING:
 
 
 class TrainingObserver(Observer):
-    """Watches trainings: subclass it and override what is of interest."""
+    """Callbacks of trainings: subclass it and override its methods."""
 
     def on_training(self, number: int, count: int, job: Job) -> None:
-        """Training `number` (from 0) of `count` begins."""
+        """Training `number` (from 0) of `count` starts."""
 
     def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
-        """Training `number` is stored; `outcome` is None where it was in the store before."""
+        """Training `number` is stored; `outcome` is None if it was in the store before."""
 
 
 class TrainingNarration(TrainingObserver):
-    """Tells how trainings go in words; told: is called with (trainings done, what is done)."""
+    """Describes the progress of trainings.
 
-    def __init__(self, told: Callable[[int, str], object]) -> None:
-        self._told = told
+    report: is called with the number of completed trainings and a text.
+    """
+
+    def __init__(self, report: Callable[[int, str], object]) -> None:
+        self._report = report
         self._number, self._name = 0, ""
 
     def on_training(self, number: int, count: int, job: Job) -> None:
-        """Remember what is worked on."""
+        """Remember the name of the training."""
         self._number, self._name = number, f"{job.name}, seed {job.seed}"
 
     def on_trained(self, number: int, count: int, job: Job, outcome: Outcome | None) -> None:
-        """Say what came out."""
+        """Report the result."""
         if outcome is None:
             words = "is in the store"
         else:
             share = outcome.accuracy
             words = outcome.status if share is None else f"{share:.2%}"
-        self._told(number + 1, f"{job.name}, seed {job.seed}: {words}")
+        self._report(number + 1, f"{job.name}, seed {job.seed}: {words}")
 
     def on_step(self, step: str) -> None:
-        """Say which step of the evaluation begins."""
-        self._told(self._number, f"{self._name}: {step}")
+        """Report the step of the evaluation."""
+        self._report(self._number, f"{self._name}: {step}")
 
     def on_epoch(self, epoch: int, epochs: int, loss: float) -> None:
-        """Say how far the training is."""
+        """Report the epoch of the training."""
         of = f" of {epochs}" if epochs else ""
-        self._told(self._number, f"{self._name}: epoch {epoch}{of}, loss {loss:.3g}")
+        self._report(self._number, f"{self._name}: epoch {epoch}{of}, loss {loss:.3g}")
 
 
 @dataclass(frozen=True)
 class TrainedOperators:
-    """What `syno.train_operators` gives.
+    """The result of `syno.train_operators`.
 
-    study: its name in the store; rows: one for each operator and precision, the original network's
-    first; paused: whether SIGTERM ended it before all trainings were done.
+    study: the name of the study in the store.
+    rows: one for each operator and precision, that of the original network first.
+    paused: whether SIGTERM ended the run before all trainings were complete.
     """
 
     study: str
@@ -80,7 +84,7 @@ class TrainedOperators:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was trained."""
+        """Whether all trainings succeeded."""
         return not self.paused and all(row.ok for row in self.rows)
 
 
@@ -91,7 +95,7 @@ def train_operators(
     *,
     data_dir: str | None = None,
     model: str | None = None,
-    model_options: Mapping[str, Any] | None = None,
+    model_options: Mapping[str, int | str] | None = None,
     seeds: int = 1,
     seed: int = 0,
     baseline: bool = False,
@@ -180,7 +184,7 @@ def train_operators(
 
 
 def usual_model(fidelity: Fidelity) -> str:
-    """The model that is trained where none is named."""
+    """Return the default model for a fidelity."""
     return "gpt2-small" if fidelity.task == "text" else "resnet-small"
 
 
@@ -192,13 +196,14 @@ def prepare(
     store: str | None = None,
     study: str | None = None,
 ) -> None:
-    """Loads the data, builds the network and takes the operators in.
+    """Load the data, build the network and check the operators. Nothing is trained or stored.
 
-    UserError for what does not go together; nothing is trained or written.
+    Raises:
+        UserError: if the arguments do not fit together.
     """
     if not operators and not trainings.baseline:
         raise UserError(
-            "nothing is to be trained\n  expected: an operator, such as conv2d, or --baseline"
+            "there is nothing to train\n  expected: an operator, such as conv2d, or --baseline"
         )
     trainings.prepare()
     layers = layer_specification(trainings.network(trainings.seeds[0]).template, trainings.sizes)
@@ -210,11 +215,11 @@ def prepare(
             operators, store=where, study=study, specification=specification, layers=layers
         )
     )
-    trainings.specification()  # what cannot stand in one study is refused before all
+    trainings.specification()  # operators that cannot be in one study are rejected first
 
 
 def _may_exist(store: str) -> bool:
-    """Whether there may be something in the store: a file that is not there holds no keys."""
+    """Whether the store may exist: a file that does not exist holds no keys."""
     path = store.removeprefix("sqlite:///")
     return "://" in path or Path(path).is_file()
 
@@ -226,9 +231,14 @@ def run(
     observer: TrainingObserver | None = None,
     group: Group | None = None,
 ) -> TrainedOperators:
-    """Trains what was prepared and is not in the store yet, and gives all results.
+    """Run the prepared trainings that are not in the store yet, and return all results.
 
-    group: the processes that train together; this one is the first of them.
+    Args:
+        trainings: what to train.
+        store: the address of the store.
+        name: the name of the study; None for a new one.
+        observer: is called with the progress.
+        group: the processes that train together; this process is the first of them.
     """
     from syno.train import Group
 
@@ -242,7 +252,7 @@ def run(
 def _train(
     trainings: Trainings, results: Results, observer: TrainingObserver, group: Group
 ) -> bool:
-    """Trains what is not in the store yet; True when it was paused."""
+    """Run the trainings that are not in the store yet, and return whether they were paused."""
     jobs = trainings.jobs()
     done = {job.name: results.done(job.operator) for job in jobs}
     try:
@@ -252,7 +262,7 @@ def _train(
                     observer.on_trained(index, len(jobs), job, None)
                     continue
                 observer.on_training(index, len(jobs), job)
-                group.told(index)
+                group.broadcast(index)
                 outcome = evaluators.run(job.operator, job.seed)
                 if outcome is not None:
                     results.add(job.operator, outcome)
@@ -260,22 +270,22 @@ def _train(
                     observer.on_trained(index, len(jobs), job, outcome)
                 if outcome is None or evaluators.terminated:
                     results.close("paused", "paused by SIGTERM")
-                    group.told(None)
+                    group.broadcast(None)
                     return True
     except KeyboardInterrupt:
         results.close("interrupted", "interrupted from the keyboard")
         raise
-    group.told(None)
+    group.broadcast(None)
     results.close("done", f"{len(jobs)} trainings are done")
     return False
 
 
 def follow(trainings: Trainings, group: Group) -> None:
-    """What the other processes of a group do: train with the first one what it says."""
+    """Take part in the trainings of the first process of a group, as one of the other processes."""
     jobs = trainings.jobs()
     with trainings.evaluators(group, Observer()) as evaluators:
-        while (index := group.told(None)) is not None:
+        while (index := group.broadcast(None)) is not None:
             job = jobs[index]
             if evaluators.run(job.operator, job.seed) is None:
-                group.told(None)
+                group.broadcast(None)
                 return

@@ -1,4 +1,4 @@
-"""Trainings of chosen operators: their networks, their order, what their results depend on."""
+"""Trainings of given operators: their networks, their order and their run key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
-from syno.study.settings import GIVEN, StudySettings
+from syno.study.settings import GIVEN, StudySettings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from syno.train import Fidelity, Group
 
 
-# Options of trainings that decide which operators of a search are trained, and how far.
+# Options that only apply to the trainings of a search.
 _OF_SEARCHES = ("ladder", "eta", "max_slowdown")
 
 
@@ -45,13 +45,13 @@ class Job:
 
 @dataclass
 class Trainings:
-    """One fidelity, one model, one data set; some operators, and the original network if asked.
+    """Trainings of some operators, and optionally of the baseline, with one model and data set.
 
-    The arguments are those of `syno.train_operators`. `prepare` comes first, then `adopt`.
+    The arguments are those of `syno.train_operators`. Call `prepare` first, and then `adopt`.
     """
 
     model: str
-    model_options: dict[str, Any]
+    model_options: Mapping[str, int | str]
     data: str
     data_dir: str | None
     fidelity: Fidelity
@@ -72,11 +72,15 @@ class Trainings:
     _networks: dict[int, Network] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.train.refuse("chosen operators are trained as a whole", *_OF_SEARCHES)
+        self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
         self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
 
     def prepare(self) -> None:
-        """Loads the data and builds the network. UserError for what does not go together."""
+        """Load the data and build the network.
+
+        Raises:
+            UserError: if the arguments do not fit together.
+        """
         from syno.train import check
 
         self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.train.tokenizer)
@@ -86,21 +90,25 @@ class Trainings:
             self._check_quantization(network, self.quantization)
 
     def _check_quantization(self, network: Network, how: Quantization) -> None:
-        """UserError where the original network, as it is before training, cannot come to INT8."""
+        """Raise a UserError if the original network cannot be quantized to INT8."""
         from syno.data import TextData
         from syno.quantize import quantize
         from syno.train import training_images
 
         if isinstance(self.dataset, TextData):
             raise UserError(
-                f"'{self.data}' is text, and networks for images alone come to INT8\n"
-                "  what to do: leave --quantize out"
+                f"'{self.data}' is text, and only networks for images can be quantized to INT8\n"
+                "  what to do: omit --quantize"
             )
         images = training_images(self.dataset, self.fidelity, 2, how.seed)
         quantize(network.original(), images, engine=how.engine)
 
     def text(self) -> TextData:
-        """The data set. UserError where it is images."""
+        """Return the text.
+
+        Raises:
+            UserError: if the data set is images.
+        """
         from syno.data import TextData
 
         if not isinstance(self.dataset, TextData):
@@ -108,7 +116,11 @@ class Trainings:
         return self.dataset
 
     def adopt(self, chosen: Sequence[NamedOperator]) -> None:
-        """Takes operators in. UserError for one that fits no layer of the network."""
+        """Add operators to the trainings.
+
+        Raises:
+            UserError: for an operator that fits no layer of the network.
+        """
         network = self.network(self.seeds[0])
         for each in chosen:
             try:
@@ -122,7 +134,7 @@ class Trainings:
             self.operators.append(operator)
 
     def network(self, seed: int) -> Network:
-        """The network with the initial weights of a seed, the same for every operator."""
+        """Return the network with the initial weights of a seed, the same for every operator."""
         if seed not in self._networks:
             self._networks = {
                 seed: Network.named(
@@ -137,9 +149,10 @@ class Trainings:
         return self._networks[seed]
 
     def specification(self) -> Specification:
-        """The shapes of the layers, with the coefficients of all operators.
+        """Return the specification of the layers, with the coefficients of all operators.
 
-        UserError where two operators give one coefficient different values.
+        Raises:
+            UserError: if two operators have different values for one coefficient.
         """
         values: dict[str, int] = {}
         template = self.network(self.seeds[0]).template
@@ -150,14 +163,15 @@ class Trainings:
                     raise UserError(
                         f"operator '{each.name}' has {name}={value}, one before it has "
                         f"{name}={values[name]}\n"
-                        f"  what to do: train them apart, or give both a size with --binding "
+                        "  what to do: train them separately, or set one size for both with "
+                        "--binding "
                         f"{name}=..."
                     )
         found = layer_specification(template, values)
         return found.with_changes(**slot_bindings(template, found))
 
     def settings(self) -> StudySettings:
-        """As a study's."""
+        """Return the settings of the study in the store."""
         return StudySettings(
             model=self.model,
             model_options=self.model_options,
@@ -172,34 +186,37 @@ class Trainings:
                 "memory_limit": self.isolation.memory_limit,
             },
             method=GIVEN,
-            latency=dataclasses.asdict(self.timing),
+            latency=timing_settings(self.timing),
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
         )
 
     def run_key(self) -> RunKey:
-        """What a result depends on, beside operator, seed and machine."""
+        """Return the run key: what a result depends on beside operator, seed and machine."""
         return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.timing.threads)
 
     def run_keys(self) -> list[RunKey]:
-        """The run key, and behind it that of the quantized networks where they are asked for."""
+        """Return the run key, and that of the quantized networks if requested."""
         own = self.run_key()
         return [own] if self.quantization is None else [own, own.quantized(self.quantization)]
 
     def jobs(self) -> list[Job]:
-        """Seed by seed, so that an early stop leaves whole comparisons."""
+        """List the trainings by seed, so that an early stop leaves complete comparisons."""
         named: list[tuple[Operator | None, str]] = [(None, "baseline")] if self.baseline else []
         named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
         return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
 
     def evaluators(self, group: Group, observer: Observer) -> Evaluators:
-        """What trains: for this process, or as one of several that train together."""
+        """Make the evaluators of this process, which may be one of several that train together."""
         return Evaluators(self, group, observer)
 
     def seconds_each(self) -> float | None:
-        """About how long one training takes, from a few steps of the original network; None where
-        these failed."""
+        """Estimate the seconds of one training from a few steps of the original network.
+
+        Returns:
+            The seconds; None if the steps failed.
+        """
         seed = self.seeds[0]
         return seconds_each(
             self.network(seed),
@@ -211,8 +228,12 @@ class Trainings:
         )
 
     def forecast(self) -> dict[str, Any]:
-        """What would be trained, and about how long that takes, as plain values: layers, costs of
-        each operator, the number of trainings and the seconds of each."""
+        """Forecast the trainings.
+
+        Returns:
+            Plain values: the layers, the costs of each operator, the number of trainings and the
+            seconds of each.
+        """
         network, seconds = self.network(self.seeds[0]), self.seconds_each()
         layers = layer_report(network.template)
         costs: list[dict[str, Any]] = []

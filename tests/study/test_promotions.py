@@ -10,7 +10,7 @@ from syno._util.errors import UserError
 from syno.store import Outcome, Store
 from syno.study import Observer, Study, StudySettings, run
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.methods import UniformDraws
+from syno.study.methods import UniformSampling
 
 from .fakes import FakeRungs, FakeSpace, fake_ladder
 
@@ -221,8 +221,8 @@ def test_a_method_is_told_how_far_each_operator_came(store, monkeypatch):
         seen.append((history, answers(store)))
         return original(self, history)
 
-    original = UniformDraws.propose
-    monkeypatch.setattr(UniformDraws, "propose", propose)
+    original = UniformSampling.propose
+    monkeypatch.setattr(UniformSampling, "propose", propose)
     run(Study.create(store, "study", settings(), FakeSpace()), FakeRungs())
     history, told = seen[-1]
     values = {entry.ask: entry.value for entry in history.entries}

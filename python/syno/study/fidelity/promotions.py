@@ -1,4 +1,4 @@
-"""A study's way up its ladder: what the store knows of the rungs, and what is due there."""
+"""The promotions of a study, computed from the state of its rungs in the store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from syno.study.fidelity.asha import Promotion, Result
 from syno.study.fidelity.ladder import Ladder
 
 
-class Climb:
-    """The proposals and results of a study at one moment, read by the rule of the ladder."""
+class Promotions:
+    """The state of a study with a ladder: its proposals and results at one moment."""
 
     def __init__(
         self, ladder: Ladder, proposals: Sequence[ProposalRecord], results: Sequence[RungResult]
@@ -20,7 +20,7 @@ class Climb:
         self._ladder = ladder
         self._proposals = {p.ask: p for p in proposals}
         self._reached = {p.ask: p.rung_index for p in proposals}
-        self._told = results
+        self._stored = results
         self._results = [
             Result(r.ask, r.rung_index, r.accuracy if r.status == OK else None)
             for r in results
@@ -28,10 +28,10 @@ class Climb:
         ]
 
     def due(self) -> list[Promotion]:
-        """What is to be evaluated at higher rungs, the one to do next first.
+        """List the pending evaluations at higher rungs, the next one first.
 
-        The original network comes to a rung right before the first operator: what it reaches there
-        is what operators are compared with. Where it failed, it goes no further.
+        The baseline is promoted to a rung directly before the first operator, because operators are
+        compared with its accuracy there. After a failure, the baseline is not promoted.
         """
         count, eta = len(self._ladder.rungs), self._ladder.eta
         found: list[Promotion] = []
@@ -41,38 +41,38 @@ class Climb:
         return found
 
     def _baseline(self, rung: int) -> list[Promotion]:
-        """The steps that the baseline is to take before an operator comes to `rung`."""
+        """Promote the baseline before an operator is promoted to `rung`."""
         record = next((p for p in self._proposals.values() if p.kind == BASELINE), None)
         if record is None or record.is_open or record.rung_index >= rung:
             return []
-        last = next((r for r in reversed(self._told) if r.ask == record.ask), None)
+        last = next((r for r in reversed(self._stored) if r.ask == record.ask), None)
         if last is None or last.status != OK:
             return []
         return [Promotion(record.ask, record.rung_index + 1)]
 
     def proposal(self, promotion: Promotion) -> ProposalRecord:
-        """What a promotion is about."""
+        """Return the proposal that a promotion belongs to."""
         return self._proposals[promotion.ask]
 
     def values(self) -> dict[int, float]:
-        """By number, how good each operator turned out to be: see `asha.values`."""
+        """Rate each operator, by its number, from 0 to 1: see `asha.values`."""
         return asha.values(self._results, len(self._ladder.rungs))
 
-    def open(self) -> set[tuple[str, int]]:
-        """The checkpoints of what is being evaluated, each as (key, first rung of its training)."""
+    def pending_checkpoints(self) -> set[tuple[str, int]]:
+        """List the checkpoints of pending evaluations as (key, first rung of the training)."""
         return {
             (p.key or BASELINE, self._ladder.stretch(p.rung_index)[0])
             for p in self._proposals.values()
             if p.is_open
         }
 
-    def waiting(self, most: int) -> set[tuple[str, int]]:
-        """The checkpoints that may still be needed when the study evaluates `most` operators.
+    def needed_checkpoints(self, most: int) -> set[tuple[str, int]]:
+        """List the checkpoints that may still be needed when the study evaluates `most` operators.
 
-        What is open is needed, and the results that may still rank among the best of their rung,
-        where the next rung goes on from them.
+        Pending evaluations need their checkpoints. If the next rung continues from a checkpoint,
+        the results that may still be among the best of their rung need theirs as well.
         """
-        found = self.open()
+        found = self.pending_checkpoints()
         for rung in range(len(self._ladder.rungs) - 1):
             if not self._ladder.continues(rung + 1):
                 continue

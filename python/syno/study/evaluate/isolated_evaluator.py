@@ -1,9 +1,10 @@
-"""Evaluations in processes of their own: what crashes, hangs or eats memory is a failure.
+"""Evaluation in separate processes: a crash, a hang or an excess of memory fails one trial only.
 
-    with Isolated(functools.partial(make_evaluator, ...)) as evaluator: run(study, evaluator)
+    with IsolatedEvaluator(functools.partial(make_evaluator, ...)) as evaluator:
+        run(study, evaluator)
 
-`make_evaluator()` runs once, in the process that forks (fork_server.py); what it gives evaluates in
-children of that process.
+`make_evaluator()` runs once, in the process that forks (fork_server.py). The evaluator that it
+returns runs in children of that process.
 """
 
 from __future__ import annotations
@@ -29,36 +30,43 @@ from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.server_process import EndedError, GarbledError, ServerProcess, SilentError
 
-# What an evaluation may take besides its training, in seconds, before it is taken for hung.
+# Seconds that an evaluation may take in addition to its training.
 GRACE_S = 30.0
-# In place of `max_slowdown` where that is not limited.
+# Replaces an infinite `max_slowdown`.
 _SLOWDOWN = 10.0
-# What a child may hold at least beside what it shares with the others.
+# The least memory of a child, beside the memory that it shares with the others.
 _LEAST_MEMORY = 64 << 20
-# So often the process that forks is started anew when something ends or stops it at its start.
+# How many times the process that forks is started if it ends or stops at its start.
 _STARTS = 3
 
 
 class NotPossibleError(UserError):
-    """Evaluations cannot be isolated here, or not those of this network."""
+    """Evaluations cannot be isolated on this machine, or not with this network."""
 
 
-class Isolated:
-    """An evaluator whose work runs in a process group of its own, with limits.
+class IsolatedEvaluator:
+    """An evaluator that evaluates in a separate process group, with limits of time and memory.
 
-    factory: makes the evaluator that does the work; it is pickled.
-    deadline_s: wall-clock limit of a training. A whole evaluation may take twice that and `GRACE_S`
-        more. None: what the baseline took, `max_slowdown` times, twice, and `GRACE_S` more.
-    memory_limit: bytes that an evaluation may hold, memory-mapped files not counted. None: three
-        quarters of the machine's.
-    baseline_s: what the baseline took, where that is known from an earlier run; with a ladder, at
-        each rung.
-    extras: packages such as torchvision that the factory needs, see `syno.network.models.extras`.
+    If a child fails, its outcome has details["failure"], which is `crash`, `hang` or
+    `out_of_memory`, and the end of the output of the child. A UserError of the evaluator is raised
+    here. An exception such as Ctrl-C kills the child at once. If the process that forks does not
+    respond, that process and the child are killed (server_process.py).
 
-    Every end of a child becomes an outcome: details["failure"] is `crash`, `hang` or
-    `out_of_memory`, with the end of what it printed. A UserError of the evaluator is raised here.
-    When this object is interrupted, the child is killed at once. So it is, with the process that
-    forks, when nothing is heard of that process (server_process.py).
+    Args:
+        factory: makes the evaluator; it is pickled.
+        deadline_s: wall-clock limit of a training in seconds. An evaluation may take twice as long
+            and `GRACE_S` more. If None, the limit is 2 * `max_slowdown` times the time of the
+            baseline, and `GRACE_S` more.
+        max_slowdown: see deadline_s.
+        memory_limit: bytes that an evaluation may use, without memory-mapped files; by default
+            three quarters of the memory of the machine.
+        baseline_s: seconds of the baseline, if known from an earlier run; with a ladder, by rung.
+        extras: packages such as torchvision that the factory needs: see
+            `syno.network.models.extras`.
+        observer: is called with the steps of evaluations.
+
+    Raises:
+        NotPossibleError: if the system is not Linux, or the factory cannot be pickled.
     """
 
     is_isolated = True  # see `run`
@@ -77,7 +85,7 @@ class Isolated:
         if not processes.is_supported():
             raise NotPossibleError(
                 "evaluations cannot be isolated on this system: that needs Linux\n"
-                "  what to do: leave `isolate` (--isolate) out"
+                "  what to do: omit `isolate` (--isolate)"
             )
         self._factory = packed(factory)
         self._extras = tuple(extras)
@@ -93,11 +101,15 @@ class Isolated:
         self.ready: Ready | None = None
 
     def start(self) -> None:
-        """Starts the process that forks, unless it runs. NotPossibleError when it cannot have the
-        network, UserError when the memory limit is too small."""
+        """Start the process that forks, unless it runs.
+
+        Raises:
+            NotPossibleError: if the network cannot be sent to the process.
+            UserError: if the memory limit is too small.
+        """
         self._started()
 
-    def __enter__(self) -> Isolated:
+    def __enter__(self) -> IsolatedEvaluator:
         self.start()
         return self
 
@@ -105,19 +117,19 @@ class Isolated:
         self.close()
 
     def close(self) -> None:
-        """Ends the processes, a running evaluation, too."""
+        """End the processes, including a running evaluation."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
 
     def terminate(self) -> None:
-        """Sends SIGTERM to the evaluation that runs: one with a checkpoint pauses."""
+        """Send SIGTERM to the running evaluation. An evaluation with a checkpoint pauses."""
         if self._child is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._child, signal.SIGTERM)
 
     def baseline(self, rung: int | None = None) -> Outcome:
-        """Evaluates the original network, see Evaluator and RungEvaluator."""
+        """Evaluate the original network: see Evaluator and RungEvaluator."""
         began = time.perf_counter()
         limit = self._limit(rung) if self._deadline_s is not None else None
         outcome = self._run(None, limit, rung)
@@ -125,19 +137,19 @@ class Isolated:
         return outcome
 
     def evaluate(self, operator: Operator, rung: int | None = None) -> Outcome:
-        """Evaluates an operator, see Evaluator and RungEvaluator."""
+        """Evaluate an operator: see Evaluator and RungEvaluator."""
         outcome = self._run(pickle.dumps(operator), self._limit(rung), rung)
         if "failure" in outcome.details and not outcome.primitives:
             outcome = dataclasses.replace(outcome, primitives=operator.primitives())
         return outcome
 
     def _limit(self, rung: int | None = None) -> float | None:
-        """Seconds an evaluation may take; None while nothing is known to measure it by."""
+        """Return the seconds that an evaluation may take; None before the baseline is evaluated."""
         if self._deadline_s is not None:
             return 2 * self._deadline_s + GRACE_S
         if (rung or 0) not in self._baseline_s:
             return None
-        # The baseline may have gone on from lower rungs, where this one has to start over.
+        # The baseline may have continued from lower rungs, while this operator starts over.
         taken = sum(s for below, s in self._baseline_s.items() if below <= (rung or 0))
         return 2 * self._slowdown * taken + GRACE_S
 
@@ -150,7 +162,7 @@ class Isolated:
             limit = server_process.SILENCE_S
             request = Request(operator, seconds, self._memory, rung, limit)
             server.request(pickle.dumps(request))
-            answers = server.answers(seconds)
+            answers = server.replies(seconds)
             while True:
                 what, content = answers.next()
                 if what == fork_server.END:
@@ -167,7 +179,7 @@ class Isolated:
             reason = f"what the process that forks evaluations sends cannot be read ({error})"
             return self._failed(CRASH, reason, began, Ended(left=not self._kill(server)))
         except BaseException:
-            self.close()  # interrupted: the child must not go on
+            self.close()  # the child must not continue after an interruption
             raise
         finally:
             self._child = None
@@ -178,16 +190,16 @@ class Isolated:
         return server.kill()
 
     def _failure(self) -> Outcome:
-        """What is completed where there was no answer."""
+        """Return the outcome of an evaluation without a result."""
         assert self.ready is not None
         if self._rung is not None and self.ready.failures:
             return self.ready.failures[self._rung]
         return self.ready.failure or Outcome(ERROR)
 
     def _event(self, content: bytes) -> str | None:
-        """Calls the observer; gives the step that was entered, if that is what happened.
+        """Call the observer; return the step, if the event is the start of a step.
 
-        A child whose memory is damaged may send anything: what is no call is left out.
+        A child whose memory is corrupted may send anything, so invalid events are ignored.
         """
         try:
             name, arguments = pickle.loads(content)
@@ -204,12 +216,12 @@ class Isolated:
             try:
                 kind, found = pickle.loads(ended.answer)
             except Exception as error:
-                reason = f"its answer cannot be read ({type(error).__name__}: {error})"
+                reason = f"its result cannot be read ({type(error).__name__}: {error})"
                 return self._failed(CRASH, reason, began, ended)
             if kind == fork_server.OUTCOME:
                 if isinstance(found, Outcome):
                     return found
-                kind, found = "", (f"it gave no outcome, but {type(found).__name__}", "")
+                kind, found = "", (f"it returned no outcome, but {type(found).__name__}", "")
             if kind == fork_server.MISTAKE:
                 raise UserError(found)
             reason, trace = found
@@ -217,27 +229,29 @@ class Isolated:
             return dataclasses.replace(failed, details=failed.details | Details(traceback=trace))
         at = f" in step '{step}'" if step else ""
         if ended.killed == fork_server.MEMORY:
-            reason = f"it held more than {_megabytes(self._memory)}{at}"
+            reason = f"it used more than {_megabytes(self._memory)}{at}"
             return self._failed(OUT_OF_MEMORY, reason, began, ended)
         if ended.killed == fork_server.TIME:
             assert seconds is not None
-            return self._failed(HANG, f"no answer within {seconds:.0f} s{at}", began, ended)
+            return self._failed(HANG, f"no result within {seconds:.0f} s{at}", began, ended)
         if ended.killed == fork_server.STOPPED:
-            reason = f"a process of it was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            reason = (
+                f"one of its processes was stopped (SIGSTOP) for {server_process.SILENCE_S:.0f} s"
+            )
             return self._failed(HANG, f"{reason}{at}", began, ended)
         if ended.killed == fork_server.GARBAGE:
-            return self._failed(CRASH, f"what it answers cannot be read{at}", began, ended)
+            return self._failed(CRASH, f"its result cannot be read{at}", began, ended)
         return self._failed(CRASH, f"{_end(ended.status)}{at}", began, ended)
 
     def _failed(self, kind: str, reason: str, began: float, ended: Ended) -> Outcome:
-        """The outcome of an evaluation without an answer."""
+        """Make the outcome of an evaluation without a result."""
         details: Details = {"peak_bytes": ended.peak, "printed_bytes": ended.printed}
         if kind:
             details["failure"] = kind
         if ended.output:
             details["output"] = ended.output
         if ended.left:
-            details["left"] = "a process of it could not be killed"
+            details["left"] = "one of its processes could not be killed"
         return dataclasses.replace(
             self._failure(),
             status=TIMEOUT if kind == HANG else ERROR,
@@ -247,9 +261,10 @@ class Isolated:
         )
 
     def _started(self) -> ServerProcess:
-        """The process that forks, which is started when there is none.
+        """Return the process that forks, and start it if necessary.
 
-        UserError when it ends or stops at its start, several times: not the network is the reason.
+        Raises:
+            UserError: if the process ends or stops at its start several times.
         """
         if self._server is not None:
             return self._server
@@ -260,12 +275,12 @@ class Isolated:
                 return self._server
         raise UserError(
             f"the process that forks evaluations cannot be started: it {reason}, {_STARTS} times\n"
-            "  what to do: look for what ends or stops it (the system does when memory is short), "
+            "  what to do: find out what ends or stops it (the system does when memory is short), "
             "or search\n              without isolation (isolate=False, --no-isolate)"
         )
 
     def _start(self) -> str:
-        """Starts it once; why it was ended where that failed."""
+        """Try once to start the process that forks; return why it failed, or an empty text."""
         import torch
 
         setup = Setup(dict(os.environ), torch.get_num_threads(), self._extras, self._factory)
@@ -305,12 +320,16 @@ class Isolated:
                 f"memory_limit (--memory-limit) is {_megabytes(self._memory)}, too little for an "
                 "evaluation\n"
                 f"  expected: at least {_megabytes(least)}: a process with torch and the network "
-                f"holds {_megabytes(ready.held)} before it begins"
+                f"holds {_megabytes(ready.held)} before it starts"
             )
 
 
 def packed(factory: Callable[[], Evaluator | RungEvaluator]) -> bytes:
-    """The factory as bytes. UserError when it cannot go to another process."""
+    """Pickle the factory.
+
+    Raises:
+        NotPossibleError: if it cannot be pickled.
+    """
     try:
         return pickle.dumps(factory)
     except Exception as error:
@@ -318,10 +337,10 @@ def packed(factory: Callable[[], Evaluator | RungEvaluator]) -> bytes:
 
 
 def not_carried(text: str) -> NotPossibleError:
-    """The error for a network that another process cannot have, with the last line of `text`."""
+    """Make the error for a network that cannot be sent, with the last line of `text`."""
     return NotPossibleError(
         "the network cannot be sent to another process\n"
-        f"  {text.strip().splitlines()[-1] if text.strip() else 'it gave no reason'}\n"
+        f"  {text.strip().splitlines()[-1] if text.strip() else 'no reason is known'}\n"
         "  what to do: define its classes in a module that can be imported (not in the script "
         "itself,\n              not inside a function), or search without isolation "
         "(isolate=False)"
@@ -333,10 +352,10 @@ def _megabytes(count: int) -> str:
 
 
 def _end(status: int) -> str:
-    """How a process ended, from what waitpid gave."""
+    """Say how a process ended, from the status of waitpid."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
-        return f"the process ended with exit code {code} and gave no answer"
+        return f"the process ended with exit code {code} and returned no result"
     name = f"signal {-code}"
     with contextlib.suppress(ValueError):
         name = signal.Signals(-code).name

@@ -1,4 +1,4 @@
-"""Writing the answer to a proposal: the evaluation and the evidence behind its numbers."""
+"""Storage of the results of proposals: evaluations, verifications and measurements."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from sqlalchemy import Connection, select
 
 from syno._util.errors import InternalError, UserError
 from syno.store import log, schema
-from syno.store.errors import AlreadyAnsweredError, LeaseLostError
+from syno.store.errors import AlreadyCompletedError, LeaseLostError
 from syno.store.records import (
-    TOLD,
+    COMPLETED,
     BaselineLatency,
     Environment,
     MeasurementResult,
@@ -31,16 +31,25 @@ def tell(
     environment: Environment,
     worker: str | None = None,
 ) -> None:
-    """Stores the answer to a proposal: all of it or nothing.
+    """Store the result of a proposal, completely or not at all.
 
-    worker: who evaluated it; LeaseLostError when another process has the lease by now, which may
-    evaluate it at another rung of a ladder. AlreadyAnsweredError when it has an answer; UserError
-    for a proposal that does not exist.
+    Args:
+        connection: the transaction.
+        identity: the id of the proposal.
+        outcome: its result.
+        environment: the machine and software of the result.
+        worker: the name of the worker that evaluated it; None does not check the lease.
+
+    Raises:
+        UserError: if the proposal does not exist.
+        AlreadyCompletedError: if it has a result.
+        LeaseLostError: if another process has the lease. It may evaluate the proposal at another
+            rung.
     """
     study = connection.scalar(select(_proposal.study_id).where(_proposal.id == identity))
     if study is None:
-        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` gave")
-    # The study first, as everybody locks: two that lock crosswise would wait for each other.
+        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
+    # Every transaction locks the study first, so that no two wait for each other.
     log.lock_study(connection, study)
     row = connection.execute(
         select(
@@ -54,20 +63,20 @@ def tell(
         .where(_proposal.id == identity)
         .with_for_update()
     ).one()
-    if row.state == TOLD:
-        raise AlreadyAnsweredError(f"proposal {identity} (ask {row.ask}) has an answer already")
+    if row.state == COMPLETED:
+        raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
     if worker is not None and row.lease != worker:
         raise LeaseLostError(
             f"proposal {identity} (ask {row.ask}) was taken over by another process while this one "
             "was suspended or could not reach the store\n"
-            "  its answer counts, this one is not stored"
+            "  the result of that process counts, and this one is not stored"
         )
     rows = Rows()
     for each in (outcome, *outcome.beside):
         where = (identity, row.rung_index)
-        _add_answer(connection, where, row.operator_id, each, environment, rows)
+        _add_result(connection, where, row.operator_id, each, environment, rows)
     own = _proposal.id == identity
-    change(connection, schema.proposal, own, state=TOLD, lease=None, heartbeat=None)
+    change(connection, schema.proposal, own, state=COMPLETED, lease=None, heartbeat=None)
     data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
     if row.rung_index:
         data["rung"] = row.rung_index
@@ -77,10 +86,10 @@ def tell(
 def add_evaluation(
     connection: Connection, study: int, ask: int, outcome: Outcome, environment: Environment
 ) -> None:
-    """Stores a further evaluation of a proposal that has its answer: another split, rung, seed or
-    precision, with what stands beside it.
+    """Store a further evaluation of a completed proposal (split, rung, seed or precision).
 
-    UserError for a proposal without an answer, and for an evaluation that is there already.
+    Raises:
+        UserError: if the proposal has no result, and if the evaluation is stored already.
     """
     log.lock_study(connection, study)
     row = connection.execute(
@@ -88,8 +97,8 @@ def add_evaluation(
             _proposal.study_id == study, _proposal.ask == ask
         )
     ).one_or_none()
-    if row is None or row.state != TOLD:
-        raise UserError(f"proposal {ask} of the study has no answer to add an evaluation to")
+    if row is None or row.state != COMPLETED:
+        raise UserError(f"proposal {ask} of the study has no result to add an evaluation to")
     column, rows = schema.evaluation.c, Rows()
     for each in (outcome, *outcome.beside):
         same = (
@@ -104,12 +113,12 @@ def add_evaluation(
                 f"proposal {ask} has been evaluated on the {each.split} split with rung "
                 f"'{each.rung}' and seed {each.seed} already"
             )
-        _add_answer(connection, (row.id, row.rung_index), row.operator_id, each, environment, rows)
+        _add_result(connection, (row.id, row.rung_index), row.operator_id, each, environment, rows)
     data = {"proposal": row.id, "ask": ask, "status": outcome.status}
     log.append(connection, study, log.EVALUATED, data, rows)
 
 
-def _add_answer(
+def _add_result(
     connection: Connection,
     where: tuple[int, int],
     operator: int | None,
@@ -117,7 +126,7 @@ def _add_answer(
     environment: Environment,
     rows: Rows,
 ) -> None:
-    """An evaluation with the evidence behind its numbers. where: proposal and rung."""
+    """Store an evaluation with its verification and measurement; where: proposal and rung."""
     found = _environment_id(connection, environment, rows)
     evaluation = _add_evaluation(connection, where, outcome, found, rows)
     verification = None
