@@ -15,10 +15,10 @@ using syno::bench::resnet18;
 const std::vector<syno::Graph>& graphs() {
   static const std::vector<syno::Graph> all = [] {
     const syno::Space& space = syno::bench::listed_to_8();
-    const syno::UniformDraws draws(space.operator_count(), 1);
+    const syno::UniformSamples samples(space.operator_count(), 1);
     std::vector<syno::Graph> found;
     for (std::uint64_t n = 0; n < 200; ++n) {
-      std::uint32_t node = space.operators[draws.at(n)].node;
+      std::uint32_t node = space.operators[samples.at(n)].node;
       for (; node != 0; node = space.nodes[node].parent)
         found.push_back(space.graph(resnet18(), node));
     }
@@ -118,7 +118,7 @@ void bound_again(benchmark::State& state) {
 }
 BENCHMARK(bound_again)->Unit(benchmark::kMillisecond);
 
-/// Items are operators that walks met, repeats not counted; two thousand walkers to depth 12.
+/// Items are operators that walks met, repeats not counted; two thousand particles to depth 12.
 void walk_to_12(benchmark::State& state) {
   syno::WalkOptions options;
   options.walks = 2048;

@@ -1,4 +1,4 @@
-// Operators of paper/resnet18 that several benchmarks measure, drawn with fixed seeds.
+// Operators of paper/resnet18 that several benchmarks measure, sampled with fixed seeds.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline const Space& listed_to_8() {
     options.max_depth = options.first_depth = 8;
     options.max_nodes = 5'000'000;
     options.threads = 0;
-    return list_space(resnet18(), options);
+    return enumerate_space(resnet18(), options);
   }();
   return space;
 }
@@ -32,14 +32,14 @@ inline const Space& listed_to_8() {
 inline const std::vector<Operator>& operators_of_8() {
   static const std::vector<Operator> operators = [] {
     const Space& space = listed_to_8();
-    const UniformDraws draws(space.operator_count(), 1);
-    std::vector<Operator> drawn;
-    for (std::uint64_t n = 0; n < draws.count() && drawn.size() < 5000; ++n) {
-      const std::size_t index = draws.at(n);
+    const UniformSamples samples(space.operator_count(), 1);
+    std::vector<Operator> sampled;
+    for (std::uint64_t n = 0; n < samples.count() && sampled.size() < 5000; ++n) {
+      const std::size_t index = samples.at(n);
       if (space.depth(space.operators[index].node) == 8)
-        drawn.push_back(space.op(resnet18(), index).in_table(resnet18().variables()));
+        sampled.push_back(space.op(resnet18(), index).in_table(resnet18().variables()));
     }
-    return drawn;
+    return sampled;
   }();
   return operators;
 }

@@ -1,4 +1,4 @@
-// What a search asks the rules: about every step that the specification allows on top of graphs that no rule refuses.
+// What a search asks the rules: about every step that the specification allows on top of graphs that no rule rejects.
 #include <benchmark/benchmark.h>
 #include <deque>
 
@@ -30,15 +30,15 @@ class Population {
       sizes_.push_back(syno::Size::parse(size, variables));
     for (std::uint64_t seed = 0; seed < 600; ++seed) walk(seed);
     for (const Question& question : questions_) {
-      const auto* rule = rules_.first_refusal(
+      const auto* rule = rules_.rejecting_rule(
           {spec_, *question.graph, question.step, question.before, &question.after});
-      (rule == nullptr ? free_ : refused_).push_back(&question);
+      (rule == nullptr ? free_ : rejected_).push_back(&question);
     }
   }
 
   const syno::Specification& spec() const { return spec_; }
   const syno::RuleSet& rules() const { return rules_; }
-  const std::vector<const Question*>& refused() const { return refused_; }
+  const std::vector<const Question*>& rejected() const { return rejected_; }
   const std::vector<const Question*>& free() const { return free_; }
 
  private:
@@ -54,7 +54,7 @@ class Population {
         syno::Ledger after = ledger;
         if (!syno::admit(spec_, graph, step, after).empty()) continue;
         questions_.push_back({&graph, &ledger, step, after});
-        if (rules_.first_refusal({spec_, graph, step, &ledger, &after}) == nullptr)
+        if (rules_.rejecting_rule({spec_, graph, step, &ledger, &after}) == nullptr)
           open.push_back(questions_.back());
       }
       if (open.empty()) return;
@@ -105,7 +105,7 @@ class Population {
   std::deque<Graph> graphs_;
   std::deque<syno::Ledger> ledgers_;
   std::deque<Question> questions_;
-  std::vector<const Question*> refused_;
+  std::vector<const Question*> rejected_;
   std::vector<const Question*> free_;
 };
 
@@ -118,22 +118,22 @@ void ask(benchmark::State& state, const std::vector<const Question*>& questions)
   std::int64_t count = 0;
   for (auto _ : state) {
     for (const Question* question : questions) {
-      benchmark::DoNotOptimize(
-          population().rules().first_refusal({population().spec(), *question->graph, question->step,
-                                              question->before, &question->after}));
+      benchmark::DoNotOptimize(population().rules().rejecting_rule(
+          {population().spec(), *question->graph, question->step, question->before,
+           &question->after}));
     }
     count += static_cast<std::int64_t>(questions.size());
   }
   state.SetItemsProcessed(count);
 }
 
-/// Items are steps that a rule refuses.
-void rules_that_refuse(benchmark::State& state) {
-  ask(state, population().refused());
+/// Items are steps that a rule rejects.
+void rules_that_reject(benchmark::State& state) {
+  ask(state, population().rejected());
 }
-BENCHMARK(rules_that_refuse)->Unit(benchmark::kMillisecond);
+BENCHMARK(rules_that_reject)->Unit(benchmark::kMillisecond);
 
-/// Items are steps that no rule refuses.
+/// Items are steps that no rule rejects.
 void rules_that_do_not(benchmark::State& state) {
   ask(state, population().free());
 }

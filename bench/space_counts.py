@@ -54,7 +54,7 @@ _MOST = 100_000_000
 
 def listed(specification: Specification, depth: int, *, first: int = 1) -> Any:
     """The space of at most `depth` primitives, by depth limits from `first` on."""
-    space = _core.list_space(
+    space = _core.enumerate_space(
         specification._core,
         rule_set(()),
         max_depth=depth,

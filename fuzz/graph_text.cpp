@@ -1,4 +1,4 @@
-// Any text either is refused with a UserError, or is a partial graph whose canonical text reads back as itself.
+// Any text either is rejected with a UserError, or is a partial graph whose canonical text reads back as itself.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes either are refused with a UserError, or are a space that is written as the same bytes. The check sum is put
+// Any bytes either are rejected with a UserError, or are a space that is written as the same bytes. The check sum is put
 // right first, or the fuzzer would never come behind it.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Any strings either are refused with a UserError, or make a specification whose texts read back as themselves.
+// Any strings either are rejected with a UserError, or make a specification whose texts read back as themselves.
 //
 // A line a string: input, output, then variables ("primary H: 2", "coefficient s=2: 2"), bindings ("binding H=4, W=6"),
 // and limits ("limit max_depth 3").

@@ -1,5 +1,5 @@
 // Syno from C++: an operator is read from text, planned and evaluated by its definition; then operators for the same
-// layer are searched, and the one with the fewest multiply-adds is printed as a PyTorch module.
+// layer are searched, and the one with the fewest MACs is printed as a PyTorch module.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -46,7 +46,7 @@ void bind_emit(nb::module_& m) {
       "plan"_a, "formula"_a = "", "least_product"_a = TritonOptions{}.least_product,
       nb::call_guard<LongCall>(),
       "The source of syno_operator() and its Triton kernels, and its manifest as JSON.\n\n"
-      "least_product: rows and terms from which on a nest is a matrix product.");
+      "least_product: smallest number of rows and terms for which a nest is a matrix product.");
   m.def(
       "emit_cpp",
       [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
@@ -57,7 +57,8 @@ void bind_emit(nb::module_& m) {
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
       "cache_floats"_a = CppOptions{}.cache_floats, nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
-      "cache_floats: floats that a core keeps close by; larger tensors are worked on in blocks.");
+      "cache_floats: number of floats in the cache of a core; larger tensors are processed in "
+      "blocks.");
   m.def(
       "cpp_header",
       [](std::string name) {
@@ -65,9 +66,9 @@ void bind_emit(nb::module_& m) {
         options.name = std::move(name);
         return cpp_header(options);
       },
-      "name"_a = "syno_operator", "The C header of what emit_cpp defines.");
+      "name"_a = "syno_operator", "The C header for the source that emit_cpp returns.");
   m.def("cpp_runtime", &cpp_runtime,
-        "What stands before the first operator where emit_cpp leaves it out.");
+        "The text before the first operator, which emit_cpp omits with with_runtime=False.");
 }
 
 }  // namespace syno::bindings

@@ -8,9 +8,10 @@ namespace syno::bindings {
 void bind_errors(nb::module_& m) {
   auto user = nb::exception<UserError>(m, "UserError");
   user.doc() =
-      "A mistake in what was asked for. The text says what, where, what was expected and found.";
+      "An invalid request. The text says what is wrong, where, what was expected and what was "
+      "found.";
   auto internal = nb::exception<InternalError>(m, "InternalError");
-  internal.doc() = "A bug in Syno: an invariant that does not hold.";
+  internal.doc() = "A bug in Syno: an invariant is violated.";
 }
 
 }  // namespace syno::bindings

@@ -49,12 +49,12 @@ nb::dict described(const Misfit& misfit) {
   return dict_of({{"binding", of(misfit.binding)}, {"size", of(misfit.size)}});
 }
 
-nb::dict described(const RefusedStep& step) {
+nb::dict described(const RejectedStep& step) {
   return dict_of({{"step", of(step.step)}, {"reason", of(step.reason)}});
 }
 
-nb::dict described(const RefusalReason& refusal) {
-  return dict_of({{"reason", of(refusal.reason)}, {"text", of(refusal.text)}});
+nb::dict described(const RejectionReason& rejection) {
+  return dict_of({{"reason", of(rejection.reason)}, {"text", of(rejection.text)}});
 }
 
 nb::dict described(const Relaxation& change) {
@@ -75,11 +75,11 @@ nb::list list_of(const std::vector<Item>& items) {
 }
 
 nb::dict described(const ExplainedStep& step) {
-  nb::dict refused;
-  for (const auto& [reason, count] : step.refused) refused[reason.c_str()] = count;
+  nb::dict rejected;
+  for (const auto& [reason, count] : step.rejected) rejected[reason.c_str()] = count;
   return dict_of({{"step", of(step.step)},
                   {"children", of(step.children)},
-                  {"refused", refused},
+                  {"refused", rejected},
                   {"others", list_of(step.others)}});
 }
 
@@ -93,10 +93,10 @@ nb::dict described(const Usage& usage) {
 }
 
 nb::dict described(const Explanation& found) {
-  return dict_of({{"listed", of(found.listed())},
+  return dict_of({{"listed", of(found.enumerated())},
                   {"key", of(found.key.hex())},
-                  {"refusals", list_of(found.refusals)},
-                  {"refused_match", of(found.refused_match)},
+                  {"refusals", list_of(found.rejections)},
+                  {"refused_match", of(found.rejected_match)},
                   {"reached", of(found.path.reached)},
                   {"obstacle", of(found.path.obstacle)},
                   {"obstacle_reason", of(found.path.obstacle_reason)},
@@ -142,13 +142,15 @@ void bind_explain(nb::module_& m) {
   m.def("explain", &explain_operator, "op"_a, "spec"_a, "rules"_a,
         nb::sig("def explain(op: Operator, spec: Specification, rules: RuleSet) -> "
                 "Explanation"),
-        "How a search comes to an operator: path, rules, budgets and limits. UserError when the "
-        "operator has other shapes or unknown variables.");
+        "Explains how a search reaches an operator: path, rules, budgets and limits. Raises "
+        "UserError if "
+        "the operator has other shapes or unknown variables.");
   m.def("why_not", &why_not_operator, "op"_a, "spec"_a, "rules"_a,
         "max_nodes"_a = WhyNotOptions().max_nodes, "max_seconds"_a = WhyNotOptions().max_seconds,
         nb::sig("def why_not(op: Operator, spec: Specification, rules: RuleSet, "
                 "max_nodes: int = ..., max_seconds: float = ...) -> WhyNot"),
-        "What keeps an operator out, the equal one that is kept, and the smallest change that "
+        "Explains why an operator is rejected, which equal operator is kept, and the smallest "
+        "change that "
         "admits it.");
 }
 

@@ -106,7 +106,7 @@ void bind_step(nb::module_& m) {
       .def_ro("op", &StepData::op)
       .def_ro("inputs", &StepData::in)
       .def_ro("out", &StepData::out)
-      .def_ro("size", &StepData::size, "Block, factor or extent; empty where there is none.")
+      .def_ro("size", &StepData::size, "The block, factor or extent; empty if there is none.")
       .def_ro("amount", &StepData::amount)
       .def_ro("causal", &StepData::causal)
       .def_ro("dims", &StepData::dims, "(coordinate, role) of each dimension of the weight.");
@@ -125,18 +125,19 @@ void bind_graph(nb::module_& m) {
             new (self) Graph(variables, shape_from_data(out, *variables));
           },
           "variables"_a, "output"_a,
-          "The empty graph over these variables; output: (size, unordered, causal) a dimension.")
+          "The empty graph over these variables. output: (size, unordered, causal) for each "
+          "dimension.")
       .def_static("parse", &parse_graph, "text"_a, "Reads the text of a partial graph.")
       .def_prop_ro("text", &graph_text, "The canonical text.")
       .def("apply", &apply_step, "op"_a, "inputs"_a, "size"_a = "", "amount"_a = 0,
            "causal"_a = false, "dims"_a = std::vector<std::pair<CoordinateId, std::string>>(),
-           "Takes one step; returns the coordinates it produced.")
+           "Applies one step and returns the coordinates that it produces.")
       .def_prop_ro(
           "frontier",
           [](const Graph& g) {
             return std::vector<CoordinateId>(g.frontier().begin(), g.frontier().end());
           },
-          "Coordinates the data is read at.")
+          "The coordinates at which the data is read.")
       .def("name", &Graph::name, "coordinate"_a, "The canonical name of a coordinate.")
       .def(
           "extent",
@@ -147,7 +148,8 @@ void bind_graph(nb::module_& m) {
       .def_prop_ro("steps", &steps_data)
       .def_prop_ro("depth", &Graph::depth)
       .def_prop_ro("primitives", &counts, "How many steps use each primitive.")
-      .def("dot", nb::overload_cast<const Graph&>(&to_dot), "A drawing in Graphviz' language.");
+      .def("dot", nb::overload_cast<const Graph&>(&to_dot),
+           "A drawing in the language of Graphviz.");
 
   nb::class_<Operator>(m, "Operator", "A complete graph matched to its input, in canonical form.")
       .def(
@@ -158,7 +160,7 @@ void bind_graph(nb::module_& m) {
                 Operator(graph, shape_from_data(input, *graph.variables()), std::move(match));
           },
           "graph"_a, "input"_a, "match"_a,
-          "match: the coordinate of the frontier that each input dimension is read at.")
+          "match: for each input dimension, the coordinate of the frontier at which it is read.")
       .def_static("parse", &Operator::parse, "text"_a, "Reads the versioned text.")
       .def_static(
           "from_json",
@@ -169,7 +171,7 @@ void bind_graph(nb::module_& m) {
       .def_prop_ro("batch", &Operator::batch, "The variable of the batch; None without one.")
       .def_prop_ro(
           "structure", [](const Operator& op) { return op.structure().hex(); },
-          "Hash of the canonical form, 32 hexadecimal digits.")
+          "A hash of the canonical form, 32 hexadecimal digits.")
       .def_prop_ro("input",
                    [](const Operator& op) { return shape_data(op.input(), *op.variables()); })
       .def_prop_ro("output",
@@ -187,7 +189,8 @@ void bind_graph(nb::module_& m) {
           "How many steps use each primitive; a contraction counts once.")
       .def_prop_ro("depth", [](const Operator& op) { return op.graph().depth(); })
       .def(
-          "dot", [](const Operator& op) { return to_dot(op); }, "A drawing in Graphviz' language.")
+          "dot", [](const Operator& op) { return to_dot(op); },
+          "A drawing in the language of Graphviz.")
       .def("__hash__",
            [](const Operator& op) { return static_cast<nb::ssize_t>(op.structure().low); })
       // NOLINTNEXTLINE(misc-redundant-expression)

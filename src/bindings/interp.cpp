@@ -104,12 +104,13 @@ template <class T>
 void bind_interpreter(nb::module_& m) {
   m.def("interpret", &interpret_array<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
         "weights"_a.noconvert(),
-        "y by the definition, one term at a time. Exact for int64; UserError on overflow.");
+        "Computes y by the definition, one term at a time. Exact for int64; raises UserError on "
+        "overflow.");
   m.def("interpret_at", &interpret_positions<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
-        "weights"_a.noconvert(), "positions"_a, "y at row-major positions of the output.");
+        "weights"_a.noconvert(), "positions"_a, "Computes y at row-major positions of the output.");
   m.def("gradients", &gradient_arrays<T>, "op"_a, "binding"_a, "x"_a.noconvert(),
         "weights"_a.noconvert(), "dy"_a.noconvert(),
-        "Gradients of sum(dy * y) with respect to x and every weight.");
+        "Computes the gradients of sum(dy * y) with respect to x and every weight.");
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ void bind_interp(nb::module_& m) {
   bind_interpreter<std::int64_t>(m);
   bind_interpreter<double>(m);
 
-  nb::class_<OperatorShapes>(m, "OperatorShapes", "Extents of all tensors under a binding.")
+  nb::class_<OperatorShapes>(m, "OperatorShapes", "The extents of all tensors under a binding.")
       .def_ro("input", &OperatorShapes::input)
       .def_ro("output", &OperatorShapes::output)
       .def_ro("weights", &OperatorShapes::weights);
@@ -127,7 +128,7 @@ void bind_interp(nb::module_& m) {
       [](const Operator& op, const Bound& binding) {
         return operator_shapes(op, resolve(op, binding));
       },
-      "op"_a, "binding"_a, "UserError where a size is not a positive integer.");
+      "op"_a, "binding"_a, "Raises UserError if a size is not a positive integer.");
   m.def(
       "reads_future",
       [](const Operator& op, const Bound& binding, int output_dim, int input_dim) {
@@ -136,7 +137,7 @@ void bind_interp(nb::module_& m) {
         return in_words(future_reads(op, values, output_dim, input_dim), output_dim, input_dim);
       },
       "op"_a, "binding"_a, "output_dim"_a, "input_dim"_a,
-      "Where an output reads a later input, in words; empty where none does.");
+      "A text that says where an output reads a later input; empty if none does.");
 
   m.def(
       "mean_square",
@@ -144,7 +145,7 @@ void bind_interp(nb::module_& m) {
         return mean_square(op, resolve(op, binding), seed);
       },
       "op"_a, "binding"_a, "seed"_a = 0, nb::call_guard<LongCall>(),
-      "The mean of y^2 for data and weights of variance 1, of drawn elements where there are many "
+      "The mean of y^2 for data and weights of variance 1, over sampled elements if there are many "
       "terms.");
 
   m.def(

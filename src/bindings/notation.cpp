@@ -28,8 +28,9 @@ void bind_notation(nb::module_& m) {
         return std::pair(std::move(parsed.op), std::move(weights));
       },
       "text"_a, "input"_a, "output"_a, "values"_a, nb::call_guard<LongCall>(),
-      "The operator that a text in index notation says, and for each of its weights the text's "
-      "name and, by dimension, the text's index. Raises UserError.");
+      "Parses index notation. Returns the operator, and for each of its weights the name in the "
+      "text and, "
+      "for each dimension, the index in the text. Raises UserError.");
 }
 
 }  // namespace syno::bindings

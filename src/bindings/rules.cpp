@@ -88,9 +88,9 @@ class PythonRule {
 
  private:
   nb::object ask(const RuleContext& context) const {
-    Graph refused = context.graph;
-    const Step& step = refused.apply(context.step);
-    return function_(context.graph, step_data(refused, step));
+    Graph rejected = context.graph;
+    const Step& step = rejected.apply(context.step);
+    return function_(context.graph, step_data(rejected, step));
   }
 
   nb::object function_;
@@ -136,7 +136,7 @@ nb::dict checked(const Specification& spec, const RuleSet& on, const std::string
   nb::dict result;
   result["graphs"] = found.graphs;
   result["asked"] = found.asked;
-  result["refused"] = found.refused;
+  result["refused"] = found.rejected;
   result["compared"] = found.compared;
   result["equal_keys"] = found.equal_keys;
   result["equal_values"] = found.equal_values;
@@ -147,7 +147,7 @@ nb::dict checked(const Specification& spec, const RuleSet& on, const std::string
   result["example"] = nb::none();
   if (found.example) {
     nb::dict example;
-    example["refused"] = found.example->refused;
+    example["refused"] = found.example->rejected;
     example["kept"] = found.example->kept;
     example["share"] = found.example->share;
     result["example"] = example;
@@ -165,31 +165,35 @@ std::vector<std::string> ids_that_are_on(const RuleSet& rules) {
 
 void bind_rules(nb::module_& m) {
   m.def("rule_catalogue", &rule_catalogue, nb::sig("def rule_catalogue() -> list[dict[str, str]]"),
-        "id, name, kind (exact, approximate, restriction) and doc of every rule.");
+        "The id, name, kind (exact, approximate or restriction) and doc of every rule.");
   m.def("check_rule", &checked, "spec"_a, "rules"_a, "rule"_a, "trials"_a = 100,
         "max_graphs"_a = 2'000, "seed"_a = 0, "progress"_a = nb::none(),
         nb::sig("def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, "
                 "max_graphs: int = 2000, seed: int = 0, progress: "
                 "collections.abc.Callable[[int, int], bool] | None = None) -> "
                 "RuleCheck"),
-        "Compares what a rule refuses on random graphs with what it keeps. progress(compared, "
-        "graphs) is called now and then; False ends the check.");
-  nb::class_<RuleSet>(m, "RuleSet", "Which rules are on; all of them at first.")
+        "Compares what a rule rejects on random graphs with what it keeps. progress(compared, "
+        "graphs) is called regularly and ends the check by returning False.");
+  nb::class_<RuleSet>(m, "RuleSet", "The rules that are on. Initially, all rules are on.")
       .def(nb::init<>())
       .def("set", &RuleSet::set, "rule"_a, "on"_a,
-           "Switches one rule by id or name. UserError that lists the rules.")
+           "Switches a rule, given by id or name, on or off. The UserError for an unknown rule "
+           "lists the rules.")
       .def("add", &add_rule, "id"_a, "name"_a, "kind"_a, "doc"_a, "version"_a, "steps"_a,
            "function"_a,
            nb::sig("def add(self, id: str, name: str, kind: str, doc: str, version: str, steps: "
                    "collections.abc.Sequence[str], function: "
                    "collections.abc.Callable[[Graph, Step], bool | Graph | None]) -> None"),
-           "Adds a rule that is asked as function(graph, step): a restriction answers whether the "
-           "step is left out, another rule with the graph that is kept, or None. Several threads "
-           "ask it, one at a time.")
+           "Adds a custom rule function(graph, step). A restriction returns whether the step is "
+           "left out; "
+           "another rule returns the graph that is kept, or None. Several threads call the "
+           "function, one "
+           "at a time.")
       .def("is_on", &RuleSet::is_on, "rule"_a)
-      .def_prop_ro("on", &ids_that_are_on, "The ids of the rules that are on, in order.")
+      .def_prop_ro("on", &ids_that_are_on,
+                   "The ids of the rules that are on, in the order of evaluation.")
       .def_prop_ro("version", &RuleSet::version,
-                   "Changes when a rule is added, changed or switched.");
+                   "A digest that changes if a rule is added, changed or switched.");
 }
 
 }  // namespace syno::bindings

@@ -13,10 +13,12 @@ namespace syno::bindings {
 
 void bind_sizes(nb::module_& m) {
   m.def("size_names", &Size::names_in, nb::arg("text"),
-        "The variable names in a size such as 's^-1*C_in'. UserError with the column.");
+        "The names of the variables in a size such as 's^-1*C_in'. Raises UserError with the "
+        "column.");
   m.def(
       "parse_binding", [](std::string_view text) { return Binding::parse(text).values(); },
-      nb::arg("text"), "Reads 'C_in=64, H=56'. UserError with the column.");
+      nb::arg("text"),
+      "Parses a binding such as 'C_in=64, H=56'. Raises UserError with the column.");
   m.def(
       "evaluate_size",
       [](std::string_view text, const Bound& binding) {
@@ -31,7 +33,7 @@ void bind_sizes(nb::module_& m) {
         return *value;
       },
       nb::arg("text"), nb::arg("binding"),
-      "The value of a size under a binding. UserError where it is not a positive integer.");
+      "The value of a size under a binding. Raises UserError if it is not a positive integer.");
 }
 
 }  // namespace syno::bindings

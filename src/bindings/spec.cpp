@@ -82,13 +82,13 @@ void bind_spec(nb::module_& m) {
   m.def(
       "option_descriptors", [] { return described_options(limit_options()); },
       nb::sig("def option_descriptors() -> list[LimitDescriptor]"),
-      "name, type, default, minimum and doc of every limit of a specification.");
+      "The name, type, default, minimum and doc of every limit of a specification.");
   m.def("preset_names", &preset_names, "The names of the presets.");
-  m.def("preset_doc", &preset_doc, "name"_a, "What a preset is, in a sentence.");
+  m.def("preset_doc", &preset_doc, "name"_a, "A description of a preset in one sentence.");
   m.def(
       "preset_source", [](std::string_view name) { return source_dict(preset(name)); }, "name"_a,
       nb::sig("def preset_source(name: str) -> SpecificationFields"),
-      "The fields of a preset. UserError that lists the presets.");
+      "The fields of a preset. The UserError for an unknown preset lists the presets.");
 
   nb::class_<Specification>(m, "Specification", "Shapes, variables, bindings and limits.")
       .def(
@@ -114,14 +114,16 @@ void bind_spec(nb::module_& m) {
           "layer_macs"_a, "passed_through"_a, "limits"_a)
       .def_prop_ro(
           "source", [](const Specification& spec) { return source_dict(spec.source()); },
-          nb::sig("def source(self) -> SpecificationFields"), "The fields it was made from.")
+          nb::sig("def source(self) -> SpecificationFields"),
+          "The fields that define the specification.")
       .def_prop_ro("text", &Specification::text, "\"input -> output\".")
       .def_prop_ro(
           "key", [](const Specification& spec) { return spec.key().hex(); },
-          "Hash of the content, 32 hexadecimal digits.")
+          "A hash of the content, 32 hexadecimal digits.")
       .def_prop_ro("variables", [](const Specification& spec) { return spec.variables()->names(); })
-      .def_prop_ro("defaults", &defaults, "Values of variables that a binding may leave out.")
-      .def_prop_ro("full_bindings", &full_bindings, "Every variable of every binding.")
+      .def_prop_ro("defaults", &defaults, "The values of variables that a binding may omit.")
+      .def_prop_ro("full_bindings", &full_bindings,
+                   "The bindings, with the values of all variables.")
       .def_prop_ro("multiplicities",
                    [](const Specification& spec) { return spec.multiplicities(); });
 }

@@ -27,16 +27,16 @@ using namespace nb::literals;
 class SharedTree {
  public:
   SharedTree(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-             const Space* listed, BoundMode bound)
-      : tree_(spec, rules, max_depth, listed, bound) {}
+             const Space* enumerated, BoundMode bound)
+      : tree_(spec, rules, max_depth, enumerated, bound) {}
 
   bool exact() const { return tree_.exact(); }
 
   template <class Question>
   auto ask(const Question& question) {
     if (asking_.load() == std::this_thread::get_id()) {
-      throw Complaint("a rule asked the tree that is asking the rule")
-          .hint("let a rule decide by its graph and step alone")
+      throw Complaint("a rule calls the tree that is evaluating this rule")
+          .hint("let the rule depend only on its graph and step")
           .error();
     }
     // In this order: whoever waits for the lock must not hold the interpreter's.
@@ -88,20 +88,24 @@ Walks run_walks(const Specification& spec, const RuleSet& rules, std::int64_t wa
 }  // namespace
 
 void bind_walks(nb::module_& m) {
-  nb::class_<WalkedOperator>(m, "WalkedOperator", "An operator that walks met.")
+  nb::class_<WalkedOperator>(m, "WalkedOperator", "An operator that random walks found.")
       .def_ro("op", &WalkedOperator::op)
       .def_prop_ro("key", [](const WalkedOperator& found) { return found.key.hex(); })
       .def_ro("depth", &WalkedOperator::depth)
       .def_ro("weight", &WalkedOperator::weight,
-              "Estimates how many structures of the space it stands for.")
-      .def_ro("met", &WalkedOperator::met, "How many flocks met it.");
-  nb::class_<Walks>(m, "Walks", "Operators that guided random walks met, and what they tell.")
-      .def_ro("operators", &Walks::operators, "One a semantic key, in the order of finding.")
+              "An estimate of the number of structures of the space that it represents.")
+      .def_ro("met", &WalkedOperator::met, "The number of populations that found it.");
+  nb::class_<Walks>(m, "Walks",
+                    "The operators that guided random walks found, and estimates of the space.")
+      .def_ro("operators", &Walks::operators,
+              "One operator for each semantic key, in the order in which they were found.")
       .def_ro("walks", &Walks::walks)
-      .def_ro("flocks", &Walks::flocks, "Groups of walkers that choose their steps together.")
-      .def_ro("accepted", &Walks::accepted, "How often a flock met an operator.")
-      .def_ro("singletons", &Walks::singletons, "Operators that one flock met.")
-      .def_ro("doubletons", &Walks::doubletons, "Operators that two flocks met.")
+      .def_ro("populations", &Walks::populations,
+              "Groups of particles that select their steps together.")
+      .def_ro("accepted", &Walks::accepted,
+              "The number of operators found, counted once for each population.")
+      .def_ro("singletons", &Walks::singletons, "Operators that exactly one population found.")
+      .def_ro("doubletons", &Walks::doubletons, "Operators that exactly two populations found.")
       .def_ro("structures", &Walks::structures, "An estimate of the structures of the space.")
       .def_ro("structures_error", &Walks::structures_error, "Its standard error.")
       .def_prop_ro("coverage", &Walks::coverage)
@@ -109,7 +113,7 @@ void bind_walks(nb::module_& m) {
   m.def(
       "walk_options", [] { return described_options(walk_options()); },
       nb::sig("def walk_options() -> list[dict[str, typing.Any]]"),
-      "name, type, default, minimum and doc of the budgets of walks.");
+      "The name, type, default, minimum and doc of each budget of random walks.");
   m.def("random_walks", &run_walks, "spec"_a, "rules"_a, "walks"_a, "width"_a = WalkOptions().width,
         "max_seconds"_a = 0.0, "seed"_a = 0, "max_depth"_a = 0, "max_operators"_a = 0,
         "threads"_a = 0, "bound"_a = "full", "progress"_a = nb::none(),
@@ -117,23 +121,27 @@ void bind_walks(nb::module_& m) {
                 "width: int = ..., max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, "
                 "max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: "
                 "collections.abc.Callable[[int, int, float], bool] | None = None) -> Walks"),
-        "Guided random walks. progress(walks, operators, coverage) is called after every round; "
-        "False ends them. The same for any number of threads.");
+        "Samples operators by guided random walks. progress(walks, operators, coverage) is called "
+        "after every "
+        "round and ends the walks by returning False. The result is the same for any number of "
+        "threads.");
 
   nb::class_<TreeNode>(m, "TreeNode", "A partial graph in a tree search.")
       .def_ro("graph", &TreeNode::graph)
       .def_prop_ro("depth", [](const TreeNode& node) { return node.graph.depth(); })
-      .def_prop_ro("mark", [](const TreeNode& node) { return node.mark.hex(); })
-      .def_ro("step", &TreeNode::step, "The step that led here, as the text format has it.")
-      .def_ro("least_steps", &TreeNode::least_steps, "At least so many steps are missing.")
-      .def_ro("count", &TreeNode::count, "Operators at or below it, or at least so many.")
+      .def_prop_ro("fingerprint", [](const TreeNode& node) { return node.fingerprint.hex(); })
+      .def_ro("step", &TreeNode::step, "The last step, in the text format.")
+      .def_ro("least_steps", &TreeNode::least_steps,
+              "A lower bound on the number of missing steps.")
+      .def_ro("count", &TreeNode::count,
+              "The number of operators at or below the node, or a lower bound on it.")
       .def_ro("exact", &TreeNode::exact, "Whether count is exact.");
-  nb::class_<SharedTree>(m, "Tree", "The space as a tree: children of partial graphs.")
+  nb::class_<SharedTree>(m, "Tree", "The space as a tree of partial graphs.")
       .def(
           "__init__",
           [](SharedTree* self, const Specification& spec, const RuleSet& rules,
-             std::int64_t max_depth, const Space* listed, const std::string& bound) {
-            new (self) SharedTree(spec, rules, max_depth, listed, bound_mode(bound));
+             std::int64_t max_depth, const Space* enumerated, const std::string& bound) {
+            new (self) SharedTree(spec, rules, max_depth, enumerated, bound_mode(bound));
           },
           "spec"_a, "rules"_a, "max_depth"_a = 0, "listed"_a = nb::none(), "bound"_a = "full",
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>())
@@ -151,7 +159,7 @@ void bind_walks(nb::module_& m) {
           [](SharedTree& self, const TreeNode& node) {
             return self.ask([&](Tree& tree) { return tree.operators(node); });
           },
-          "node"_a, "Operators that are complete at the node itself.");
+          "node"_a, "The operators that are complete at the node itself.");
 }
 
 }  // namespace syno::bindings

@@ -139,7 +139,7 @@ def test_it_needs_layers_and_knows_its_draws(space):
         Space.listed(Specification.preset("paper/readme"))
     with pytest.raises(UserError, match="expected a Specification, got str"):
         Space.listed("paper/resnet18")
-    with pytest.raises(UserError, match="operators cannot be drawn by 'cost'"):
+    with pytest.raises(UserError, match="operators cannot be sampled by 'cost'"):
         space.draw(1, 0, "cost")
     with pytest.raises(UserError, match="'count' is an integer of at least 0, got -1"):
         space.draw(-1)

@@ -304,7 +304,7 @@ def test_a_baseline_needs_channels_that_divide(name, c_in, c_out):
 def test_overlapping_fold_is_no_operator():
     from syno import Operator
 
-    with pytest.raises(UserError, match="in a second way"):
+    with pytest.raises(UserError, match="a second time"):
         Operator.parse(
             "y[n:N,h:H] = sum(l:H, a:k) x[n,l+a-k/2,l] * w[h]",
             output="[N, H]",

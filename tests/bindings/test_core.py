@@ -111,11 +111,11 @@ def test_random_operators_are_the_same_every_time():
 
 
 def test_draws_are_a_permutation():
-    draws = _core.UniformDraws(50, 3)
+    draws = _core.UniformSamples(50, 3)
     order = [draws.at(n) for n in range(50)]
     assert sorted(order) == list(range(50))
     assert order != list(range(50))
-    assert [_core.UniformDraws(50, 3).at(n) for n in range(50)] == order
+    assert [_core.UniformSamples(50, 3).at(n) for n in range(50)] == order
 
 
 def test_a_callback_can_end_an_enumeration_and_its_exception_comes_through():

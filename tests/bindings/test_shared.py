@@ -32,7 +32,7 @@ def switching_often() -> Iterator[None]:
 
 
 def below(tree: Tree, node: TreeNode, steps: int) -> list[str]:
-    found = [node.mark, *(operator.structure for operator in tree.operators(node))]
+    found = [node.fingerprint, *(operator.structure for operator in tree.operators(node))]
     if steps > 0:
         for child in tree.children(node):
             found += below(tree, child, steps - 1)
@@ -87,7 +87,7 @@ def test_a_rule_that_asks_the_tree_which_asks_it_is_refused() -> None:
     tree = Tree(SPECIFICATION, rules=[own])
     node = tree.root
     trees.append(tree)
-    with pytest.raises(UserError, match="a rule asked the tree that is asking the rule"):
+    with pytest.raises(UserError, match="a rule calls the tree that is evaluating this rule"):
         tree.children(node)
     trees.clear()
     assert tree.children(node)

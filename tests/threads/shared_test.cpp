@@ -1,4 +1,4 @@
-// What several threads may share: operators, specifications, sets of rules, plans and listed spaces. Threads that use
+// What several threads may share: operators, specifications, sets of rules, plans and enumerated spaces. Threads that use
 // them at once get what one thread gets. Built with -fsanitize=thread this is the test for data races (tools/check_all.sh).
 #include <atomic>
 #include <functional>
@@ -25,8 +25,8 @@
 #include "syno/quality/quality.h"
 #include "syno/rules/catalogue.h"
 #include "syno/space/accept.h"
-#include "syno/space/draws.h"
 #include "syno/space/enumerate.h"
+#include "syno/space/sampling.h"
 #include "syno/space/tree.h"
 #include "syno/space/walks.h"
 #include "syno/spec/presets.h"
@@ -142,22 +142,22 @@ TEST(Threads, ShareOperators) {
 TEST(Threads, ShareASpecificationItsRulesAndASpace) {
   const Specification spec = small();
   const RuleSet rules;
-  EnumerateOptions listing;
-  listing.max_depth = 5;
-  listing.max_nodes = 20'000;
-  listing.threads = 2;
+  EnumerateOptions enumeration;
+  enumeration.max_depth = 5;
+  enumeration.max_nodes = 20'000;
+  enumeration.threads = 2;
   // So that one thread asks how much the others hold.
-  listing.max_memory = std::int64_t{1} << 40;
-  const Space space = list_space(spec, listing);
+  enumeration.max_memory = std::int64_t{1} << 40;
+  const Space space = enumerate_space(spec, enumeration);
   ASSERT_GT(space.operator_count(), 10U);
   const Operator last = space.op(spec, space.operator_count() - 1);
   const std::vector<Question> questions{
       [&] { return spec.text() + spec.key().hex() + rules.version(); },
-      [&] { return list_space(spec, listing).signature().hex(); },
+      [&] { return enumerate_space(spec, enumeration).signature().hex(); },
       [&] {
-        EnumerateOptions one = listing;
+        EnumerateOptions one = enumeration;
         one.threads = 1;
-        return list_space(spec, one).signature().hex();
+        return enumerate_space(spec, one).signature().hex();
       },
       [&] {
         std::string text;
@@ -165,18 +165,19 @@ TEST(Threads, ShareASpecificationItsRulesAndASpace) {
           text += space.op(spec, i).structure().hex();
         return text + space.signature().hex();
       },
-      [&] { return text_of(draw_operators(space, spec, 5, 0, Stratify::kMacs, 2)); },
+      [&] { return text_of(sample_operators(space, spec, 5, 0, Stratify::kMacs, 2)); },
       [&] {
         std::string text;
-        OperatorJudge judge(spec);
+        OperatorChecker checker(spec);
         for (std::size_t i = 0; i < space.operator_count(); ++i)
-          text += std::string(judge.first_reason(space.op(spec, i))) + ",";
+          text += std::string(checker.rejection_reason(space.op(spec, i))) + ",";
         return text;
       },
       [&] { return std::to_string(total_macs(last, spec)) + last.text(); },
       [&] {
         std::string text;
-        for (const RefusalReason& refusal : refusals(last, spec, rules)) text += refusal.text;
+        for (const RejectionReason& rejection : rejections(last, spec, rules))
+          text += rejection.text;
         return text;
       },
       [&] { return explain(last, spec, rules).key.hex(); },
@@ -184,7 +185,7 @@ TEST(Threads, ShareASpecificationItsRulesAndASpace) {
       [&] {
         Tree tree(spec, rules, 4, &space, BoundMode::kFull);
         std::string text;
-        for (const TreeNode& child : tree.children(tree.root())) text += child.mark.hex();
+        for (const TreeNode& child : tree.children(tree.root())) text += child.fingerprint.hex();
         return text;
       },
       [&] {

@@ -139,7 +139,7 @@ class Sampler:
         self._tree: Tree | None = None
         self._operators: list[Operator] | None = None
         self._drawn = 0
-        self._draws: _core.UniformDraws | None = None
+        self._draws: _core.UniformSamples | None = None
 
     @property
     def specification(self) -> Specification:
@@ -166,7 +166,7 @@ class Sampler:
                     return True
                 return progress(status.depth_limit, status.nodes, status.operators)
 
-            core = _core.list_space(
+            core = _core.enumerate_space(
                 self._specification._core, self._rules, 0, self._max_nodes, progress=watch
             )
             self._space = Space(
@@ -190,7 +190,7 @@ class Sampler:
         with self._turn:
             operators = self.operators
             if self._draws is None:
-                self._draws = _core.UniformDraws(len(operators), self._seed)
+                self._draws = _core.UniformSamples(len(operators), self._seed)
             if self._drawn >= len(operators):
                 raise UserError(self._exhausted())
             self._drawn += 1

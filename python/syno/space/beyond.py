@@ -69,7 +69,7 @@ class Walked:
 
     def draw(self, count: int, seed: int) -> list[Operator]:
         """Some of the operators beyond the listing."""
-        order = _core.UniformDraws(len(self.new), seed)
+        order = _core.UniformSamples(len(self.new), seed)
         count = min(count, len(self.new))
         return [self.walks[self.new[order.at(n)]] for n in range(count)]
 

@@ -153,7 +153,7 @@ class Space:
             checks.whole(f"'{name}'", value, least=0)
         check_threads(threads, least=0)
         spec = self._specification._core
-        drawn = _core.draw_operators(
+        drawn = _core.sample_operators(
             self._core, spec, count, seed, checks.text("'stratify'", stratify), threads
         )
         return [self[index] for index in drawn]

@@ -40,7 +40,7 @@ class TreeNode:
     @property
     def mark(self) -> str:
         """The same for graphs that differ in the order of steps or the names of reductions."""
-        return self._core.mark
+        return self._core.fingerprint
 
     @property
     def least_steps(self) -> int:

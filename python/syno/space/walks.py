@@ -82,7 +82,7 @@ class Walks:
     @property
     def flocks(self) -> int:
         """Groups of walkers that chose their steps together."""
-        return self._core.flocks
+        return self._core.populations
 
     @property
     def accepted(self) -> int:

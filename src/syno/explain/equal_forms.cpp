@@ -12,7 +12,7 @@
 namespace syno {
 namespace {
 
-// Ways to put the rewritten graph in the place of the refused one; more are not tried.
+// Ways to put the rewritten graph in the place of the rejected one; more are not tried.
 constexpr int kMostPlacings = 60;
 
 // A graph of some steps of an operator, the step that comes next, and what is still to come.
@@ -78,28 +78,28 @@ std::optional<Operator> completed(const Operator& op, Graph graph, StepOrder ord
 class Placing {
  public:
   Placing(const Operator& op, const Situation& situation, const Graph& kept)
-      : op_(op), kept_(kept), order_(situation.order), refused_(situation.graph) {
-    order_.take(situation.index, refused_.apply(situation.step));
-    to_.assign(refused_.coordinates().size(), kNoCoordinate);
+      : op_(op), kept_(kept), order_(situation.order), rejected_(situation.graph) {
+    order_.take(situation.index, rejected_.apply(situation.step));
+    to_.assign(rejected_.coordinates().size(), kNoCoordinate);
     used_.assign(kept.frontier().size(), false);
   }
 
   // Calls `accept` with each form until it returns true.
   bool visit(const std::function<bool(const Operator&)>& accept, std::size_t place = 0) {
-    if (refused_.frontier().size() != kept_.frontier().size()) return false;
-    if (place == refused_.frontier().size()) {
+    if (rejected_.frontier().size() != kept_.frontier().size()) return false;
+    if (place == rejected_.frontier().size()) {
       if (++tried_ > kMostPlacings) return true;
       StepOrder order = order_;
       order.rename(to_);
       const std::optional<Operator> form = completed(op_, kept_, std::move(order));
       return form && accept(*form);
     }
-    const CoordinateId from = refused_.frontier()[place];
+    const CoordinateId from = rejected_.frontier()[place];
     for (const bool itself : {true, false}) {
       for (std::size_t i = 0; i < kept_.frontier().size(); ++i) {
         const CoordinateId id = kept_.frontier()[i];
-        const bool same = refused_.is_iterator(from) && id == from;
-        if (used_[i] || same != itself || kept_.extent(id) != refused_.extent(from)) continue;
+        const bool same = rejected_.is_iterator(from) && id == from;
+        if (used_[i] || same != itself || kept_.extent(id) != rejected_.extent(from)) continue;
         used_[i] = true;
         to_[static_cast<std::size_t>(from)] = id;
         if (visit(accept, place + 1)) return true;
@@ -113,7 +113,7 @@ class Placing {
   const Operator& op_;
   const Graph& kept_;
   StepOrder order_;
-  Graph refused_;
+  Graph rejected_;
   std::vector<CoordinateId> to_;
   std::vector<bool> used_;
   int tried_ = 0;
@@ -156,9 +156,9 @@ std::vector<Operator> neighbours(const Operator& op, const Specification& spec) 
   return found;
 }
 
-// The rule that refuses the complete graph, or words for what the key alone knows.
+// The rule that rejects the complete graph, or words for what the key alone knows.
 std::string refusal_of(const Operator& op, const Specification& spec, const RuleSet& rules) {
-  const Rule* rule = rules.first_refusal(spec, op.graph(), op.input(), op.match());
+  const Rule* rule = rules.rejecting_rule(spec, op.graph(), op.input(), op.match());
   return rule == nullptr ? "equal keys" : std::string(rule->id) + " " + std::string(rule->name);
 }
 
@@ -235,7 +235,7 @@ std::optional<EqualForm> find_equal_form(const Operator& op, const Specification
   return std::nullopt;
 }
 
-std::vector<const Rule*> rules_that_refuse(const Operator& op, const Specification& spec,
+std::vector<const Rule*> rules_that_reject(const Operator& op, const Specification& spec,
                                            const RuleSet& rules) {
   const Operator local = op.in_table(spec.variables());
   std::vector<const Rule*> restrictions;
@@ -245,10 +245,10 @@ std::vector<const Rule*> rules_that_refuse(const Operator& op, const Specificati
   std::vector<const Rule*> found;
   const std::vector<Situation> all = situations(local);
   for (const Rule* rule : rules.rules()) {
-    const bool match = rule->refuses_match != nullptr &&
-                       rule->refuses_match(spec, local.graph(), local.input(), local.match());
+    const bool match = rule->rejects_match != nullptr &&
+                       rule->rejects_match(spec, local.graph(), local.input(), local.match());
     if (match || std::any_of(all.begin(), all.end(), [&](const Situation& situation) {
-          return refuses(*rule, {spec, situation.graph, situation.step}, restrictions);
+          return rejects(*rule, {spec, situation.graph, situation.step}, restrictions);
         }))
       found.push_back(rule);
   }

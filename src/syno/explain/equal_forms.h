@@ -29,7 +29,7 @@ enum class FormsOf : std::uint8_t {
 };
 
 /// Looks for a form of `op` that `wanted` accepts, nearest first, among at most `most` forms; null when none is met. A
-/// rule is applied wherever its pattern stands in the operator, whether or not it would refuse the step there, and the
+/// rule is applied wherever its pattern stands in the operator, whether or not it would reject the step there, and the
 /// operator's other steps are taken after it. Splits with their operands exchanged, left out Shifts and other matchings
 /// are tried as well, for rules about complete graphs. But for approximate rules, each form has the semantic key under
 /// `spec` of the form that it is made of. The exact rules are those of the catalogue and those that were added to `rules`,
@@ -39,9 +39,9 @@ std::optional<EqualForm> find_equal_form(const Operator& op, const Specification
                                          const std::function<bool(const Operator&)>& wanted,
                                          int most = 60);
 
-/// The rules of `rules` that refuse some step of the operator, as "R6a view-above-share", where as much or as little as
+/// The rules of `rules` that reject some step of the operator, as "R6a view-above-share", where as much or as little as
 /// possible of the operator stands before it.
-std::vector<const Rule*> rules_that_refuse(const Operator& op, const Specification& spec,
+std::vector<const Rule*> rules_that_reject(const Operator& op, const Specification& spec,
                                            const RuleSet& rules);
 
 }  // namespace syno

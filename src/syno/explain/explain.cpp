@@ -17,7 +17,7 @@ std::string applied_text(const Graph& graph, const Step& step) {
   return step_text(after, applied);
 }
 
-// Refused steps by reason, from what a generator counted before and after.
+// Rejected steps by reason, from what a generator counted before and after.
 Rejections since(const Rejections& before, const Rejections& after) {
   Rejections counts;
   for (const auto& [reason, count] : after) {
@@ -37,7 +37,7 @@ std::vector<ExplainedStep> along(ChildGenerator& generator, const Operator& op, 
     ExplainedStep here;
     const Rejections before = generator.rejections();
     here.children = static_cast<std::int64_t>(generator.steps(partial, max_depth).size());
-    here.refused = since(before, generator.rejections());
+    here.rejected = since(before, generator.rejections());
     for (const std::size_t other : order.ready()) {
       if (other == path.order[i]) continue;
       const Step step = order.translated(other, partial.graph);
@@ -56,16 +56,16 @@ std::vector<ExplainedStep> along(ChildGenerator& generator, const Operator& op, 
 
 Explanation explain(const Operator& op, const Specification& spec, const RuleSet& rules) {
   Explanation result;
-  result.refusals = refusals(op, spec, rules);
-  if (!result.refusals.empty() && (result.refusals.front().reason == "unknown_variable" ||
-                                   result.refusals.front().reason == "shape")) {
-    throw Complaint(result.refusals.front().text)
+  result.rejections = rejections(op, spec, rules);
+  if (!result.rejections.empty() && (result.rejections.front().reason == "unknown_variable" ||
+                                     result.rejections.front().reason == "shape")) {
+    throw Complaint(result.rejections.front().text)
         .hint("name the specification that the operator was found under")
         .error();
   }
   const Operator local = op.in_table(spec.variables());
-  if (const Rule* rule = rules.first_refusal(spec, local.graph(), local.input(), local.match()))
-    result.refused_match = std::string(rule->id) + " " + std::string(rule->name);
+  if (const Rule* rule = rules.rejecting_rule(spec, local.graph(), local.input(), local.match()))
+    result.rejected_match = std::string(rule->id) + " " + std::string(rule->name);
   ChildGenerator generator(spec, rules);
   const std::int64_t max_depth = spec.limits().max_depth;
   result.path = find_path(generator, local, max_depth);

@@ -13,7 +13,7 @@
 namespace syno {
 
 /// A step of the operator that was no child where another one was taken.
-struct RefusedStep {
+struct RejectedStep {
   std::string step;
   /// As statistics count it: a rule, a limit, "order", "completion_bound".
   std::string reason;
@@ -25,23 +25,23 @@ struct ExplainedStep {
   /// Children of the graph before it, this step among them.
   std::int64_t children = 0;
   /// Why other steps of the specification were none, by reason.
-  Rejections refused;
-  /// Other steps of this operator that could have come here, and what refuses them: what makes the order the way it is.
-  std::vector<RefusedStep> others;
+  Rejections rejected;
+  /// Other steps of this operator that could have come here, and what rejects them: what makes the order the way it is.
+  std::vector<RejectedStep> others;
 };
 
 struct Explanation {
   /// What speaks against the operator; empty when the specification admits it.
-  std::vector<RefusalReason> refusals;
-  /// A rule that refuses the complete graph with its matching, because another one stands for it; or nothing.
-  std::string refused_match;
+  std::vector<RejectionReason> rejections;
+  /// A rule that rejects the complete graph with its matching, because another one stands for it; or nothing.
+  std::string rejected_match;
   Path path;
   /// One a step of the path.
   std::vector<ExplainedStep> steps;
   Usage usage;
   Hash128 key;
   /// Whether a search with these rules lists this structure (unless an equal one comes first).
-  bool listed() const { return refusals.empty() && refused_match.empty() && path.reached; }
+  bool enumerated() const { return rejections.empty() && rejected_match.empty() && path.reached; }
 };
 
 /// `op` has the shapes of `spec`. Throws UserError when it has not, or has unknown variables, or `spec` has no bindings.

@@ -1,4 +1,4 @@
-// Explanations against what they are about: listings, refusals, and changed specifications.
+// Explanations against what they are about: enumerations, rejections, and changed specifications.
 #include "syno/explain/explain.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ std::vector<Operator> operators(const Specification& spec, const RuleSet& rules,
   options.keys = keys;
   options.rules = rules;
   options.max_nodes = 1'000'000;
-  const Space space = list_space(spec, options);
+  const Space space = enumerate_space(spec, options);
   EXPECT_TRUE(space.exhausted);
   std::vector<Operator> list;
   for (std::size_t i = 0; i < space.operators.size(); ++i) list.push_back(space.op(spec, i));
@@ -94,7 +94,7 @@ TEST(Explain, EveryListedOperatorHasAPathWithinItsBudgets) {
   ASSERT_GT(list.size(), 5U);
   for (const Operator& op : list) {
     const Explanation found = explain(op, spec, RuleSet());
-    EXPECT_TRUE(found.listed()) << op.text() << found.path.obstacle;
+    EXPECT_TRUE(found.enumerated()) << op.text() << found.path.obstacle;
     ASSERT_EQ(found.steps.size(), op.graph().steps().size());
     for (const ExplainedStep& step : found.steps) EXPECT_GE(step.children, 1) << op.text();
     for (const BudgetUse& use : found.usage.budgets) EXPECT_TRUE(use.within()) << op.text();
@@ -105,12 +105,12 @@ TEST(Explain, EveryListedOperatorHasAPathWithinItsBudgets) {
   }
 }
 
-TEST(Explain, OtherStepsOfTheOperatorAreRefusedByName) {
+TEST(Explain, OtherStepsOfTheOperatorAreRejectedByName) {
   const Specification spec(conv1d());
   int named = 0;
   for (const Operator& op : operators(spec, RuleSet())) {
     for (const ExplainedStep& step : explain(op, spec, RuleSet()).steps) {
-      for (const RefusedStep& other : step.others) {
+      for (const RejectedStep& other : step.others) {
         EXPECT_FALSE(other.step.empty());
         EXPECT_NE(reason_info(other.reason).group, "other") << other.reason;
         ++named;
@@ -129,7 +129,7 @@ TEST(Explain, OtherShapesAndUnknownVariablesAreMistakes) {
   EXPECT_THROW(explained("syno operator 1\nout [H]\nin [H]\nmatch o0\n"), UserError);
 }
 
-// Limits that are narrower than those a list was made under, drawn at random.
+// Limits that are narrower than those a list was made under, sampled at random.
 SpecificationSource narrowed(SpecificationSource source, CounterRandom& random) {
   Limits& limits = source.limits;
   const auto maybe = [&](auto& limit, auto value) {
@@ -170,22 +170,22 @@ SpecificationSource wide() {
 TEST(Usage, IsBeyondTheSpecificationWhereTheSpecificationRefuses) {
   const std::vector<Operator> list = operators(Specification(wide()), RuleSet::restrictions());
   ASSERT_GT(list.size(), 20U);
-  int refused = 0;
+  int rejected = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CounterRandom random(seed, 3);
     const Specification spec(narrowed(wide(), random));
-    for (int draw = 0; draw < 10; ++draw) {
+    for (int sample = 0; sample < 10; ++sample) {
       const Operator& op = list[random.below(list.size())];
       const Usage found = usage(op, spec);
       bool beyond = false;
       for (const BudgetUse& use : found.budgets) beyond = beyond || !use.within();
       for (const LimitUse& use : found.limits) beyond = beyond || !use.within;
-      EXPECT_EQ(beyond, !refusals(op, spec, RuleSet::none()).empty()) << "seed " << seed << "\n"
-                                                                      << op.text();
-      refused += beyond ? 1 : 0;
+      EXPECT_EQ(beyond, !rejections(op, spec, RuleSet::none()).empty()) << "seed " << seed << "\n"
+                                                                        << op.text();
+      rejected += beyond ? 1 : 0;
     }
   }
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(rejected, 100);
 }
 
 TEST(WhyNot, TheChangesItNamesAdmitTheOperatorAndNoneIsToSpare) {
@@ -196,31 +196,32 @@ TEST(WhyNot, TheChangesItNamesAdmitTheOperatorAndNoneIsToSpare) {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     CounterRandom random(seed, 4);
     const Specification spec(narrowed(wide(), random));
-    for (int draw = 0; draw < 4; ++draw) {
+    for (int sample = 0; sample < 4; ++sample) {
       const Operator& op = list[random.below(list.size())];
       const WhyNot found = why_not(op, spec, RuleSet(), options);
-      if (found.explanation.listed()) {
+      if (found.explanation.enumerated()) {
         EXPECT_TRUE(found.relaxations.empty());
         continue;
       }
       ASSERT_FALSE(found.relaxations.empty()) << "seed " << seed << "\n"
                                               << op.text() << found.no_relaxation;
       ++changed;
-      const auto listed_under = [&](const std::vector<Relaxation>& changes) {
-        return explain(op, relaxed(spec, changes), relaxed(RuleSet(), changes)).listed();
+      const auto enumerated_under = [&](const std::vector<Relaxation>& changes) {
+        return explain(op, relaxed(spec, changes), relaxed(RuleSet(), changes)).enumerated();
       };
-      EXPECT_TRUE(listed_under(found.relaxations)) << "seed " << seed << "\n" << op.text();
+      EXPECT_TRUE(enumerated_under(found.relaxations)) << "seed " << seed << "\n" << op.text();
       for (std::size_t i = 0; i < found.relaxations.size(); ++i) {
         std::vector<Relaxation> fewer = found.relaxations;
         fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-        EXPECT_FALSE(listed_under(fewer)) << "seed " << seed << ": " << found.relaxations[i].name;
+        EXPECT_FALSE(enumerated_under(fewer))
+            << "seed " << seed << ": " << found.relaxations[i].name;
       }
     }
   }
   EXPECT_GT(changed, 20);
 }
 
-// What rules leave out has an equal form that is listed, and it is named.
+// What rules leave out has an equal form that is enumerated, and it is named.
 TEST(WhyNot, NamesTheEqualOperatorThatIsKept) {
   for (const auto& [name, source] : {std::pair{"conv1d", conv1d()}, std::pair{"plane", plane()}}) {
     const Specification spec(source);
@@ -232,13 +233,13 @@ TEST(WhyNot, NamesTheEqualOperatorThatIsKept) {
     for (std::size_t i = 0; i < raw.size(); i += raw.size() > 200 ? 4 : 1) {
       const Operator& op = raw[i];
       const Explanation explained = explain(op, spec, RuleSet());
-      if (explained.listed()) continue;
+      if (explained.enumerated()) continue;
       ++out;
       const WhyNot found = why_not(op, spec, RuleSet());
       ASSERT_TRUE(found.kept.has_value()) << name << "\n" << op.text() << explained.path.obstacle;
       EXPECT_EQ(found.admitted, !found.kept->near);
       EXPECT_EQ(found.kept->key == explained.key, !found.kept->near);
-      EXPECT_TRUE(explain(found.kept->op, spec, RuleSet()).listed()) << found.kept->op.text();
+      EXPECT_TRUE(explain(found.kept->op, spec, RuleSet()).enumerated()) << found.kept->op.text();
       EXPECT_FALSE(found.kept->op == op);
       if (!found.kept->rules.empty()) ++by_rewrite;
       for (const std::string& rule : found.kept->rules) ++rules[rule];
@@ -267,7 +268,7 @@ SpecificationSource blocks() {
   return source;
 }
 
-// Two windows, and rotations of rows.
+// Two windows, and cyclic shifts of rows.
 SpecificationSource rows() {
   SpecificationSource source = conv1d();
   source.coefficient = {"k=3: 1", "j=5: 1"};
@@ -276,7 +277,7 @@ SpecificationSource rows() {
   return source;
 }
 
-// What approximate rules leave out has a near-equal form that is listed; without them it is listed itself.
+// What approximate rules leave out has a near-equal form that is enumerated; without them it is enumerated itself.
 TEST(WhyNot, NamesTheNearEqualOperatorThatIsKept) {
   for (const auto& [name, source] : {std::pair{"blocks", blocks()}, std::pair{"rows", rows()}}) {
     const Specification spec(source);
@@ -296,7 +297,7 @@ TEST(WhyNot, NamesTheNearEqualOperatorThatIsKept) {
       EXPECT_TRUE(found.kept->near);
       EXPECT_FALSE(found.admitted);
       EXPECT_TRUE(kept.contains(found.kept->key)) << found.kept->op.text();
-      EXPECT_TRUE(explain(found.kept->op, spec, RuleSet()).listed());
+      EXPECT_TRUE(explain(found.kept->op, spec, RuleSet()).enumerated());
       int approximate = 0;
       for (const std::string& rule : found.kept->rules) {
         if (reason_info(rule).subgroup == "approximate") ++rules[rule], ++approximate;

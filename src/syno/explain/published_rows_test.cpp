@@ -113,7 +113,7 @@ TEST_P(PublishedRows, HasItsLikeInTheSpace) {
   EnumerateOptions options;
   options.max_depth = options.first_depth = static_cast<int>(spec.limits().max_depth);
   options.max_nodes = 1'000'000;
-  const Space space = list_space(spec, options);
+  const Space space = enumerate_space(spec, options);
   ASSERT_EQ(space.complete_depth, spec.limits().max_depth);
   const Shapes wanted = shapes(row.weights, *spec.variables());
   const auto primitives = counts(row.primitives);

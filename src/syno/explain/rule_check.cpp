@@ -57,15 +57,15 @@ Operator completed(const Graph& graph, const std::vector<CoordinateId>& order) {
   return Operator(graph, input, order);
 }
 
-// Orders of the frontier of `kept` with the sizes of that of `refused`; the first keeps the places of the coordinates.
-std::vector<std::vector<CoordinateId>> orders(const Graph& refused, const Graph& kept) {
+// Orders of the frontier of `kept` with the sizes of that of `rejected`; the first keeps the places of the coordinates.
+std::vector<std::vector<CoordinateId>> orders(const Graph& rejected, const Graph& kept) {
   std::vector<std::vector<CoordinateId>> found;
   std::vector<CoordinateId> order(kept.frontier().begin(), kept.frontier().end());
-  if (order.size() != refused.frontier().size()) return found;
+  if (order.size() != rejected.frontier().size()) return found;
   do {
     bool fits = true;
     for (std::size_t d = 0; d < order.size() && fits; ++d)
-      fits = kept.extent(order[d]) == refused.extent(refused.frontier()[d]);
+      fits = kept.extent(order[d]) == rejected.extent(rejected.frontier()[d]);
     if (fits) found.push_back(order);
   } while (static_cast<int>(found.size()) < kOrders &&
            std::next_permutation(order.begin(), order.end()));
@@ -178,18 +178,18 @@ class Checker {
       return;
     ++result_.asked;
     const RuleContext context{spec_, graph, step};
-    if (!refuses(rule_, context, restrictions_)) return;
-    ++result_.refused;
-    Graph refused = graph;
-    refused.apply(step);
-    if (!seen_.insert(structure_hash(refused)).second) return;
+    if (!rejects(rule_, context, restrictions_)) return;
+    ++result_.rejected;
+    Graph rejected = graph;
+    rejected.apply(step);
+    if (!seen_.insert(structure_hash(rejected)).second) return;
     ++result_.compared;
     if (rule_.kind == RuleKind::kRestriction) {
-      if (!result_.example) result_.example = RuleExample{graph_text(refused), "", 0};
+      if (!result_.example) result_.example = RuleExample{graph_text(rejected), "", 0};
       return;
     }
     const Graph kept = rule_.rewrite(context).value();
-    const Compared compared = compare(refused, kept);
+    const Compared compared = compare(rejected, kept);
     switch (compared.outcome) {
       case Outcome::kEqualKeys: ++result_.equal_keys; break;
       case Outcome::kEqualValues: ++result_.equal_values; break;
@@ -202,14 +202,14 @@ class Checker {
     }
     const double share = compared.share.value_or(0);
     if (!result_.example || share > result_.most_share)
-      result_.example = RuleExample{graph_text(refused), graph_text(kept), share};
+      result_.example = RuleExample{graph_text(rejected), graph_text(kept), share};
     result_.most_share = std::max(result_.most_share, share);
   }
 
   // The binding under which both graphs are computed with the least work; nothing when all are too large.
-  const Values* binding(const Graph& refused, const Graph& kept) const {
+  const Values* binding(const Graph& rejected, const Graph& kept) const {
     FitMask fit = spec_.full_fit();
-    for (const Graph* graph : {&refused, &kept}) {
+    for (const Graph* graph : {&rejected, &kept}) {
       for (const Coordinate& coordinate : graph->coordinates()) fit &= spec_.fit(coordinate.extent);
     }
     const Values* best = nullptr;
@@ -219,7 +219,7 @@ class Checker {
       if ((fit >> b & 1) == 0) continue;
       std::int64_t work = 0;
       bool possible = true;
-      for (const Graph* graph : {&refused, &kept}) {
+      for (const Graph* graph : {&rejected, &kept}) {
         const std::int64_t read = elements_read(*graph, values);
         const std::int64_t terms = terms_of_element(*graph, values);
         possible = possible && read <= kMostElements && terms <= kMostTerms / options_.elements;
@@ -238,18 +238,18 @@ class Checker {
     return best;
   }
 
-  Compared compare(const Graph& refused, const Graph& kept) {
-    const std::vector<CoordinateId> own(refused.frontier().begin(), refused.frontier().end());
-    const Operator wanted = completed(refused, own).in_table(spec_.variables());
+  Compared compare(const Graph& rejected, const Graph& kept) {
+    const std::vector<CoordinateId> own(rejected.frontier().begin(), rejected.frontier().end());
+    const Operator wanted = completed(rejected, own).in_table(spec_.variables());
     const Hash128 key = semantic_key(wanted, spec_.bindings());
     std::vector<Operator> candidates;
-    for (const auto& order : orders(refused, kept)) {
+    for (const auto& order : orders(rejected, kept)) {
       candidates.push_back(completed(kept, order).in_table(spec_.variables()));
       if (semantic_key(candidates.back(), spec_.bindings()) == key)
         return {Outcome::kEqualKeys, 0.0};
     }
     if (candidates.empty()) return {Outcome::kDifferent, 1.0};
-    const Values* values = binding(refused, kept);
+    const Values* values = binding(rejected, kept);
     if (values == nullptr) return {};
     const double with_values = least_share(wanted, candidates, *values, false);
     if (with_values == 0) return {Outcome::kEqualValues, 0.0};

@@ -1,5 +1,5 @@
-// Whether a rule is sound, tried out: random partial graphs of a specification are grown, and each step that the rule
-// refuses is compared with what the rule keeps instead, by semantic keys and by random values in the interpreter.
+// An empirical check of a rule: random partial graphs of a specification are grown, and each step that the rule
+// rejects is compared with the graph that the rule keeps instead, by semantic keys and by random values in the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +14,47 @@
 namespace syno {
 
 struct RuleCheckOptions {
-  /// Refusals to compare, each of another graph.
+  /// The number of rejections to compare, each of another graph.
   std::int64_t trials = 100;
-  /// Random graphs that are grown at most.
+  /// The largest number of random graphs.
   std::int64_t max_graphs = 2'000;
   std::uint64_t seed = 0;
-  /// Output elements that are computed of each operator.
+  /// The number of output elements that are computed for each operator.
   std::int64_t elements = 200;
 };
 
-/// What the rule refuses and what it keeps, as texts of graphs; nothing is kept by a restriction.
+/// What the rule rejects and what it keeps, as texts of graphs. A restriction keeps nothing.
 struct RuleExample {
-  std::string refused;
+  std::string rejected;
   std::string kept;
-  /// Of the output elements that were computed, the part that differs.
+  /// The fraction of the computed output elements that differ.
   double share = 0;
 };
 
 struct RuleCheck {
   std::int64_t graphs = 0;
-  /// Steps that the rule was asked about, and of them those it refuses. Those that are refused on distinct graphs are
-  /// compared, up to the number asked for.
+  /// The steps for which the rule was evaluated, and those of them that it rejects. Rejections on distinct graphs are
+  /// compared, up to the requested number.
   std::int64_t asked = 0;
-  std::int64_t refused = 0;
+  std::int64_t rejected = 0;
   std::int64_t compared = 0;
-  /// Of those compared: equal by their keys, equal for the random values, different for them, and too large to compute
-  /// or maybe equal up to a renumbering of weights that no key sees.
+  /// Of the compared pairs: equal by their keys, equal for the random values, different for them, and too large to compute
+  /// or possibly equal up to a renumbering of weights that no key recognizes.
   std::int64_t equal_keys = 0;
   std::int64_t equal_values = 0;
   std::int64_t different = 0;
   std::int64_t undecided = 0;
-  /// Of the pairs that were computed: the share of elements that differ, on average and at most.
+  /// Of the computed pairs: the average and the largest fraction of elements that differ.
   double mean_share = 0;
   double most_share = 0;
-  /// The refusal with the largest share; for a restriction the first one.
+  /// The rejection with the largest fraction; for a restriction the first one.
   std::optional<RuleExample> example;
 };
 
-/// Called now and then with what was found; returning false ends the check.
+/// Called regularly with what was found; it ends the check by returning false.
 using RuleCheckProgress = std::function<bool(const RuleCheck&)>;
 
-/// Checks one rule of `rules`, by id or name. Restrictions of `rules` that are on count in the guard. Throws UserError for
+/// Checks one rule of `rules`, given by id or name. Restrictions that are on count in the guard. Throws UserError for
 /// an unknown rule and for a specification without bindings.
 RuleCheck check_rule(const Specification& spec, const RuleSet& rules, std::string_view rule,
                      const RuleCheckOptions& options = {}, const RuleCheckProgress& progress = {});

@@ -39,7 +39,7 @@ TEST(RuleCheck, FindsNoFaultInTheCatalogue) {
   for (const Rule* rule : catalogue()) {
     if (rule->kind != RuleKind::kExact) continue;
     const RuleCheck found = check_rule(spec, RuleSet(), rule->id, options);
-    EXPECT_EQ(found.different, 0) << rule->id << "\n" << found.example->refused;
+    EXPECT_EQ(found.different, 0) << rule->id << "\n" << found.example->rejected;
     EXPECT_EQ(found.compared,
               found.equal_keys + found.equal_values + found.different + found.undecided);
     compared += found.compared;
@@ -58,7 +58,7 @@ TEST(RuleCheck, FindsWhatAWrongRuleLoses) {
   EXPECT_GT(found.different, 20);
   EXPECT_EQ(found.most_share, 1);
   ASSERT_TRUE(found.example);
-  EXPECT_NE(found.example->refused.find("shift"), std::string::npos) << found.example->refused;
+  EXPECT_NE(found.example->rejected.find("shift"), std::string::npos) << found.example->rejected;
   // Shifts of Reduces really are nothing.
   EXPECT_GT(found.equal_keys, 0);
 }
@@ -66,9 +66,9 @@ TEST(RuleCheck, FindsWhatAWrongRuleLoses) {
 TEST(RuleCheck, CountsWhatARestrictionLeavesOut) {
   const RuleCheck found = check_rule(Specification(plane()), RuleSet(), "R9");
   EXPECT_EQ(found.compared, 100);
-  EXPECT_GT(found.refused, 100);
+  EXPECT_GT(found.rejected, 100);
   ASSERT_TRUE(found.example);
-  EXPECT_NE(found.example->refused.find("unfold"), std::string::npos) << found.example->refused;
+  EXPECT_NE(found.example->rejected.find("unfold"), std::string::npos) << found.example->rejected;
   EXPECT_TRUE(found.example->kept.empty());
 }
 

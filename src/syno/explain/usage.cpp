@@ -123,7 +123,7 @@ class Reader {
     lower("min_fit", share_that_fits());
   }
 
-  // The share of the multiply-adds in layers that the operator fits, to the thousandth below.
+  // The share of the MACs in layers that the operator fits, to the thousandth below.
   double share_that_fits() const {
     FitMask mask = 0;
     for (const std::size_t b : layers_) mask |= FitMask{1} << b;

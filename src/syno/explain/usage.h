@@ -1,5 +1,5 @@
 // What an operator uses of a specification: of each budget, each limit, and which layers it fits. Computed from the
-// operator alone, so it is known for operators that the specification refuses, too.
+// operator alone, so it is known for operators that the specification rejects, too.
 #pragma once
 
 #include <string>

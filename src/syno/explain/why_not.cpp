@@ -59,10 +59,10 @@ Relaxation rule_off(const Rule& rule) {
 
 // What still speaks against the operator; empty when a search lists it.
 std::string objection(const Operator& op, const Specification& spec, const RuleSet& rules) {
-  const std::vector<RefusalReason> against = refusals(op, spec, rules);
+  const std::vector<RejectionReason> against = rejections(op, spec, rules);
   if (!against.empty()) return against.front().text;
   const Operator local = op.in_table(spec.variables());
-  if (const Rule* rule = rules.first_refusal(spec, local.graph(), local.input(), local.match()))
+  if (const Rule* rule = rules.rejecting_rule(spec, local.graph(), local.input(), local.match()))
     return std::string(rule->id) + " " + std::string(rule->name);
   ChildGenerator generator(spec, rules);
   const Path path = find_path(generator, local, spec.limits().max_depth);
@@ -79,7 +79,7 @@ class Relaxer {
     const std::vector<Relaxation> needed = necessary(usage);
     if (works(needed)) return spared(needed);
     const std::vector<const Rule*> candidates =
-        rules_that_refuse(op_, relaxed(spec_, needed), rules_);
+        rules_that_reject(op_, relaxed(spec_, needed), rules_);
     for (const Rule* rule : candidates) {
       if (auto changes = with(needed, {rule}); works(changes)) return spared(std::move(changes));
     }
@@ -137,19 +137,19 @@ class Relaxer {
   Clock::time_point start_;
 };
 
-// The operator with this key in a listing of limited size.
-std::optional<KeptOperator> listed_with_key(const Hash128& key, int depth,
-                                            const Specification& spec, const RuleSet& rules,
-                                            const WhyNotOptions& options) {
+// The operator with this key in an enumeration of limited size.
+std::optional<KeptOperator> enumerated_with_key(const Hash128& key, int depth,
+                                                const Specification& spec, const RuleSet& rules,
+                                                const WhyNotOptions& options) {
   if (options.max_nodes <= 0) return std::nullopt;
-  EnumerateOptions listing;
-  listing.max_depth = std::min<std::int64_t>(depth, spec.limits().max_depth);
-  if (listing.max_depth < 1) return std::nullopt;
-  listing.max_nodes = options.max_nodes;
-  listing.max_seconds = options.max_seconds;
-  listing.threads = 0;
-  listing.rules = rules;
-  const Space space = list_space(spec, listing);
+  EnumerateOptions enumeration;
+  enumeration.max_depth = std::min<std::int64_t>(depth, spec.limits().max_depth);
+  if (enumeration.max_depth < 1) return std::nullopt;
+  enumeration.max_nodes = options.max_nodes;
+  enumeration.max_seconds = options.max_seconds;
+  enumeration.threads = 0;
+  enumeration.rules = rules;
+  const Space space = enumerate_space(spec, enumeration);
   for (std::size_t i = 0; i < space.operators.size(); ++i) {
     if (space.operators[i].key == key) return KeptOperator{space.op(spec, i), key, {}, false};
   }
@@ -161,20 +161,20 @@ std::optional<KeptOperator> kept_form(const Operator& op, const Hash128& key,
                                       const WhyNotOptions& options) {
   ChildGenerator generator(spec, rules);
   const auto start = Clock::now();
-  const auto is_listed = [&](const Operator& form) {
-    if (seconds_since(start) > options.max_seconds || !refusals(form, spec, rules).empty())
+  const auto is_enumerated = [&](const Operator& form) {
+    if (seconds_since(start) > options.max_seconds || !rejections(form, spec, rules).empty())
       return false;
-    if (rules.first_refusal(spec, form.graph(), form.input(), form.match()) != nullptr)
+    if (rules.rejecting_rule(spec, form.graph(), form.input(), form.match()) != nullptr)
       return false;
     return find_path(generator, form, spec.limits().max_depth).reached;
   };
   const auto formed = [&](FormsOf which) -> std::optional<KeptOperator> {
-    std::optional<EqualForm> form = find_equal_form(op, spec, rules, which, is_listed);
+    std::optional<EqualForm> form = find_equal_form(op, spec, rules, which, is_enumerated);
     if (!form) return std::nullopt;
     return KeptOperator{std::move(form->op), form->key, std::move(form->rules), form->near};
   };
   if (auto kept = formed(FormsOf::kExactRules)) return kept;
-  if (auto kept = listed_with_key(key, op.graph().depth(), spec, rules, options)) return kept;
+  if (auto kept = enumerated_with_key(key, op.graph().depth(), spec, rules, options)) return kept;
   return formed(FormsOf::kApproximateRules);
 }
 
@@ -213,9 +213,9 @@ WhyNot why_not(const Operator& op, const Specification& spec, const RuleSet& rul
   result.explanation = explain(op, spec, rules);
   const Explanation& found = result.explanation;
   const Operator local = op.in_table(spec.variables());
-  if (found.listed()) {
+  if (found.enumerated()) {
     // An equal structure may stand for it.
-    result.kept = listed_with_key(found.key, local.graph().depth(), spec, rules, options);
+    result.kept = enumerated_with_key(found.key, local.graph().depth(), spec, rules, options);
     if (result.kept && result.kept->op.structure() == local.structure()) result.kept.reset();
     result.admitted = true;
     return result;

@@ -1,4 +1,4 @@
-// Why an operator is not in the space of a specification: what refuses it, which equal operator stands for it, and the
+// Why an operator is not in the space of a specification: what rejects it, which equal operator stands for it, and the
 // smallest change of the specification that admits it.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace syno {
 
 struct WhyNotOptions {
-  /// Graphs that may be listed to find an equal operator; 0 lists none.
+  /// Graphs that may be enumerated to find an equal operator; 0 lists none.
   std::int64_t max_nodes = EnumerateOptions().max_nodes;
   /// Seconds for that, and as many for changes of the specification.
   double max_seconds = 10;
@@ -24,7 +24,7 @@ struct WhyNotOptions {
 struct KeptOperator {
   Operator op;
   Hash128 key;
-  /// The rules that lead to it, one after the other; empty when it was found in a listing.
+  /// The rules that lead to it, one after the other; empty when it was found in an enumeration.
   std::vector<std::string> rules;
   /// Whether one of them is approximate: the operator differs on some outputs.
   bool near = false;
@@ -43,7 +43,7 @@ struct Relaxation {
 
 struct WhyNot {
   Explanation explanation;
-  /// Whether this structure, or one with the same key, is listed by a search.
+  /// Whether this structure, or one with the same key, is enumerated by a search.
   bool admitted = false;
   std::optional<KeptOperator> kept;
   /// Changes that admit the operator together, none of them to spare; empty when there are none, or when nothing is to be

@@ -30,7 +30,7 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
 
 Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block, Held held) {
   const Step* step = graph.producer(id);
-  while (makes(step, ExpressionKind::kRotated)) {
+  while (makes(step, ExpressionKind::kCyclicShift)) {
     id = step->in[0];
     step = graph.producer(id);
   }

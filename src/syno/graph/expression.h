@@ -10,14 +10,14 @@ namespace syno {
 
 /// `a` and `b` are the coordinates that the step consumes.
 enum class ExpressionKind : std::uint8_t {
-  kIterator,   ///< an index of the output
-  kReduction,  ///< an index that is summed over
-  kMixed,      ///< size*a + b              (Split; size is the extent of b)
-  kQuotient,   ///< a div size              (Merge)
-  kRemainder,  ///< a mod size              (Merge)
-  kRotated,    ///< (a + amount) mod size   (Shift; size is the extent)
-  kWindow,     ///< a + b - size div 2, masked outside the extent (Unfold; size is the window)
-  kScaled,     ///< size*a                  (Stride)
+  kIterator,     ///< an index of the output
+  kReduction,    ///< an index that is summed over
+  kMixed,        ///< size*a + b              (Split; size is the extent of b)
+  kQuotient,     ///< a div size              (Merge)
+  kRemainder,    ///< a mod size              (Merge)
+  kCyclicShift,  ///< (a + amount) mod size   (Shift; size is the extent)
+  kWindow,       ///< a + b - size div 2, masked outside the extent (Unfold; size is the window)
+  kScaled,       ///< size*a                  (Stride)
 };
 
 /// The extent of a coordinate of this kind, from the extents of `a` and `b` and the size that the step names. Sizes are
@@ -31,7 +31,7 @@ Extent extent_made(ExpressionKind kind, const Extent& a, const Extent& b, const 
     case ExpressionKind::kScaled: return times(a, size);
     case ExpressionKind::kReduction:
     case ExpressionKind::kRemainder: return size;
-    case ExpressionKind::kRotated:
+    case ExpressionKind::kCyclicShift:
     case ExpressionKind::kWindow: return a;
     case ExpressionKind::kIterator: break;
   }

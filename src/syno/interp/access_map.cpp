@@ -21,7 +21,7 @@ Expression expression_of(const Graph& graph, CoordinateId id) {
   switch (expression.kind) {
     case ExpressionKind::kMixed:
     case ExpressionKind::kWindow: expression.size = graph.extent(step->in[1]); break;
-    case ExpressionKind::kRotated: expression.size = expression.extent; break;
+    case ExpressionKind::kCyclicShift: expression.size = expression.extent; break;
     case ExpressionKind::kQuotient:
     case ExpressionKind::kRemainder:
     case ExpressionKind::kScaled: expression.size = step->size; break;

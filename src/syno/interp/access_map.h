@@ -17,7 +17,7 @@ struct Expression {
   CoordinateId a = kNoCoordinate;
   CoordinateId b = kNoCoordinate;
   Size size;
-  /// kRotated: the amount.
+  /// kCyclicShift: the amount.
   int amount = 0;
   /// kWindow: a + b - (size - 1) instead.
   bool causal = false;

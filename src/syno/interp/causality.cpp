@@ -164,7 +164,7 @@ std::string in_words(const FutureReads& found, int output_dim, int input_dim) {
     case Decision::kUndecided: break;
   }
   return "cannot decide whether dimension " + std::to_string(output_dim) +
-         " reads the future: too many points to look at";
+         " reads the future: too many points to check";
 }
 
 }  // namespace syno

@@ -104,11 +104,11 @@ TEST(Interpreter, NegativeRotationsAndStrides) {
 
 TEST(Interpreter, RealAndExactValuesAgreeAndSampledOutputsAreTheSame) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const RandomOperator drawn = random_operator(seed);
-    const OperatorShapes shapes = operator_shapes(drawn.op, drawn.values);
+    const RandomOperator sampled = random_operator(seed);
+    const OperatorShapes shapes = operator_shapes(sampled.op, sampled.values);
     const Exact x = random_integers(shapes.input, seed);
-    const std::vector<Exact> weights = integer_weights(drawn.op, drawn.values, seed);
-    const Exact y = interpret(drawn.op, drawn.values, x, weights);
+    const std::vector<Exact> weights = integer_weights(sampled.op, sampled.values, seed);
+    const Exact y = interpret(sampled.op, sampled.values, x, weights);
     ASSERT_EQ(y.shape, shapes.output);
 
     const auto real = [](const Exact& tensor) {
@@ -116,7 +116,7 @@ TEST(Interpreter, RealAndExactValuesAgreeAndSampledOutputsAreTheSame) {
     };
     std::vector<Tensor<double>> real_weights;
     for (const Exact& weight : weights) real_weights.push_back(real(weight));
-    EXPECT_EQ(interpret(drawn.op, drawn.values, real(x), real_weights), real(y)) << seed;
+    EXPECT_EQ(interpret(sampled.op, sampled.values, real(x), real_weights), real(y)) << seed;
 
     std::vector<std::int64_t> positions;
     std::vector<std::int64_t> expected;
@@ -124,9 +124,9 @@ TEST(Interpreter, RealAndExactValuesAgreeAndSampledOutputsAreTheSame) {
       positions.insert(positions.begin(), static_cast<std::int64_t>(i));
       expected.insert(expected.begin(), y.data[i]);
     }
-    EXPECT_EQ(interpret_at(drawn.op, drawn.values, x, weights, positions), expected) << seed;
+    EXPECT_EQ(interpret_at(sampled.op, sampled.values, x, weights, positions), expected) << seed;
 
-    const Exact bound = interpret(drawn.op, drawn.values, absolute(x), absolute(weights));
+    const Exact bound = interpret(sampled.op, sampled.values, absolute(x), absolute(weights));
     for (std::size_t i = 0; i < y.data.size(); ++i) ASSERT_GE(bound.data[i], std::abs(y.data[i]));
   }
 }
@@ -136,23 +136,23 @@ TEST(Interpreter, RealAndExactValuesAgreeAndSampledOutputsAreTheSame) {
 TEST(Interpreter, GradientsAreTheAdjointInEveryOperand) {
   int nonzero = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const RandomOperator drawn = random_operator(seed);
-    const OperatorShapes shapes = operator_shapes(drawn.op, drawn.values);
+    const RandomOperator sampled = random_operator(seed);
+    const OperatorShapes shapes = operator_shapes(sampled.op, sampled.values);
     const Exact x = random_integers(shapes.input, seed);
     const Exact dy = random_integers(shapes.output, seed + 7);
-    std::vector<Exact> weights = integer_weights(drawn.op, drawn.values, seed);
-    const auto result = gradients(drawn.op, drawn.values, x, weights, dy);
+    std::vector<Exact> weights = integer_weights(sampled.op, sampled.values, seed);
+    const auto result = gradients(sampled.op, sampled.values, x, weights, dy);
     ASSERT_EQ(result.x.shape, x.shape);
     ASSERT_EQ(result.weights.size(), weights.size());
 
     const Exact p = random_integers(shapes.input, seed + 8);
-    const std::int64_t value = dot(dy, interpret(drawn.op, drawn.values, p, weights));
+    const std::int64_t value = dot(dy, interpret(sampled.op, sampled.values, p, weights));
     nonzero += value != 0;
-    EXPECT_EQ(dot(result.x, p), value) << seed << "\n" << drawn.op.text();
+    EXPECT_EQ(dot(result.x, p), value) << seed << "\n" << sampled.op.text();
     for (std::size_t t = 0; t < weights.size(); ++t) {
       Exact other = random_integers(weights[t].shape, seed + 9);
       std::swap(weights[t], other);
-      const Exact y = interpret(drawn.op, drawn.values, x, weights);
+      const Exact y = interpret(sampled.op, sampled.values, x, weights);
       EXPECT_EQ(dot(result.weights[t], weights[t]), dot(dy, y)) << seed << " weight " << t;
       std::swap(weights[t], other);
     }

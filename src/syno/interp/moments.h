@@ -15,7 +15,7 @@
 namespace syno {
 
 /// The mean over output elements of E[y^2]. When it would take more than about `most_terms` terms, over as many elements,
-/// drawn from `seed`, as that allows, and at least one. 0 when all terms are masked.
+/// sampled from `seed`, as that allows, and at least one. 0 when all terms are masked.
 /// The sum over all elements is also that of E[(dL/dx)^2] and of E[(dL/dw)^2] for dL/dy of variance 1: what is
 /// multiplied are the same terms, read the other way.
 /// Throws UserError as `operator_shapes` does, and where one component of an element has more than 2^26 terms.

@@ -57,7 +57,7 @@ Program::Program(const AccessMap& map, const Values& values)
     Instruction instruction{
         expression.kind, static_cast<CoordinateId>(i), expression.a, expression.b, size, 0,
         extents.back()};
-    if (expression.kind == ExpressionKind::kRotated) instruction.offset = expression.amount;
+    if (expression.kind == ExpressionKind::kCyclicShift) instruction.offset = expression.amount;
     if (expression.kind == ExpressionKind::kWindow)
       instruction.offset = expression.causal ? size - 1 : size / 2;
     reduced.push_back(
@@ -83,7 +83,7 @@ bool execute(const std::vector<Instruction>& instructions, std::vector<std::int6
         break;
       case ExpressionKind::kQuotient: value = floor_divide(a, instruction.size); break;
       case ExpressionKind::kRemainder: value = floor_modulo(a, instruction.size); break;
-      case ExpressionKind::kRotated:
+      case ExpressionKind::kCyclicShift:
         value = floor_modulo(a + instruction.offset, instruction.size);
         break;
       case ExpressionKind::kWindow:

@@ -16,9 +16,9 @@ struct Instruction {
   CoordinateId out;
   CoordinateId a;
   CoordinateId b;
-  /// kMixed, kScaled: the factor. kQuotient, kRemainder: the divisor. kRotated: the extent.
+  /// kMixed, kScaled: the factor. kQuotient, kRemainder: the divisor. kCyclicShift: the extent.
   std::int64_t size;
-  /// kRotated: the amount. kWindow: the padding before.
+  /// kCyclicShift: the amount. kWindow: the padding before.
   std::int64_t offset;
   /// The extent of the result.
   std::int64_t extent;

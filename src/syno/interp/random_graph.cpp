@@ -29,9 +29,9 @@ class Draw {
   }
 
   std::optional<RandomOperator> operator_or_nothing() {
-    binding_ = draw_binding();
+    binding_ = sample_binding();
     values_ = binding_.resolve(*variables_);
-    graph_ = Graph(variables_, draw_output());
+    graph_ = Graph(variables_, sample_output());
     const int steps = options_.min_steps + below(options_.max_steps - options_.min_steps + 1);
     for (int tries = 0; graph_.depth() < steps && tries < 8 * steps; ++tries) take_step();
     while (static_cast<int>(graph_.weights().size()) < options_.min_weights) {
@@ -53,7 +53,7 @@ class Draw {
     result.bindings = {binding_};
     for (int tries = 0; static_cast<int>(result.bindings.size()) < options_.bindings && tries < 50;
          ++tries) {
-      const Binding other = draw_binding();
+      const Binding other = sample_binding();
       if (affordable(other.resolve(*variables_)) &&
           std::find(result.bindings.begin(), result.bindings.end(), other) ==
               result.bindings.end()) {
@@ -82,7 +82,7 @@ class Draw {
   Size variable(const char* name) const { return Size::variable(variables_->index(name)); }
   std::int64_t value(CoordinateId id) const { return *graph_.extent(id).evaluate(values_); }
 
-  Binding draw_binding() {
+  Binding sample_binding() {
     std::map<std::string, std::int64_t> values;
     values["s"] = 2 + below(2);
     values["g"] = 2 + below(2);
@@ -105,7 +105,7 @@ class Draw {
     return Binding(std::move(values));
   }
 
-  Shape draw_output() {
+  Shape sample_output() {
     Shape output;
     if (options_.batch) output.push_back({variable("N"), false, false});
     const int rank = 1 + below(options_.max_output_rank - (options_.batch ? 1 : 0));
@@ -118,7 +118,7 @@ class Draw {
   }
 
   // A size that a reduction, a block or a stride may have.
-  Size draw_size() {
+  Size sample_size() {
     const bool small = chance(0.6);
     Size size = small ? variable(kCoefficients[static_cast<std::size_t>(below(4))])
                       : variable(kPrimaries[static_cast<std::size_t>(1 + below(4))]);
@@ -191,7 +191,7 @@ class Draw {
 
     if (primitive == Primitive::kReduce) {
       if (graph_.count(Primitive::kReduce) >= options_.max_reductions) return;
-      const Size extent = draw_size();
+      const Size extent = sample_size();
       if (legal(extent)) apply(Step::reduce(extent));
       return;
     }
@@ -207,7 +207,7 @@ class Draw {
         if (ids.size() >= 2) apply(Step::split(ids[0], ids[1]));
         return;
       case Primitive::kMerge: {
-        const Size block = draw_size();
+        const Size block = sample_size();
         if (legal(block) && legal(graph_.extent(ids[0]) / block)) apply(Step::merge(ids[0], block));
         return;
       }
@@ -219,7 +219,7 @@ class Draw {
         if (ids.size() >= 2) unfold(ids[0], ids[1]);
         return;
       case Primitive::kStride: {
-        const Size factor = draw_size();
+        const Size factor = sample_size();
         if (legal(factor)) apply(Step::stride(ids[0], factor));
         return;
       }
@@ -281,8 +281,8 @@ class Draw {
 RandomOperator random_operator(std::uint64_t seed, const RandomOptions& options) {
   if (options.extents.empty()) throw UserError("random_operator: 'extents' is empty");
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    Draw draw(seed, static_cast<std::uint64_t>(attempt), options);
-    if (auto result = draw.operator_or_nothing()) return *std::move(result);
+    Draw sample(seed, static_cast<std::uint64_t>(attempt), options);
+    if (auto result = sample.operator_or_nothing()) return *std::move(result);
   }
   throw UserError("random_operator: nothing found in " + std::to_string(kMaxAttempts) +
                   " attempts; the options are too narrow");

@@ -1,7 +1,7 @@
 // Random well-formed operators on small bindings, for property tests of everything that reads a graph.
 //
 // Any graph becomes an operator by taking its own frontier as the input shape, so nothing has to be searched for: steps
-// are drawn one by one, and the frontier that is left, in a random order, is the input.
+// are sampled one by one, and the frontier that is left, in a random order, is the input.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace syno {
 
-/// How often each kind of step is drawn, relative to the others; 0 leaves it out.
+/// How often each kind of step is sampled, relative to the others; 0 leaves it out.
 struct RandomMix {
   double split = 1;
   double merge = 1;
@@ -41,7 +41,7 @@ struct RandomOptions {
   double causal_windows = 0.0;
   /// Share of the windows that may be wider than what they slide over.
   double wide_windows = 0.1;
-  /// Share of the shifts that rotate the result of a window, when there is one.
+  /// Share of the shifts that shift cyclically the result of a window, when there is one.
   double shift_after_window = 0.5;
   /// Shifts are by 1..max_shift in either direction.
   int max_shift = 3;
@@ -63,7 +63,7 @@ struct RandomOptions {
 
 struct RandomOperator {
   Operator op;
-  /// bindings[0] is `binding`; there may be fewer than asked for.
+  /// bindings[0] is `binding`; there may be fewer than requested.
   Binding binding;
   std::vector<Binding> bindings;
   /// `binding` in the order of op.variables().
@@ -71,7 +71,7 @@ struct RandomOperator {
 };
 
 /// The same seed and options give the same operator on every machine. Throws UserError when the options leave nothing
-/// to draw.
+/// to sample.
 RandomOperator random_operator(std::uint64_t seed, const RandomOptions& options = {});
 
 /// Uniform integers in -limit..limit, so that products are exact in any arithmetic.

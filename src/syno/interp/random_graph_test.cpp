@@ -17,9 +17,9 @@ TEST(RandomOperator, CoversEveryPrimitiveAndManyForms) {
   int several_weights = 0;
   int even_windows = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    const RandomOperator drawn = random_operator(seed);
-    structures.insert(drawn.op.structure());
-    const Graph& graph = drawn.op.graph();
+    const RandomOperator sampled = random_operator(seed);
+    structures.insert(sampled.op.structure());
+    const Graph& graph = sampled.op.graph();
     several_weights += graph.weights().size() >= 2;
     for (const Step& step : graph.steps()) {
       ++counts[static_cast<std::size_t>(step.primitive)];
@@ -30,7 +30,7 @@ TEST(RandomOperator, CoversEveryPrimitiveAndManyForms) {
       if (step.primitive == Primitive::kShift && graph.producer(step.in[0]) != nullptr)
         rotated_windows += graph.producer(step.in[0])->primitive == Primitive::kUnfold;
       if (step.primitive == Primitive::kUnfold)
-        even_windows += *graph.extent(step.in[1]).evaluate(drawn.values) % 2 == 0;
+        even_windows += *graph.extent(step.in[1]).evaluate(sampled.values) % 2 == 0;
     }
   }
   for (const int count : counts) EXPECT_GE(count, 40);
@@ -60,14 +60,14 @@ TEST(RandomOperator, KeepsItsBounds) {
   options.unordered = 0.5;
   int several_bindings = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const RandomOperator drawn = random_operator(seed, options);
-    const Graph& graph = drawn.op.graph();
+    const RandomOperator sampled = random_operator(seed, options);
+    const Graph& graph = sampled.op.graph();
     EXPECT_GE(graph.weights().size(), 2U);
     EXPECT_LE(graph.depth(), options.max_steps + 2);
-    EXPECT_EQ(drawn.op.match()[0], 0);
-    several_bindings += drawn.bindings.size() > 1;
-    for (const Binding& binding : drawn.bindings) {
-      const Values values = binding.resolve(*drawn.op.variables());
+    EXPECT_EQ(sampled.op.match()[0], 0);
+    several_bindings += sampled.bindings.size() > 1;
+    for (const Binding& binding : sampled.bindings) {
+      const Values values = binding.resolve(*sampled.op.variables());
       std::int64_t terms = 1;
       for (std::size_t i = 0; i < graph.coordinates().size(); ++i) {
         const auto extent = graph.coordinates()[i].extent.evaluate(values);
@@ -79,9 +79,9 @@ TEST(RandomOperator, KeepsItsBounds) {
     }
     for (const Step& step : graph.steps()) {
       if (step.primitive != Primitive::kUnfold) continue;
-      EXPECT_EQ(*graph.extent(step.in[1]).evaluate(drawn.values) % 2, 1);
+      EXPECT_EQ(*graph.extent(step.in[1]).evaluate(sampled.values) % 2, 1);
     }
-    EXPECT_EQ(Operator::parse(drawn.op.text()).text(), drawn.op.text());
+    EXPECT_EQ(Operator::parse(sampled.op.text()).text(), sampled.op.text());
   }
   EXPECT_GE(several_bindings, 100);
 }

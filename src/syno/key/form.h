@@ -4,8 +4,8 @@
 //     atom := (base mod high) div low     a digit: low | high | extent of the base
 //           | floor(form / divisor)       a carry: the only opaque function
 //
-// A base is an output iterator, a reduction, or a rotated coordinate that is kept as a variable of
-// its own (key_rotation.cpp). Digits of one base that touch and whose factors fit become one digit as
+// A base is an output iterator, a reduction, or a cyclically shifted coordinate that is kept as a variable of
+// its own (rewrites/cyclic_shift.cpp). Digits of one base that touch and whose factors fit become one digit as
 // soon as they meet, so B*(i div B) + i mod B is i again. `i mod B` is `i - B*floor(i/B)`.
 #pragma once
 

@@ -33,7 +33,7 @@ void check_values(const Variables& variables, const Values& values) {
 
 // Throws CapExceeded.
 void normalise(key::Points& points) {
-  key::settle_rotations(points);
+  key::settle_cyclic_shifts(points);
   key::reflect_digits(points);
   // Partitions and conditions may cut digits, which changes the other forms.
   for (int round = 0;; ++round) {

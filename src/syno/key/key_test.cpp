@@ -105,7 +105,7 @@ TEST(Key, StridesMoveThroughViews) {
               "stride o0 s -> c; match c");
   expect_same({"[H]", "[k^-1*H, s*k]"}, "stride o0 s -> a; merge a s*k -> q m; match q m",
               "merge o0 k -> q m; stride m s -> c; match q c");
-  // Under s = 2: rotated by s div 2, a window of s over every s-th place is a Split and never
+  // Under s = 2: cyclically shifted by s div 2, a window of s over every s-th place is a Split and never
   // masked.
   expect_same({"[H]", "[s*H]"},
               "reduce s -> r; stride o0 s -> a; shift a 1 -> b; unfold b r -> c; match c",
@@ -147,7 +147,7 @@ TEST(Key, UnorderedDimensionsArePermutedFreely) {
   expect_same({"[C: unordered, H]", "[C: unordered, H]"}, "shift o0 1 -> a; match a o1",
               "match o0 o1");
   expect_different({"[C, H]", "[C, H]"}, "shift o0 1 -> a; match a o1", "match o0 o1");
-  // A group of channels and a rotation inside the group.
+  // A group of channels and a cyclic shift inside the group.
   expect_same({"[C: unordered, H]", "[C: unordered, H]"},
               "merge o0 s -> q m; shift m 1 -> a; split q a -> c; match c o1", "match o0 o1");
 }

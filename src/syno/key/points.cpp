@@ -80,7 +80,7 @@ class Reader {
         store(unit.out[1], std::move(rest), size - 1, number);
         return;
       }
-      case ExpressionKind::kRotated: {
+      case ExpressionKind::kCyclicShift: {
         const Integer extent = extent_of(unit.in[0]);
         const Integer amount = floor_modulo(unit.amount, extent);
         if (amount == 0) {
@@ -88,7 +88,7 @@ class Reader {
           return;
         }
         const int base = algebra.add_base(extent);
-        points_.rotations.push_back(
+        points_.cyclic_shifts.push_back(
             {{{base, 1, extent}}, form(unit.in[0]), amount, extent, number});
         form(unit.out[0]) = algebra.base(base);
         return;
@@ -151,7 +151,7 @@ void Points::clear() {
   exact.clear();
   partitions.clear();
   conditions.clear();
-  rotations.clear();
+  cyclic_shifts.clear();
   multiplicity = 1;
   masked = false;
 }
@@ -169,8 +169,8 @@ void rewrite(Points& points, Replace replace) {
     algebra.substitute(fact.form, replace, fact.step);
     algebra.facts.push_back(std::move(fact));
   }
-  for (Rotation& rotation : points.rotations)
-    algebra.substitute(rotation.before, replace, rotation.step);
+  for (CyclicShift& cyclic_shift : points.cyclic_shifts)
+    algebra.substitute(cyclic_shift.before, replace, cyclic_shift.step);
   for (Exact& exact : points.exact) algebra.substitute(exact.form, replace, kAllSteps);
   for (Partition& partition : points.partitions) {
     for (Form& generator : partition.generators) algebra.substitute(generator, replace, kAllSteps);

@@ -49,9 +49,9 @@ struct Condition {
   int step = 0;
 };
 
-/// s = (before + amount) mod extent, kept as a variable of its own until key_rotation.cpp settles
+/// s = (before + amount) mod extent, kept as a variable of its own until rewrites/cyclic_shift.cpp settles
 /// it.
-struct Rotation {
+struct CyclicShift {
   /// Digits of s, each a base: (s mod high) div low.
   struct Part {
     int base = 0;
@@ -75,7 +75,7 @@ struct Points {
   std::vector<Exact> exact;
   std::vector<Partition> partitions;
   std::vector<Condition> conditions;
-  std::vector<Rotation> rotations;
+  std::vector<CyclicShift> cyclic_shifts;
   /// Points that no function tells apart: a factor of the whole sum.
   Integer multiplicity = 1;
   /// All points are masked: the operator is zero.
@@ -100,7 +100,7 @@ void read_points(const Section& section, const SectionValues& values, Points& po
 /// Replaces digits in every form.
 void rewrite(Points& points, Replace replace);
 
-/// Calls visit(atom) for every atom in exact forms, partitions, conditions and rotations.
+/// Calls visit(atom) for every atom in exact forms, partitions, conditions and cyclic shifts.
 template <class Visit>
 void visit_all(const Points& points, const Visit& visit) {
   const Algebra& algebra = points.algebra;
@@ -109,7 +109,8 @@ void visit_all(const Points& points, const Visit& visit) {
     for (const Form& generator : partition.generators) algebra.visit_atoms(generator, visit);
   }
   for (const Condition& condition : points.conditions) algebra.visit_atoms(condition.form, visit);
-  for (const Rotation& rotation : points.rotations) algebra.visit_atoms(rotation.before, visit);
+  for (const CyclicShift& cyclic_shift : points.cyclic_shifts)
+    algebra.visit_atoms(cyclic_shift.before, visit);
 }
 
 /// Gives every digit that occurs a base of its own. Cuts of one base that do not divide each other
@@ -117,8 +118,8 @@ void visit_all(const Points& points, const Visit& visit) {
 /// anything to split.
 bool split_bases(Points& points);
 
-/// Frees or writes out every rotation, in the order of steps.
-void settle_rotations(Points& points);
+/// Frees or writes out every cyclic shift, in the order of steps.
+void settle_cyclic_shifts(Points& points);
 
 /// Rewrites each partition to a fixed point; keeps what it tells apart at unmasked points.
 void simplify_partitions(Points& points);

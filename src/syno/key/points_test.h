@@ -38,15 +38,16 @@ inline bool holds(const Points& points, const Point& point) {
          });
 }
 
-// Calls visit(point) for every point of the box, with the values of rotated bases filled in.
+// Calls visit(point) for every point of the box, with the values of cyclically shifted bases filled in.
 inline void for_each_point(const Points& points, const std::function<void(const Point&)>& visit) {
   Point point;
   for (const int base : points.box) point[base] = 0;
   while (true) {
-    for (const Rotation& rotation : points.rotations) {
-      const Integer turned = floor_modulo(
-          value(points.algebra, rotation.before, point) + rotation.amount, rotation.extent);
-      for (const Rotation::Part& part : rotation.parts)
+    for (const CyclicShift& cyclic_shift : points.cyclic_shifts) {
+      const Integer turned =
+          floor_modulo(value(points.algebra, cyclic_shift.before, point) + cyclic_shift.amount,
+                       cyclic_shift.extent);
+      for (const CyclicShift::Part& part : cyclic_shift.parts)
         point[part.base] = turned % part.high / part.low;
     }
     visit(point);

@@ -27,7 +27,7 @@ struct Census {
 
 // Groups operators of one specification by key and by truth. Fails where a key holds two different
 // operators.
-class Judge {
+class Checker {
  public:
   void add(const Operator& op, const Values& values) {
     if (!seen_.insert(op.structure()).second) return;
@@ -112,7 +112,7 @@ struct Space {
 
 class Enumerator {
  public:
-  Enumerator(const Space& space, Judge& judge) : space_(space), judge_(judge) {
+  Enumerator(const Space& space, Checker& checker) : space_(space), checker_(checker) {
     input_ = parse_shape(space.input, *space.variables);
     visit(Graph(space.variables, parse_shape(space.output, *space.variables)));
   }
@@ -127,7 +127,7 @@ class Enumerator {
     }
     if (!seen_.insert(structure_hash(graph)).second) return;
     for (const auto& match : matchings(graph, input_, {}))
-      judge_.add(Operator(graph, input_, match).in_table(space_.variables), space_.values);
+      checker_.add(Operator(graph, input_, match).in_table(space_.variables), space_.values);
     if (graph.depth() >= space_.depth) return;
     for (const std::string& text : space_.reduces) {
       if (graph.frontier().size() < space_.frontier) take(graph, Step::reduce(size(text)));
@@ -174,7 +174,7 @@ class Enumerator {
   }
 
   const Space& space_;
-  Judge& judge_;
+  Checker& checker_;
   Shape input_;
   std::set<Hash128> seen_;
 };
@@ -185,13 +185,13 @@ void print(const char* name, const Census& census) {
 }
 
 // SYNO_LEAKS=n prints up to n pairs that are one operator with two keys.
-Census judge_space(const char* name, const Space& space) {
-  Judge judge;
-  Enumerator(space, judge);
-  print(name, judge.census());
+Census check_space(const char* name, const Space& space) {
+  Checker checker;
+  Enumerator(space, checker);
+  print(name, checker.census());
   if (const char* leaks = std::getenv("SYNO_LEAKS"))
-    judge.print_leaks(space.variables, space.values, std::atoi(leaks));
-  return judge.census();
+    checker.print_leaks(space.variables, space.values, std::atoi(leaks));
+  return checker.census();
 }
 
 const VariablesPtr kVariables = Variables::make({"H", "C", "D", "k", "s"});
@@ -217,7 +217,7 @@ TEST(KeyProperty, LinesOfSix) {
                     {"s"},      {1},
                     4,          1,
                     3};
-  expect_census(judge_space("lines of six", space), 767, 350, 353);
+  expect_census(check_space("lines of six", space), 767, 350, 353);
 }
 
 TEST(KeyProperty, LinesOfFour) {
@@ -227,7 +227,7 @@ TEST(KeyProperty, LinesOfFour) {
                     {},         {1, -1},
                     5,          1,
                     3};
-  expect_census(judge_space("lines of four", space), 5346, 1119, 1157);
+  expect_census(check_space("lines of four", space), 5346, 1119, 1157);
 }
 
 TEST(KeyProperty, LinesOfEight) {
@@ -237,7 +237,7 @@ TEST(KeyProperty, LinesOfEight) {
                     {},         {1},
                     5,          1,
                     3};
-  expect_census(judge_space("lines of eight", space), 2521, 805, 811);
+  expect_census(check_space("lines of eight", space), 2521, 805, 811);
 }
 
 TEST(KeyProperty, LinearWithTwoWeights) {
@@ -252,7 +252,7 @@ TEST(KeyProperty, LinearWithTwoWeights) {
                     5,
                     2,
                     3};
-  expect_census(judge_space("linear", space), 3391, 972, 984);
+  expect_census(check_space("linear", space), 3391, 972, 984);
 }
 
 TEST(KeyProperty, OrderedLinearWithTwoWeights) {
@@ -262,7 +262,7 @@ TEST(KeyProperty, OrderedLinearWithTwoWeights) {
                     {},         {1},
                     4,          2,
                     3};
-  expect_census(judge_space("ordered linear", space), 407, 213, 215);
+  expect_census(check_space("ordered linear", space), 407, 213, 215);
 }
 
 TEST(KeyProperty, ConvolutionsOfOneDimension) {
@@ -277,7 +277,7 @@ TEST(KeyProperty, ConvolutionsOfOneDimension) {
                     4,
                     1,
                     4};
-  expect_census(judge_space("conv1d", space), 541, 237, 239);
+  expect_census(check_space("conv1d", space), 541, 237, 239);
 }
 
 TEST(KeyProperty, Squares) {
@@ -287,10 +287,10 @@ TEST(KeyProperty, Squares) {
                     {},         {1},
                     4,          1,
                     3};
-  expect_census(judge_space("squares", space), 2750, 1394, 1394);
+  expect_census(check_space("squares", space), 2750, 1394, 1394);
 }
 
-// Operators near `op`, of the same shapes: other amounts, sides exchanged, rotations put in,
+// Operators near `op`, of the same shapes: other amounts, sides exchanged, cyclic shifts put in,
 // weights that hold less, another matching.
 class Mutator {
  public:
@@ -374,19 +374,19 @@ TEST(KeyProperty, RandomOperatorsAndTheirNeighbours) {
   const std::uint64_t count = seeds != nullptr ? std::strtoull(seeds, nullptr, 10) : 250;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const RandomOperator drawn = random_operator(seed, options);
-    Judge judge;
-    judge.add(drawn.op, drawn.values);
-    Mutator mutator(drawn.op, seed);
+    const RandomOperator sampled = random_operator(seed, options);
+    Checker checker;
+    checker.add(sampled.op, sampled.values);
+    Mutator mutator(sampled.op, seed);
     for (int i = 0; i < 16; ++i) {
-      if (const auto neighbour = mutator.next()) judge.add(*neighbour, drawn.values);
+      if (const auto neighbour = mutator.next()) checker.add(*neighbour, sampled.values);
     }
-    total.operators += judge.census().operators;
-    total.classes += judge.census().classes;
-    total.keys += judge.census().keys;
-    total.fallbacks += judge.census().fallbacks;
+    total.operators += checker.census().operators;
+    total.classes += checker.census().classes;
+    total.keys += checker.census().keys;
+    total.fallbacks += checker.census().fallbacks;
     if (const char* leaks = std::getenv("SYNO_LEAKS"))
-      judge.print_leaks(drawn.op.variables(), drawn.values, std::atoi(leaks));
+      checker.print_leaks(sampled.op.variables(), sampled.values, std::atoi(leaks));
   }
   print("random", total);
   EXPECT_GT(total.operators, count * 5);

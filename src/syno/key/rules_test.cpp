@@ -148,7 +148,7 @@ Points random_points(Source& source) {
     }
     if (extent == 1 || extent > 30) continue;
     const int base = algebra.add_base(extent);
-    points.rotations.push_back(
+    points.cyclic_shifts.push_back(
         {{{base, 1, extent}}, before, 1 + source.below(extent - 1), extent, 1});
     rotated.push_back(base);
   }
@@ -184,8 +184,8 @@ TEST(KeyRules, ChangesOfVariablesKeepTheOperator) {
       used[rule] += changed;
       ASSERT_TRUE(oracle::same_operator(before, term_set(points))) << rule;
     };
-    const bool rotated = !points.rotations.empty();
-    settle_rotations(points);
+    const bool rotated = !points.cyclic_shifts.empty();
+    settle_cyclic_shifts(points);
     check("rotation", rotated);
     reflect_digits(points);
     check("reflection", false);

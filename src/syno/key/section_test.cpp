@@ -130,15 +130,15 @@ Population population(int count) {
   options.unordered = 0.3;
   options.causal_windows = 0.2;
   options.bindings = 3;
-  std::vector<RandomOperator> drawn;
+  std::vector<RandomOperator> sampled;
   std::set<std::string> names;
   for (int seed = 0; seed < count; ++seed) {
-    drawn.push_back(random_operator(static_cast<std::uint64_t>(seed), options));
-    for (const auto& [name, value] : drawn.back().binding.values()) names.insert(name);
+    sampled.push_back(random_operator(static_cast<std::uint64_t>(seed), options));
+    for (const auto& [name, value] : sampled.back().binding.values()) names.insert(name);
   }
   Population result;
   result.variables = Variables::make({names.begin(), names.end()});
-  for (const RandomOperator& one : drawn) {
+  for (const RandomOperator& one : sampled) {
     result.operators.push_back(one.op);
     if (result.bindings.size() >= 6) continue;
     for (const Binding& binding : one.bindings)

@@ -57,13 +57,13 @@ TEST(KeyVariables, ARotationOfDigitsThatOnlyWeightsSeeIsNone) {
     const Form before = box.algebra.combine(box.algebra.base(high), box.algebra.extent(low),
                                             box.algebra.base(low), 1);
     const int turned = box.algebra.add_base(extent);
-    box.points.rotations.push_back(
+    box.points.cyclic_shifts.push_back(
         {{{turned, 1, extent}}, before, 1 + source.below(extent - 1), extent, 0});
     box.points.exact = {{0, box.digit(3)}, {1, box.algebra.base(turned)}};
     box.points.partitions = {weight({box.algebra.base(low)}),
                              weight({box.algebra.base(low), box.algebra.base(high)})};
-    keep_the_operator(box, [&] { settle_rotations(box.points); });
-    EXPECT_TRUE(box.points.rotations.empty());
+    keep_the_operator(box, [&] { settle_cyclic_shifts(box.points); });
+    EXPECT_TRUE(box.points.cyclic_shifts.empty());
     EXPECT_EQ(box.all_carries(), 0U);
   });
 }
@@ -74,11 +74,11 @@ TEST(KeyVariables, ARotationIsWrittenOutWhereItIsSeenAndTurnedBackInWeights) {
     const int base = box.add(source.pick({3, 5, 7}));
     const Integer extent = box.algebra.extent(base);
     const int turned = box.algebra.add_base(extent);
-    box.points.rotations.push_back(
+    box.points.cyclic_shifts.push_back(
         {{{turned, 1, extent}}, box.algebra.base(base), 1 + source.below(extent - 1), extent, 0});
     box.points.exact = {{0, box.algebra.base(base)}, {1, box.algebra.base(turned)}};
     box.points.partitions = {weight({box.algebra.base(turned)})};
-    keep_the_operator(box, [&] { settle_rotations(box.points); });
+    keep_the_operator(box, [&] { settle_cyclic_shifts(box.points); });
     EXPECT_EQ(box.carries(box.points.exact[1].form), 1U);
     ASSERT_EQ(box.points.partitions[0].generators.size(), 1U);
     EXPECT_EQ(box.points.partitions[0].generators[0], box.algebra.base(base));

@@ -358,7 +358,7 @@ class Printer {
         return {a.at_least(kProduct) + "/" + size.at_least(kAtom), kProduct};
       case ExpressionKind::kRemainder:
         return {a.at_least(kAtom) + " mod " + size.at_least(kAtom), kModulo};
-      case ExpressionKind::kRotated:
+      case ExpressionKind::kCyclicShift:
         return {"(" + a.at_least(kSum) + (e.amount > 0 ? "+" : "") + std::to_string(e.amount) +
                     ") mod " + size.at_least(kAtom),
                 kModulo};

@@ -8,7 +8,7 @@
 //                * and / bind from left to right, mod binds less than + and -
 //
 // Reading x or a weight outside its extents gives 0, which is all that most windows need. A window whose value could
-// come back inside (rotated, or under a second window), or that only weights read, has its condition behind `where`.
+// come back inside (cyclically shifted, or under a second window), or that only weights read, has its condition behind `where`.
 // parse.h reads what this prints.
 #pragma once
 

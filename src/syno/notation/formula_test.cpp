@@ -33,9 +33,9 @@ TEST(Formula, SaysWhatTheOperatorComputes) {
   options.scalar_input = true;
   int masked = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
-    const RandomOperator drawn = random_operator(seed, options);
-    masked += formula(drawn.op).find(" where ") != std::string::npos;
-    expect_true(drawn.op, drawn.binding, seed);
+    const RandomOperator sampled = random_operator(seed, options);
+    masked += formula(sampled.op).find(" where ") != std::string::npos;
+    expect_true(sampled.op, sampled.binding, seed);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(masked, 100);

@@ -114,7 +114,7 @@ FormId Forms::multiply(FormId a, FormId b) {
       term.size = term.size * factor.scale;
       if (factor.half) {
         throw NoIndex{text(a) + " is multiplied with " + text(b) + ", which is no size",
-                      "give the quotient a name of its own"};
+                      "define a separate name for the quotient"};
       }
       const std::optional<Size> named =
           factor.times > 1 ? as_size(factor.times) : std::optional<Size>();

@@ -1,5 +1,5 @@
 // Extents that a formula leaves out: an index that reads a dimension of x has its size, one that moves a window of size
-// k has the extent k. What is inferred is only proposed: the recogniser judges the whole.
+// k has the extent k. What is inferred is only proposed: the recogniser checks the whole.
 #include <algorithm>
 
 #include "syno/notation/resolve.h"

@@ -492,7 +492,7 @@ class Assembler {
          "these "
          "in each other",
          whole != 0 ? "a shift by " + std::to_string(whole) +
-                          " needs mod, as the eight primitives rotate: (h+1) mod H"
+                          " needs mod, because Shift is cyclic: (h+1) mod H"
                     : "");
     throw InternalError("refuse_index: no reason was given");
   }
@@ -510,7 +510,7 @@ class Assembler {
       leaf_names(failed_node_, names);
       if (!names.empty()) what = "the coordinate of '" + join(names, "', '") + "'";
       text().fail("index '" + root.index.text + "' of " + tensor_text(root) + " needs " + what +
-                      " in a second way: the eight primitives use each coordinate once",
+                      " a second time: the eight primitives use each coordinate once",
                   root.index.begin, "",
                   "a diagonal, an overlapping fold and a weight at a coordinate that x does not "
                   "pass are outside; compute with two operators, or use another index");

@@ -57,15 +57,15 @@ void expect_same_value(const Operator& op, const ParsedFormula& parsed, const Bi
             interpret(op, values, x, weights));
 }
 
-Hash128 key_under(const Operator& op, const RandomOperator& drawn) {
+Hash128 key_under(const Operator& op, const RandomOperator& sampled) {
   std::vector<Values> bindings;
-  for (const Binding& binding : drawn.bindings)
+  for (const Binding& binding : sampled.bindings)
     bindings.push_back(binding.resolve(*op.variables()));
   return semantic_key(op, bindings);
 }
 
 struct Shares {
-  int drawn = 0;
+  int sampled = 0;
   int recognised = 0;
   int keys = 0;
 };
@@ -74,18 +74,18 @@ Shares round_trip(std::uint64_t first, std::uint64_t count, const RandomOptions&
                   bool stages = false) {
   Shares shares;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const RandomOperator drawn = random_operator(seed, options);
-    const std::string text = formula(drawn.op, stages);
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text + "\n" + drawn.op.text() +
-                 drawn.binding.text());
-    ++shares.drawn;
+    const RandomOperator sampled = random_operator(seed, options);
+    const std::string text = formula(sampled.op, stages);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text + "\n" + sampled.op.text() +
+                 sampled.binding.text());
+    ++shares.sampled;
     try {
-      const ParsedFormula parsed = parse_formula(text, shapes_of(drawn.op));
+      const ParsedFormula parsed = parse_formula(text, shapes_of(sampled.op));
       ++shares.recognised;
-      const bool same =
-          key_under(parsed.op.in_table(drawn.op.variables()), drawn) == key_under(drawn.op, drawn);
+      const bool same = key_under(parsed.op.in_table(sampled.op.variables()), sampled) ==
+                        key_under(sampled.op, sampled);
       shares.keys += same;
-      expect_same_value(drawn.op, parsed, drawn.binding, seed);
+      expect_same_value(sampled.op, parsed, sampled.binding, seed);
     } catch (const UserError& error) {
       ADD_FAILURE() << error.what();
     }
@@ -102,8 +102,8 @@ TEST(ParseFormula, ReadsWhatFormulaPrintsOfRandomOperators) {
   options.scalar_input = true;
   const Shares shares =
       round_trip(0, std::getenv("SYNO_THOROUGH") != nullptr ? 30'000 : 2000, options);
-  EXPECT_EQ(shares.recognised, shares.drawn);
-  EXPECT_EQ(shares.keys, shares.drawn);
+  EXPECT_EQ(shares.recognised, shares.sampled);
+  EXPECT_EQ(shares.keys, shares.sampled);
 }
 
 TEST(ParseFormula, ReadsTheStagesOfRandomOperators) {
@@ -115,8 +115,8 @@ TEST(ParseFormula, ReadsTheStagesOfRandomOperators) {
   options.scalar_input = true;
   const Shares shares =
       round_trip(100'000, std::getenv("SYNO_THOROUGH") != nullptr ? 10'000 : 1000, options, true);
-  EXPECT_EQ(shares.recognised, shares.drawn);
-  EXPECT_EQ(shares.keys, shares.drawn);
+  EXPECT_EQ(shares.recognised, shares.sampled);
+  EXPECT_EQ(shares.keys, shares.sampled);
 }
 
 // One thing of a formula changed: a condition left out, an index in place of another, a number, a term.
@@ -174,24 +174,24 @@ TEST(ParseFormula, NeverReadsAnotherOperatorThanTheTextSays) {
   int changed = 0;
   const std::uint64_t count = std::getenv("SYNO_THOROUGH") != nullptr ? 5'000 : 1'000;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
-    const RandomOperator drawn = random_operator(500'000 + seed, options);
+    const RandomOperator sampled = random_operator(500'000 + seed, options);
     CounterRandom random(seed, 7);
-    const std::string before = formula(drawn.op);
+    const std::string before = formula(sampled.op);
     const std::string text = damaged(before, random);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + before + "\n" + text);
     ParsedFormula parsed;
     OperatorShapes shapes;
     Values values;
     try {
-      FormulaShapes given = shapes_of(drawn.op);
+      FormulaShapes given = shapes_of(sampled.op);
       if (random.below(2) == 0) given.input.clear();
       parsed = parse_formula(text, given);
-      values = drawn.binding.resolve(*parsed.op.variables());
+      values = sampled.binding.resolve(*parsed.op.variables());
       shapes = operator_shapes(parsed.op, values);
     } catch (const UserError&) {
       continue;  // refused, or too large a size for the binding
     }
-    SCOPED_TRACE(parsed.op.text() + drawn.binding.text());
+    SCOPED_TRACE(parsed.op.text() + sampled.binding.text());
     const auto elements = [](const std::vector<std::int64_t>& shape) {
       return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
     };
@@ -210,7 +210,7 @@ TEST(ParseFormula, NeverReadsAnotherOperatorThanTheTextSays) {
       in_text.at(std::stoul(parsed.weights[t].name.substr(1))) = reordered(own.back(), back);
     }
     Named variables;
-    for (const auto& [name, value] : drawn.binding.values()) variables[name] = value;
+    for (const auto& [name, value] : sampled.binding.values()) variables[name] = value;
     ASSERT_EQ(interpret(parsed.op, values, x, own),
               Evaluator(text, variables, x, in_text).run(shapes.output));
     if (HasFailure()) return;
@@ -239,7 +239,7 @@ TEST(Formula, PrintsOperatorsOfTwoWeightsAsStages) {
   EXPECT_EQ(of(kOperator1),
             "Z[n,a,h,w,c,j] = sum(i:C_in/g) x[n,a*C_in/g+i,h,w+c-k/2] * w1[j,c,a*C_in/g+i]\n"
             "y[n,o,h,w] = sum(a:g, b:k, c:k, j:C_out/(g*s)) Z[n,a,h+b-k/2,w,c,j] * w0[o,j,c,b,a]");
-  // The window of k rows is bounded by the stage, and rotated inside it.
+  // The window of k rows is bounded by the stage, and cyclically shifted inside it.
   EXPECT_EQ(of(kOperator2),
             "Z[n,a,h,w,j] = sum(i:C_in/g, c:k) x[n,a*C_in/g+i,(h+1) mod H,w+c-k/2] * "
             "w1[j,c,a*C_in/g+i]\n"
@@ -336,9 +336,9 @@ TEST(ParseFormula, SaysWhyATextIsOutsideTheEightPrimitives) {
   expect("y[h:H] = max(x[h])", "'max(...)' is outside the eight primitives");
   expect("y[h:H] = 2*x[h]", "a constant factor only scales");
   expect("y[h:H] = sum(i:C) x[i*h]", "the product of");
-  expect("y[h:H] = x[h,h]", "needs the coordinate of 'h' in a second way");
+  expect("y[h:H] = x[h,h]", "needs the coordinate of 'h' a second time");
   expect("y[h:H] = x[h] * w[h,h]", "at one coordinate in two dimensions");
-  expect("y[h:H] = sum(j:H) x[j] * w[h+j-H/2]", "in a second way");
+  expect("y[h:H] = sum(j:H) x[j] * w[h+j-H/2]", "a second time");
   expect("y[h:H] = x[H-h]", "subtracts an index");
   expect("y[h:H] = x[h+1]", "needs mod");
   expect("y[h:H] = x[2*h]", "the factor 2, which is no size");
@@ -359,7 +359,7 @@ TEST(ParseFormula, SaysWhyATextIsOutsideTheEightPrimitives) {
   EXPECT_NE(part.find("runs up to s^-1*H"), std::string::npos) << part;
 }
 
-// A window whose rotation is not bounded reads on round the border, which no Unfold does.
+// A window whose cyclic shift is not bounded reads on round the border, which no Unfold does.
 TEST(ParseFormula, BoundsWindowsByConditionsAndStages) {
   const Operator conv =
       parse_formula("y[h:H] = sum(a:k) x[(h+a-k/2+1) mod H] where 0 <= h+a-k/2 < H").op;

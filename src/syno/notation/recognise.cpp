@@ -197,7 +197,7 @@ void Recogniser::read_quotient(const Atom& atom, std::vector<NodeId>& found) {
 }
 
 void Recogniser::read_remainder(const Atom& atom, std::vector<NodeId>& found) {
-  // What is left of the whole number once causal windows have taken their 1 is a rotation.
+  // What is left of the whole number once causal windows have taken their 1 is a cyclic shift.
   std::int64_t causal = 0;
   for (const Offset& offset : forms_.at(atom.of).offsets) {
     if (!offset.half && !offset.scale.is_one() && offset.times < 0) causal -= offset.times;

@@ -210,7 +210,7 @@ class Reader {
                          "(...)' is outside the eight primitives: an operator is linear in x "
                          "and in each weight",
                      peek().begin, "tensors that are multiplied, such as x[h] * w0[h]",
-                     name == "sum" ? "give a sum inside a product a stage of its own" : "");
+                     name == "sum" ? "write a sum inside a product as a separate stage" : "");
       }
       if (peek().kind != TokenKind::kName || !is("[", 1)) {
         result_.fail("a factor is x, a weight or an earlier stage", peek().begin,

@@ -19,7 +19,7 @@ Access substituted(const Access& access, const std::vector<std::int64_t>& extent
 /// index 0 of dimension 0.
 LoopNest without_batch(const LoopProgram& program, const LoopNest& nest);
 
-/// With axes shifted around so that rotations in the store become rotations of what is read.
+/// With axes shifted around so that cyclic shifts in the store become cyclic shifts of what is read.
 LoopNest unrotated(const LoopNest& nest);
 
 /// Without axes of extent 1, and with axes that are read and stored like one merged into one.

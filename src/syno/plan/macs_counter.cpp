@@ -203,7 +203,7 @@ bool MacsCounter::count(const Graph& graph, const CompactMap& map, FitMask fit) 
   const std::size_t bindings = extents_.bindings().size();
   for (std::size_t i = 0; i < map.count; ++i) {
     const std::int64_t* values = extents_.values(map.nodes[i].extent);
-    // Where a size does not fit, any number will do: it is not asked for.
+    // Where a size does not fit, any number will do: it is not requested.
     for (std::size_t b = 0; b < bindings; ++b)
       extents_of_[i * lanes_ + b] = static_cast<double>(values[b]);
   }

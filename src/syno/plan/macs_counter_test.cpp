@@ -21,18 +21,19 @@ void compare(const RandomOptions& options, std::uint64_t count) {
   int several = 0;
   std::uint64_t counted = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
-    const RandomOperator drawn = random_operator(seed, options);
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + drawn.op.text());
-    ExtentTable extents(resolved(drawn.bindings, *drawn.op.variables()));
+    const RandomOperator sampled = random_operator(seed, options);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + sampled.op.text());
+    ExtentTable extents(resolved(sampled.bindings, *sampled.op.variables()));
     MacsCounter counter(extents);
     CompactMap map;
     // Where a stride's factor is no integer under some binding, the reference is asked.
-    if (!map.read(drawn.op.graph(), drawn.op.match(), extents)) continue;
+    if (!map.read(sampled.op.graph(), sampled.op.match(), extents)) continue;
     ++counted;
-    ASSERT_TRUE(counter.count(drawn.op.graph(), map, map.fit));
+    ASSERT_TRUE(counter.count(sampled.op.graph(), map, map.fit));
     std::set<std::int64_t> different;
     for (std::size_t b = 0; b < extents.bindings().size(); ++b) {
-      ASSERT_EQ(counter.macs(b), macs(drawn.op, extents.bindings()[b])) << drawn.bindings[b].text();
+      ASSERT_EQ(counter.macs(b), macs(sampled.op, extents.bindings()[b]))
+          << sampled.bindings[b].text();
       different.insert(counter.macs(b));
     }
     several += different.size() > 1;

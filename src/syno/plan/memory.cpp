@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 4;
 constexpr const char* kMoved = "bytes moved";
-constexpr const char* kAlive = "bytes alive";
+constexpr const char* kPeakMemory = "bytes of peak memory";
 
 // A tensor in memory: the buffer that holds it and the step to the next element along each dimension; 0 repeats.
 struct Layout {
@@ -48,7 +48,7 @@ class Replay {
       for (std::size_t b = 0; b < bytes_.size(); ++b) {
         const bool held = b < held_ && (b == buffer(plan_.input) || last[b] != kNever);
         if (held || (b >= held_ && first_[b] <= i && i <= last[b]))
-          alive = checked_add(alive, bytes_[b], kAlive);
+          alive = checked_add(alive, bytes_[b], kPeakMemory);
       }
       peak = std::max(peak, alive);
     }
@@ -70,10 +70,10 @@ class Replay {
     std::int64_t elements = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {
       made.strides[d] = elements;
-      elements = checked_multiply(elements, shape[d], kAlive);
+      elements = checked_multiply(elements, shape[d], kPeakMemory);
     }
     made.buffer = bytes_.size();
-    bytes_.push_back(checked_multiply(elements, kBytes, kAlive));
+    bytes_.push_back(checked_multiply(elements, kBytes, kPeakMemory));
   }
 
   // Bytes of the elements that are there.

@@ -79,8 +79,8 @@ std::vector<PlanDim> name_dims(const Network& network) {
           const Step& producer = *graph.producer(id);
           const std::string& from = dims[static_cast<std::size_t>(producer.in[0])].name;
           std::vector<char> wishes;
-          const bool same_size =
-              producer.makes(ExpressionKind::kWindow) || producer.makes(ExpressionKind::kRotated);
+          const bool same_size = producer.makes(ExpressionKind::kWindow) ||
+                                 producer.makes(ExpressionKind::kCyclicShift);
           if (same_size && from.size() == 1)
             wishes.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(from[0]))));
           for (const char c : letters_of(size)) wishes.push_back(c);

@@ -97,7 +97,7 @@ class Waiting {
   StepSet open_reduces_ = 0;
 };
 
-// Elements that a view writes: windows and rotations are copies, in the data and in every weight that waits; the
+// Elements that a view writes: windows and cyclic shifts are copies, in the data and in every weight that waits; the
 // other views only re-index. A Merge of which a tensor has one part only repeats it along the other.
 std::int64_t written_by_view(const Network& network, std::size_t s, const Waiting& waiting,
                              const CoordinateSet& before, const CoordinateSet& after) {

@@ -216,7 +216,7 @@ TEST(Order, IsTheSameOnEveryRun) {
 }
 
 TEST(Order, ManyIndependentStepsAreStillPlanned) {
-  // 24 independent rotations have 2^24 sets of executed steps: more than are followed, and all cost the same.
+  // 24 independent cyclic shifts have 2^24 sets of executed steps: more than are followed, and all cost the same.
   std::string text = "syno operator 1\nout [H, H]\nin [H, H]\n";
   for (int i = 0; i < 12; ++i) {
     const std::string from = i == 0 ? "o0" : "c" + std::to_string(2 * i - 2);

@@ -203,10 +203,10 @@ struct Layer {
 };
 
 [[noreturn]] void refuse(const Network& network, const OrdersOptions& options) {
-  throw Complaint("cannot list " + std::to_string(options.limit) + " plans of an operator of " +
-                  std::to_string(network.step_count()) + " steps")
+  throw Complaint("cannot enumerate " + std::to_string(options.limit) +
+                  " plans of an operator of " + std::to_string(network.step_count()) + " steps")
       .expected("fewer orders of its steps than are compared in about ten seconds", "more")
-      .hint("ask for fewer plans, or for the cheapest one alone")
+      .hint("request fewer plans, or only the cheapest one")
       .error();
 }
 

@@ -3,7 +3,7 @@
 // Two histories are equal when they compute the same: the same contractions, sums and products, in the same order, on data
 // of the same dimensions. So that this can be compared move by move, views that only re-index are executed as soon as
 // they are ready (macs_counter.h proves that it costs no MACs); what is left to choose are the order of contractions
-// and sums, and where windows, rotations and repeats stand between them.
+// and sums, and where windows, cyclic shifts and repeats stand between them.
 //
 // With `fold_weights` there are two more kinds of moves, both free when the operator runs:
 //

@@ -234,7 +234,7 @@ TEST(Plans, ALimitOfNoneIsRefused) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(),
-                 "cannot list 0 plans\n"
+                 "cannot enumerate 0 plans\n"
                  "  expected: a limit of 1 to 1000      got: 0");
   }
 }
@@ -269,7 +269,7 @@ TEST(Folding, OfALowRankLayerPaysWhereTheRankIsHigh) {
             "for each x:\n"
             "t1 [n, d=64] = contract x, t0, sum over c    20,480 MACs\n"
             "total 20,480 MACs, 7,680 parameters, 320 elements written\n"
-            "      18,944 bytes moved, at most 18,944 alive\n");
+            "      18,944 bytes moved, peak memory 18,944 bytes\n");
   // Training keeps the weights apart, and so does everything that does not ask.
   EXPECT_EQ(plans_of(kLowRank, "N=5, C=64, D=64, R=60", {}).front().cost.macs, 5 * 2 * 60 * 64);
 }

@@ -31,7 +31,7 @@ PartialMacs::PartialMacs(ExtentTable& extents)
 void PartialMacs::set_extent(CoordinateId id, const Size& size) {
   const std::int64_t* values = extents_.values(extents_.number(size));
   double* to = row(extent_, id);
-  // Where a size does not fit, any number will do: it is not asked for.
+  // Where a size does not fit, any number will do: it is not requested.
   for (std::size_t b = 0; b < extents_.bindings().size(); ++b)
     to[b] = static_cast<double>(std::max<std::int64_t>(values[b], 1));
 }

@@ -190,8 +190,8 @@ std::string Plan::text() const {
   text += "total " + with_thousands(cost.macs) + " MACs, " + with_thousands(params) +
           " parameters, " + with_thousands(cost.written) + " elements written" +
           (exact ? "" : " (not every order was costed)") + "\n";
-  text += "      " + with_thousands(bytes_moved) + " bytes moved, at most " +
-          with_thousands(peak_bytes) + " alive\n";
+  text += "      " + with_thousands(bytes_moved) + " bytes moved, peak memory " +
+          with_thousands(peak_bytes) + " bytes\n";
   return text;
 }
 
@@ -203,7 +203,7 @@ Plan plan(const Operator& op, const Values& values) {
 std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOptions& options) {
   constexpr std::size_t kMost = 1000;
   if (options.limit < 1 || options.limit > kMost) {
-    throw Complaint("cannot list " + std::to_string(options.limit) + " plans")
+    throw Complaint("cannot enumerate " + std::to_string(options.limit) + " plans")
         .expected("a limit of 1 to " + std::to_string(kMost), std::to_string(options.limit))
         .error();
   }
@@ -243,7 +243,7 @@ std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOpti
       take();
     }
   };
-  // Different computations nearly always have different stages; where they do not, more of them are asked for.
+  // Different computations nearly always have different stages; where they do not, more of them are requested.
   OrdersWork work;
   for (std::size_t asked = options.limit;; asked *= 2) {
     found.clear();

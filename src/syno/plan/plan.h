@@ -130,7 +130,7 @@ struct Plan {
   /// "[n=1, c=64, h=8]".
   std::string tensor_text(int tensor) const;
 
-  /// Whether every window, rotation, stride and repetition of the data is a tensor of its own before anything is
+  /// Whether every window, cyclic shift, stride and repetition of the data is a tensor of its own before anything is
   /// multiplied or summed: what lowering step by step gives.
   bool views_first() const;
 

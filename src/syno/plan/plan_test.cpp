@@ -135,7 +135,7 @@ TEST(Plan, AStrideOfAWindowIsTheConvolutionsOwn) {
             "w0 [d=3, c=4, k=3]\n"
             "t0 [n, d=3, h=5] = convolve x, w0 at 2*h+k-1, sum over c k    360 MACs\n"
             "total 360 MACs, 36 parameters, 30 elements written\n"
-            "      584 bytes moved, at most 584 alive\n");
+            "      584 bytes moved, peak memory 584 bytes\n");
   const Plan dilated = Bound(kDilated.text, kDilated.binding).plan();
   EXPECT_EQ(kinds(dilated), std::vector{StageKind::kConvolution});
   for (const SpatialDim& spatial : dilated.stages[0].convolution.spatial) {
@@ -169,7 +169,7 @@ TEST(Plan, TextNamesEveryStageWithShapeAndCost) {
             "t3 [n, g=2, o=3, H=5, i=5] = roll t2: j = (H+1) mod 5\n"
             "t4 [n, c=12, h=5, i=5] = convolve t3, w0 at h+l-1, i, sum over o l g    5,400 MACs\n"
             "total 7,200 MACs, 288 parameters, 600 elements written\n"
-            "      5,552 bytes moved, at most 3,752 alive\n");
+            "      5,552 bytes moved, peak memory 3,752 bytes\n");
 }
 
 TEST(Plan, PassThroughDimensionsAreFree) {

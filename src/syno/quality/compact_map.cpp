@@ -32,7 +32,7 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
           for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
             node.told |= coordinate_bit(part);
           break;
-        case ExpressionKind::kRotated:
+        case ExpressionKind::kCyclicShift:
           if (step->amount > std::numeric_limits<std::int16_t>::max() ||
               step->amount < std::numeric_limits<std::int16_t>::min()) {
             return false;

@@ -1,4 +1,4 @@
-// An access map in fixed arrays and bit sets, for judging many operators a second. It is read from a graph without
+// An access map in fixed arrays and bit sets, for checking many operators a second. It is read from a graph without
 // memory of its own on the heap; what it says is what make_access_map says.
 #pragma once
 
@@ -23,7 +23,7 @@ struct CompactMap {
     bool causal = false;
     CoordinateId a = kNoCoordinate;
     CoordinateId b = kNoCoordinate;
-    /// kRotated: the amount.
+    /// kCyclicShift: the amount.
     std::int16_t amount = 0;
     ExtentTable::Number extent = 0;
     /// kRemainder: the coordinates that it tells, as a set (parts_cut_again).

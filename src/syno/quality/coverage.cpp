@@ -49,7 +49,7 @@ bool terms_tell_iterators(const Component& part, const AccessMap& map, const Pro
           if (is_known(expression.a)) learn(id);
           if (is_known(id) && ++results_known[expression.a] == 2) learn(expression.a);
           break;
-        case ExpressionKind::kRotated:
+        case ExpressionKind::kCyclicShift:
         case ExpressionKind::kScaled:
           if (is_known(id)) learn(expression.a);
           if (is_known(expression.a)) learn(id);

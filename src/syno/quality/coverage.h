@@ -5,7 +5,7 @@
 // what it consumes that produce the chosen ones, unmasked: a Split, Merge or Shift is one to one; an Unfold takes i = v
 // and j = K div 2 (causal: K - 1), which is in 0..K-1 and gives v itself. A coordinate is consumed once, so no choice
 // meets another one. The same argument gives every value of a component's visible coordinates when only one of its
-// coordinates is asked for. With a Stride the points of its component are enumerated.
+// coordinates is requested. With a Stride the points of its component are enumerated.
 //
 // Outputs are compared one component at a time (repeats.h).
 #pragma once

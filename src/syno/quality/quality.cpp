@@ -10,16 +10,16 @@
 namespace syno {
 namespace {
 
-class Judge {
+class Checker {
  public:
-  Judge(const Operator& op, const Specification& spec)
+  Checker(const Operator& op, const Specification& spec)
       : spec_(spec),
         map_(make_access_map(op)),
         parts_(components(map_)),
         pooling_(pooling_size(op)) {
     if (op.graph().weights().empty())
-      refusals_.push_back({reason::kNoWeight, "the operator has no weight"});
-    for (Refusal& refusal : wasted_steps(op)) refusals_.push_back(std::move(refusal));
+      rejections_.push_back({reason::kNoWeight, "the operator has no weight"});
+    for (Rejection& rejection : wasted_steps(op)) rejections_.push_back(std::move(rejection));
     const auto marked = [](const Dimension& dim) { return dim.causal; };
     if (std::any_of(op.output().begin(), op.output().end(), marked) ||
         std::any_of(op.input().begin(), op.input().end(), marked)) {
@@ -27,7 +27,7 @@ class Judge {
     }
   }
 
-  void judge(const Values& values) {
+  void check(const Values& values) {
     values_ = &values;
     const Program program(map_, values);
     coverage(program);
@@ -36,18 +36,18 @@ class Judge {
     causality(program);
   }
 
-  std::vector<Refusal> take() { return std::move(refusals_); }
+  std::vector<Rejection> take() { return std::move(rejections_); }
 
  private:
   void add(Reason reason, const std::string& what, bool undecided = false) {
-    const auto place = std::find_if(refusals_.begin(), refusals_.end(),
-                                    [&](const Refusal& known) { return known.reason == reason; });
-    if (place != refusals_.end() && (undecided || !place->undecided)) return;
-    Refusal refusal{reason, what + under(), undecided};
-    if (place != refusals_.end()) {
-      *place = std::move(refusal);
+    const auto place = std::find_if(rejections_.begin(), rejections_.end(),
+                                    [&](const Rejection& known) { return known.reason == reason; });
+    if (place != rejections_.end() && (undecided || !place->undecided)) return;
+    Rejection rejection{reason, what + under(), undecided};
+    if (place != rejections_.end()) {
+      *place = std::move(rejection);
     } else {
-      refusals_.push_back(std::move(refusal));
+      rejections_.push_back(std::move(rejection));
     }
   }
 
@@ -65,7 +65,7 @@ class Judge {
     if (found.whole == Decision::kYes) return;
     if (found.whole == Decision::kUndecided) {
       add(reason::kInputUnread,
-          "cannot decide whether every input element is read: too many points to look at", true);
+          "cannot decide whether every input element is read: too many points to check", true);
       return;
     }
     std::vector<std::string> index;
@@ -76,7 +76,7 @@ class Judge {
   void classes(const Program& program) {
     const OutputClasses found = output_classes(parts_, map_, program);
     if (found.largest == 0) {
-      add(reason::kOutputConstant, "every output is 0: all windows lie wholly outside");
+      add(reason::kOutputConstant, "every output is 0: all windows are completely outside");
     } else if (found.largest > spec_.limits().max_repeat) {
       // What is known is a lower bound even where some part is undecided.
       add(reason::kEqualOutputs, std::to_string(found.largest) +
@@ -84,7 +84,7 @@ class Judge {
                                      std::to_string(spec_.limits().max_repeat));
     } else if (!found.decided) {
       add(reason::kEqualOutputs,
-          "cannot decide whether outputs are equal: too many points to look at", true);
+          "cannot decide whether outputs are equal: too many points to check", true);
     }
   }
 
@@ -110,7 +110,7 @@ class Judge {
   std::vector<Component> parts_;
   Size pooling_;
   std::vector<std::pair<int, int>> pairs_;
-  std::vector<Refusal> refusals_;
+  std::vector<Rejection> rejections_;
   const Values* values_ = nullptr;
 };
 
@@ -122,38 +122,40 @@ FitMask size_fit(const Operator& op, const Specification& spec) {
 
 }  // namespace
 
-std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec, FitMask fit) {
+std::vector<Rejection> quality_rejections(const Operator& op, const Specification& spec,
+                                          FitMask fit) {
   const Operator aligned = op.in_table(spec.variables());
-  Judge judge(aligned, spec);
+  Checker checker(aligned, spec);
   for (std::size_t b = 0; b < spec.bindings().size(); ++b) {
-    if (fit >> b & 1) judge.judge(spec.bindings()[b]);
+    if (fit >> b & 1) checker.check(spec.bindings()[b]);
   }
-  return judge.take();
+  return checker.take();
 }
 
-FitMask judged_fit(const Operator& op, const Specification& spec) {
+FitMask checked_fit(const Operator& op, const Specification& spec) {
   FitMask fit = size_fit(op, spec);
   try {
     fit &= replay(spec, op.graph()).fit;
   } catch (const UserError&) {  // NOLINT(bugprone-empty-catch)
-    // The ledger refuses a step: its business. Sizes alone say where the operator exists.
+    // The ledger rejects a step: its business. Sizes alone say where the operator exists.
   }
   return fit;
 }
 
-std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec) {
+std::vector<Rejection> quality_rejections(const Operator& op, const Specification& spec) {
   const Operator aligned = op.in_table(spec.variables());
-  const FitMask fit = judged_fit(aligned, spec);
-  std::vector<Refusal> refusals = quality_refusals(aligned, spec, fit);
+  const FitMask fit = checked_fit(aligned, spec);
+  std::vector<Rejection> rejections = quality_rejections(aligned, spec, fit);
   if (fit == 0) {
-    refusals.push_back({reason::kFit,
-                        spec.bindings().empty()
-                            ? "the specification has no bindings: only what holds under any of "
-                              "them was judged"
-                            : "under no binding are all sizes positive integers",
-                        spec.bindings().empty()});
+    rejections.push_back(
+        {reason::kFit,
+         spec.bindings().empty()
+             ? "the specification has no bindings: only conditions that hold under any "
+               "binding were checked"
+             : "there is no binding under which all sizes are positive integers",
+         spec.bindings().empty()});
   }
-  return refusals;
+  return rejections;
 }
 
 }  // namespace syno

@@ -28,16 +28,17 @@ inline constexpr Reason kReadsFuture = "reads_future";
 }  // namespace reason
 
 /// What speaks against a complete operator, at most once a reason; a decided failure goes before an undecided question.
-/// Judged under the bindings of `fit`; empty when the operator is good under all of them. Limits that a step alone can
+/// Checked under the bindings of `fit`; empty when the operator is good under all of them. Limits that a step alone can
 /// break are the ledger's (`replay`). Throws UserError when `op` uses a variable that `spec` does not know.
-std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec, FitMask fit);
+std::vector<Rejection> quality_rejections(const Operator& op, const Specification& spec,
+                                          FitMask fit);
 
-/// The bindings that `op`, whose sizes are in the table of `spec`, fits in the eyes of the ledger; where a step is refused,
+/// The bindings that `op`, whose sizes are in the table of `spec`, fits in the eyes of the ledger; where a step is rejected,
 /// those under which its sizes are positive integers.
-FitMask judged_fit(const Operator& op, const Specification& spec);
+FitMask checked_fit(const Operator& op, const Specification& spec);
 
-/// The same under the bindings that `op` fits in the eyes of the ledger; an operator that the ledger refuses is judged
-/// wherever its sizes are positive integers. No such binding is a refusal, "fit".
-std::vector<Refusal> quality_refusals(const Operator& op, const Specification& spec);
+/// The same under the bindings that `op` fits in the eyes of the ledger; an operator that the ledger rejects is checked
+/// wherever its sizes are positive integers. No such binding is a rejection, "fit".
+std::vector<Rejection> quality_rejections(const Operator& op, const Specification& spec);
 
 }  // namespace syno

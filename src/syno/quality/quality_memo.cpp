@@ -58,7 +58,7 @@ bool tells_iterators(const CompactMap& map, CoordinateMask part) {
             result_known |= a;
           }
           break;
-        case ExpressionKind::kRotated:
+        case ExpressionKind::kCyclicShift:
         case ExpressionKind::kScaled:
           if ((known & self) != 0) known |= a;
           if ((known & a) != 0) known |= self;
@@ -169,7 +169,7 @@ AccessMap QualityMemo::part_map(const CompactMap& map, CoordinateMask part) cons
         break;
       }
       case ExpressionKind::kRemainder:
-      case ExpressionKind::kRotated: expression.size = expression.extent; break;
+      case ExpressionKind::kCyclicShift: expression.size = expression.extent; break;
       case ExpressionKind::kWindow: result.windows.push_back(self); [[fallthrough]];
       case ExpressionKind::kMixed: expression.size = extent_of(node.b); break;
     }
@@ -181,11 +181,11 @@ AccessMap QualityMemo::part_map(const CompactMap& map, CoordinateMask part) cons
   return result;
 }
 
-void QualityMemo::judge(Verdict& verdict, const CompactMap& map, CoordinateMask part,
+void QualityMemo::check(Verdict& verdict, const CompactMap& map, CoordinateMask part,
                         FitMask fit) const {
   const bool strided = (map.strides & part) != 0;
   if (!strided && tells_iterators(map, part)) {
-    verdict.judged = ~FitMask{0};
+    verdict.checked = ~FitMask{0};
     return;
   }
   const AccessMap alone = part_map(map, part);
@@ -194,7 +194,7 @@ void QualityMemo::judge(Verdict& verdict, const CompactMap& map, CoordinateMask 
   FitMask done = 0;
   for (std::size_t b = 0; b < extents_.bindings().size(); ++b) {
     const FitMask self = FitMask{1} << b;
-    if ((fit & ~verdict.judged & self) == 0) continue;
+    if ((fit & ~verdict.checked & self) == 0) continue;
     // Bindings often give all extents of a part the same values.
     const auto equal = [&](std::size_t other) {
       bool all = true;
@@ -230,7 +230,7 @@ void QualityMemo::judge(Verdict& verdict, const CompactMap& map, CoordinateMask 
     }
     if (!strided && ((verdict.undecided | verdict.exceeds) & self) != 0) break;
   }
-  verdict.judged |= done;
+  verdict.checked |= done;
 }
 
 const QualityMemo::Verdict& QualityMemo::verdict(const CompactMap& map, CoordinateMask part,
@@ -240,11 +240,11 @@ const QualityMemo::Verdict& QualityMemo::verdict(const CompactMap& map, Coordina
   Verdict& known = verdicts_[hasher.finish()];
   // Without a Stride nothing but equal outputs can be wrong, and one binding is enough for that.
   const FitMask settled = (map.strides & part) != 0 ? 0 : (known.undecided | known.exceeds) & fit;
-  if (settled == 0 && (fit & ~known.judged) != 0) {
-    // What is known stays whole where an interrupt ends the judging.
-    Verdict judged = known;
-    judge(judged, map, part, fit);
-    known = std::move(judged);
+  if (settled == 0 && (fit & ~known.checked) != 0) {
+    // What is known stays whole where an interrupt ends the check.
+    Verdict checked = known;
+    check(checked, map, part, fit);
+    known = std::move(checked);
   }
   return known;
 }
@@ -254,7 +254,7 @@ Reason QualityMemo::reads(const CompactMap& map, FitMask fit) {
   found_.clear();
   FitMask unread = 0;
   FitMask dead = 0;
-  FitMask refused = 0;
+  FitMask rejected = 0;
   FitMask repeated = 0;
   for (const CoordinateMask part : parts_) {
     // Where every iterator is seen, outputs differ; without iterators there is nothing to differ.
@@ -263,13 +263,13 @@ Reason QualityMemo::reads(const CompactMap& map, FitMask fit) {
     const Verdict& known = verdict(map, part, fit);
     unread |= known.unread & fit;
     dead |= known.dead & fit;
-    refused |= (known.undecided | known.exceeds) & fit;
+    rejected |= (known.undecided | known.exceeds) & fit;
     repeated |= known.repeated & fit;
     found_.push_back(&known);
   }
   if (unread != 0) return reason::kInputUnread;
   if (dead != 0) return reason::kOutputConstant;
-  if (refused != 0) return reason::kEqualOutputs;
+  if (rejected != 0) return reason::kEqualOutputs;
   for (std::size_t b = 0; repeated >> b != 0; ++b) {
     if ((repeated >> b & 1) == 0) continue;
     std::vector<const std::set<Profile>*> repeats;
@@ -299,7 +299,7 @@ bool QualityMemo::reads_future(const CompactMap& map, std::pair<int, int> dims, 
   hasher.add(rank_in(part, position)).add(rank_in(part, read));
   add_part(hasher, map, part);
   Future& known = futures_[hasher.finish()];
-  const FitMask open = fit & ~known.judged;
+  const FitMask open = fit & ~known.checked;
   if (open != 0) {
     const AccessMap alone = part_map(map, part);
     const std::vector<Component> parts = components(alone);
@@ -311,7 +311,7 @@ bool QualityMemo::reads_future(const CompactMap& map, std::pair<int, int> dims, 
                        rank_in(part & map.data, read));
       if (answer.found != Decision::kNo) known.found |= FitMask{1} << b;
     }
-    known.judged |= open;
+    known.checked |= open;
   }
   return (known.found & fit) != 0;
 }

@@ -19,7 +19,7 @@ class QualityMemo {
   /// Keeps references. Operators have the shapes of `spec`; their maps are read with `extents`.
   QualityMemo(const Specification& spec, ExtentTable& extents);
 
-  /// Whether operators of this specification can be judged here: its causal dimensions pair up.
+  /// Whether operators of this specification can be checked here: its causal dimensions pair up.
   bool usable() const { return usable_; }
   /// Forgets everything; to be called when `extents` is cleared.
   void clear();
@@ -33,9 +33,9 @@ class QualityMemo {
   Reason reads(const CompactMap& map, FitMask fit);
 
  private:
-  /// What is known of a component, under the bindings `judged`.
+  /// What is known of a component, under the bindings `checked`.
   struct Verdict {
-    FitMask judged = 0;
+    FitMask checked = 0;
     FitMask unread = 0;
     FitMask dead = 0;
     FitMask undecided = 0;
@@ -44,13 +44,13 @@ class QualityMemo {
     std::vector<std::pair<FitMask, std::vector<std::set<Profile>>>> repeats;
   };
   struct Future {
-    FitMask judged = 0;
+    FitMask checked = 0;
     FitMask found = 0;
   };
 
   void split(const CompactMap& map);
   const Verdict& verdict(const CompactMap& map, CoordinateMask part, FitMask fit);
-  void judge(Verdict& verdict, const CompactMap& map, CoordinateMask part, FitMask fit) const;
+  void check(Verdict& verdict, const CompactMap& map, CoordinateMask part, FitMask fit) const;
   bool reads_future(const CompactMap& map, std::pair<int, int> dims, FitMask fit);
   AccessMap part_map(const CompactMap& map, CoordinateMask part) const;
 

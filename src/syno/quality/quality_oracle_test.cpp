@@ -60,25 +60,25 @@ struct Seen {
   int past = 0;
 };
 
-void check(const RandomOperator& drawn, std::uint64_t seed, Seen& seen) {
-  SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + drawn.op.text() + drawn.binding.text());
-  const Truth truth = brute_force(drawn.op, drawn.values);
+void check(const RandomOperator& sampled, std::uint64_t seed, Seen& seen) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + sampled.op.text() + sampled.binding.text());
+  const Truth truth = brute_force(sampled.op, sampled.values);
 
-  const InputCoverage coverage = input_coverage(drawn.op, drawn.values);
+  const InputCoverage coverage = input_coverage(sampled.op, sampled.values);
   ASSERT_EQ(coverage.whole, truth.whole_input ? Decision::kYes : Decision::kNo);
   if (coverage.whole == Decision::kNo) {
     ++seen.unread;
-    ASSERT_EQ(coverage.unread.size(), drawn.op.match().size());
+    ASSERT_EQ(coverage.unread.size(), sampled.op.match().size());
     std::size_t flat = 0;
     for (std::size_t d = 0; d < coverage.unread.size(); ++d) {
-      const auto extent = *drawn.op.input()[d].size.evaluate(drawn.values);
+      const auto extent = *sampled.op.input()[d].size.evaluate(sampled.values);
       flat = flat * static_cast<std::size_t>(extent) +
              static_cast<std::size_t>(std::max<std::int64_t>(coverage.unread[d], 0));
     }
     EXPECT_FALSE(truth.read[flat]);
   }
 
-  const OutputClasses classes = output_classes(drawn.op, drawn.values);
+  const OutputClasses classes = output_classes(sampled.op, sampled.values);
   ASSERT_TRUE(classes.decided);
   ASSERT_EQ(classes.largest, truth.largest_class);
   seen.repeated += classes.largest > 1;
@@ -86,7 +86,7 @@ void check(const RandomOperator& drawn, std::uint64_t seed, Seen& seen) {
   if (classes.largest == 0) return;
 
   for (const auto& [pair, future] : truth.reads_future) {
-    const FutureReads found = future_reads(drawn.op, drawn.values, pair.first, pair.second);
+    const FutureReads found = future_reads(sampled.op, sampled.values, pair.first, pair.second);
     ASSERT_EQ(found.found, future ? Decision::kYes : Decision::kNo) << pair.first << pair.second;
     if (future) {
       EXPECT_GT(found.input_position, found.output_position);
@@ -95,7 +95,7 @@ void check(const RandomOperator& drawn, std::uint64_t seed, Seen& seen) {
   }
 }
 
-TEST(QualityOracle, RandomOperatorsAreJudgedAsBruteForceJudgesThem) {
+TEST(QualityOracle, RandomOperatorsAreCheckedAsByBruteForce) {
   RandomOptions options;
   options.max_terms = 1500;
   options.causal_windows = 0.3;
@@ -109,7 +109,7 @@ TEST(QualityOracle, RandomOperatorsAreJudgedAsBruteForceJudgesThem) {
   EXPECT_GT(seen.past, 500);
 }
 
-TEST(QualityOracle, StridedOperatorsAreJudgedAsBruteForceJudgesThem) {
+TEST(QualityOracle, StridedOperatorsAreCheckedAsByBruteForce) {
   RandomOptions options;
   options.max_terms = 1500;
   options.max_reductions = 3;
@@ -128,7 +128,7 @@ TEST(QualityOracle, StridedOperatorsAreJudgedAsBruteForceJudgesThem) {
 }
 
 // Without weights nothing tells the terms of a window apart but what they read.
-TEST(QualityOracle, WindowsAloneAreJudgedAsBruteForceJudgesThem) {
+TEST(QualityOracle, WindowsAloneAreCheckedAsByBruteForce) {
   RandomOptions options;
   options.max_terms = 1500;
   options.max_weights = 0;

@@ -65,12 +65,13 @@ struct Seen {
   int many = 0;
 };
 
-void check(const RandomOperator& drawn, std::uint64_t seed, Seen& seen) {
-  const AccessMap map = make_access_map(drawn.op);
-  const Program program(map, drawn.values);
+void check(const RandomOperator& sampled, std::uint64_t seed, Seen& seen) {
+  const AccessMap map = make_access_map(sampled.op);
+  const Program program(map, sampled.values);
   for (const Component& part : components(map)) {
     if (part.iterators.empty()) continue;
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + drawn.op.text() + drawn.binding.text());
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + sampled.op.text() +
+                 sampled.binding.text());
     const std::set<Profile> listed = listed_profiles(part, program);
     const ComponentClasses classes = component_classes(part, program);
     ASSERT_TRUE(classes.decided);

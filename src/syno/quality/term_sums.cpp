@@ -110,7 +110,8 @@ bool TermSums::peel() {
         slid.exists = variable(function.out[0]).exists = false;
         removed = true;
       }
-    } else if ((kind == ExpressionKind::kRotated || merge) && producer(function.in[0]) == nullptr) {
+    } else if ((kind == ExpressionKind::kCyclicShift || merge) &&
+               producer(function.in[0]) == nullptr) {
       Variable& in = variable(function.in[0]);
       for (const int out : function.out) {
         variable(out).kept = in.kept;

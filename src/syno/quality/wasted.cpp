@@ -20,8 +20,8 @@ class WasteFinder {
     }
   }
 
-  std::vector<Refusal> find() const {
-    std::vector<Refusal> result;
+  std::vector<Rejection> find() const {
+    std::vector<Rejection> result;
     find_expand(result);
     find_unfold(result);
     find_weight(result);
@@ -47,7 +47,7 @@ class WasteFinder {
   bool in_weight(CoordinateId id) const { return in_weight_[static_cast<std::size_t>(id)]; }
   std::string quoted(CoordinateId id) const { return "'" + graph_.name(id) + "'"; }
 
-  void find_expand(std::vector<Refusal>& result) const {
+  void find_expand(std::vector<Rejection>& result) const {
     for (const Step& step : graph_.steps()) {
       if (!step.is_repetition() || !reductions_only(step.in[0])) continue;
       result.push_back({reason::kWastedExpand, "expand of " + quoted(step.in[0]) +
@@ -57,7 +57,7 @@ class WasteFinder {
     }
   }
 
-  void find_unfold(std::vector<Refusal>& result) const {
+  void find_unfold(std::vector<Rejection>& result) const {
     for (const CoordinateId id : map_.windows) {
       const Expression& expression = map_.at(id);
       if (!reductions_only(id) || in_weight(expression.a) || in_weight(expression.b)) continue;
@@ -71,7 +71,7 @@ class WasteFinder {
 
   // A term multiplies A[u] * B[v] with u among v: C[v] = A[u] * B[v] is any tensor over v already with A = 1, wherever
   // the sums stand, as no reduction of A is missing in B.
-  void find_weight(std::vector<Refusal>& result) const {
+  void find_weight(std::vector<Rejection>& result) const {
     for (std::size_t t = 0; t < map_.weights.size(); ++t) {
       for (std::size_t other = 0; other < map_.weights.size(); ++other) {
         if (t == other) continue;
@@ -83,14 +83,15 @@ class WasteFinder {
         if (!held) continue;
         result.push_back({reason::kAbsorbedWeight,
                           "weight " + std::to_string(t) + " holds only coordinates that weight " +
-                              std::to_string(other) + " holds too: their product is weight " +
-                              std::to_string(other) + " again"});
+                              std::to_string(other) +
+                              " also holds: their product is equivalent to weight " +
+                              std::to_string(other) + " alone"});
         return;
       }
     }
   }
 
-  void find_reduce(std::vector<Refusal>& result) const {
+  void find_reduce(std::vector<Rejection>& result) const {
     for (const CoordinateId reduction : map_.reductions) {
       const bool data = std::any_of(map_.data.begin(), map_.data.end(),
                                     [&](CoordinateId id) { return depends(id, reduction); });
@@ -99,7 +100,7 @@ class WasteFinder {
       if (data || weights > 1) continue;
       result.push_back({reason::kWastedReduce,
                         "reduction " + quoted(reduction) +
-                            (weights == 1 ? " reaches one weight only: it adds up that weight"
+                            (weights == 1 ? " reaches only one weight: it sums that weight"
                                           : " reaches neither data nor a weight")});
       return;
     }
@@ -114,7 +115,7 @@ class WasteFinder {
 
 }  // namespace
 
-std::vector<Refusal> wasted_steps(const Operator& op) {
+std::vector<Rejection> wasted_steps(const Operator& op) {
   return WasteFinder(op).find();
 }
 
@@ -160,7 +161,7 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
 namespace {
 
 // From the coordinates that weights hold back to what follows from them: both parts of a Split from its result, what was
-// rotated or scaled, what was merged from both results, and from a remainder what `learn_parts` says. `node(id)` has
+// cyclically shifted or scaled, what was merged from both results, and from a remainder what `learn_parts` says. `node(id)` has
 // kind, a and b; what a node uses stands before it.
 template <class Node, class Known, class Learn, class LearnParts>
 void follow_back(int count, Node node, Known known, Learn learn, LearnParts learn_parts) {
@@ -174,7 +175,7 @@ void follow_back(int count, Node node, Known known, Learn learn, LearnParts lear
         learn(now.a);
         learn(now.b);
         break;
-      case ExpressionKind::kRotated:
+      case ExpressionKind::kCyclicShift:
       case ExpressionKind::kScaled: learn(now.a); break;
       case ExpressionKind::kQuotient:
       case ExpressionKind::kRemainder: {

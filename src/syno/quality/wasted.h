@@ -22,7 +22,7 @@ inline constexpr Reason kWastedReduce = "wasted_reduce";
 }  // namespace reason
 
 /// One thing that speaks against an operator.
-struct Refusal {
+struct Rejection {
   /// A stable name that searches count by.
   Reason reason;
   /// What was found, in words.
@@ -32,7 +32,7 @@ struct Refusal {
 };
 
 /// Where several steps are wasted for one reason, the first is named. Empty when nothing is wasted.
-std::vector<Refusal> wasted_steps(const Operator& op);
+std::vector<Rejection> wasted_steps(const Operator& op);
 
 /// The reason of the first of them; kNone when there is none.
 Reason first_wasted_step(const Graph& graph, const CompactMap& map);

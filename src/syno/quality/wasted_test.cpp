@@ -15,18 +15,18 @@ using Exact = Tensor<std::int64_t>;
 
 std::string wasted(const char* steps) {
   std::string result;
-  for (const Refusal& refusal :
+  for (const Rejection& rejection :
        wasted_steps(Operator::parse("syno operator 1\n" + std::string(steps)))) {
-    result += (result.empty() ? "" : "\n") + std::string(refusal.reason) + ": " + refusal.text;
-    EXPECT_FALSE(refusal.undecided);
+    result += (result.empty() ? "" : "\n") + std::string(rejection.reason) + ": " + rejection.text;
+    EXPECT_FALSE(rejection.undecided);
   }
   return result;
 }
 
 TEST(Wasted, NothingInTheZoo) {
   for (const ZooText& zoo : kZooTexts) {
-    const auto refusals = wasted_steps(Operator::parse(zoo.text));
-    EXPECT_TRUE(refusals.empty()) << zoo.name << ": " << refusals[0].text;
+    const auto rejections = wasted_steps(Operator::parse(zoo.text));
+    EXPECT_TRUE(rejections.empty()) << zoo.name << ": " << rejections[0].text;
   }
 }
 
@@ -58,12 +58,12 @@ TEST(Wasted, UnfoldOfReductionsOutsideWeights) {
 TEST(Wasted, WeightThatAnotherOneHolds) {
   EXPECT_EQ(wasted("out [C_out]\nin [C_in]\nreduce C_in -> r0\ncontract o0:keep\n"
                    "contract o0:join r0:keep\nmatch r0\n"),
-            "absorbed_weight: weight 0 holds only coordinates that weight 1 holds too: their "
-            "product is weight 1 again");
+            "absorbed_weight: weight 0 holds only coordinates that weight 1 also holds: their "
+            "product is equivalent to weight 1 alone");
   EXPECT_EQ(wasted("out [C_out]\nin [C_in]\nreduce C_in -> r0\ncontract r0:keep o0:keep\n"
                    "contract o0:join r0:keep\nmatch r0\n"),
-            "absorbed_weight: weight 0 holds only coordinates that weight 1 holds too: their "
-            "product is weight 1 again");
+            "absorbed_weight: weight 0 holds only coordinates that weight 1 also holds: their "
+            "product is equivalent to weight 1 alone");
   // A low-rank pair shares one index; each has one of its own.
   EXPECT_EQ(wasted("out [C_out]\nin [C_in]\nreduce k -> r0\nreduce C_in -> r1\n"
                    "contract o0:drop r0:keep\ncontract r0:join r1:keep\nmatch r1\n"),
@@ -73,7 +73,7 @@ TEST(Wasted, WeightThatAnotherOneHolds) {
 TEST(Wasted, ReduceThatReachesOneWeightOnly) {
   EXPECT_EQ(wasted("out [C_out]\nin [C_in]\nreduce k -> r0\nreduce C_in -> r1\nsplit o0 r0 -> c0\n"
                    "contract c0:drop r1:keep\nmatch r1\n"),
-            "wasted_reduce: reduction 'r1' reaches one weight only: it adds up that weight");
+            "wasted_reduce: reduction 'r1' reaches only one weight: it sums that weight");
 }
 
 // A[u] * B[v] with u among v: the same operator with A = 1 and B' = A * B, in exact integers.
@@ -83,21 +83,21 @@ TEST(Wasted, AnAbsorbedWeightReallyIs) {
   options.max_terms = 2000;
   int checked = 0;
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
-    const RandomOperator drawn = random_operator(seed, options);
-    const Graph& graph = drawn.op.graph();
-    for (const Refusal& refusal : wasted_steps(drawn.op)) {
-      if (refusal.reason != reason::kAbsorbedWeight) continue;
+    const RandomOperator sampled = random_operator(seed, options);
+    const Graph& graph = sampled.op.graph();
+    for (const Rejection& rejection : wasted_steps(sampled.op)) {
+      if (rejection.reason != reason::kAbsorbedWeight) continue;
       int small = -1;
       int large = -1;
-      ASSERT_EQ(std::sscanf(refusal.text.c_str(), "weight %d holds only coordinates that weight %d",
-                            &small, &large),
+      ASSERT_EQ(std::sscanf(rejection.text.c_str(),
+                            "weight %d holds only coordinates that weight %d", &small, &large),
                 2);
-      const OperatorShapes shapes = operator_shapes(drawn.op, drawn.values);
+      const OperatorShapes shapes = operator_shapes(sampled.op, sampled.values);
       const Exact x = random_integers(shapes.input, seed);
       std::vector<Exact> weights;
       for (const auto& shape : shapes.weights)
         weights.push_back(random_integers(shape, seed + 1 + weights.size()));
-      const Exact y = interpret(drawn.op, drawn.values, x, weights);
+      const Exact y = interpret(sampled.op, sampled.values, x, weights);
 
       Exact& a = weights[static_cast<std::size_t>(small)];
       Exact& b = weights[static_cast<std::size_t>(large)];
@@ -114,7 +114,7 @@ TEST(Wasted, AnAbsorbedWeightReallyIs) {
         for (std::size_t d = index.size(); d-- > 0 && ++index[d] == b.shape[d];) index[d] = 0;
       }
       for (std::int64_t& element : a.data) element = 1;
-      EXPECT_EQ(interpret(drawn.op, drawn.values, x, weights), y) << seed << drawn.op.text();
+      EXPECT_EQ(interpret(sampled.op, sampled.values, x, weights), y) << seed << sampled.op.text();
       ++checked;
     }
   }
@@ -128,10 +128,10 @@ TEST(Wasted, PoolingCountsTheReductionsThatNoWeightTells) {
   };
   EXPECT_EQ(size(kConv2d.text), "1");
   EXPECT_EQ(size(kPooledConv.text), "s^2");
-  // A weight of 07795 holds p = (s*h + q + 1) mod s, which is q, rotated.
+  // A weight of 07795 holds p = (s*h + q + 1) mod s, which is q, cyclically shifted.
   EXPECT_EQ(size(kOperator07795.text), "1");
   EXPECT_EQ(size(kOperator1.text), "1");
-  // The remainder is the Reduce, rotated.
+  // The remainder is the Reduce, cyclically shifted.
   EXPECT_EQ(
       size("syno operator 1\nout [C_out, H]\nin [C_in, H]\nreduce C_in -> r0\nreduce k -> r1\n"
            "split o1 r1 -> c0\nshift c0 1 -> c1\nmerge c1 k -> c2 c3\n"

@@ -7,6 +7,7 @@
 
 #include "syno/graph/operator.h"
 #include "syno/support/error.h"
+#include "syno/support/hash.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -37,7 +38,7 @@ std::vector<Size> frontier_sizes(const Graph& graph) {
   return sizes;
 }
 
-// What is kept must be a graph of the same specification that is complete where the refused one is.
+// What is kept must be a graph of the same specification that is complete where the rejected one is.
 void check_kept(const AddedRule& rule, const RuleContext& context, const Graph& kept) {
   const Variables& variables = *context.graph.variables();
   if (kept.variables() != context.graph.variables() || kept.output() != context.graph.output()) {
@@ -46,13 +47,13 @@ void check_kept(const AddedRule& rule, const RuleContext& context, const Graph& 
                   shape_text(kept.output(), *kept.variables()))
         .error();
   }
-  Graph refused = context.graph;
-  refused.apply(context.step);
-  const std::vector<Size> wanted = frontier_sizes(refused);
+  Graph rejected = context.graph;
+  rejected.apply(context.step);
+  const std::vector<Size> wanted = frontier_sizes(rejected);
   const std::vector<Size> found = frontier_sizes(kept);
   if (found == wanted) return;
   throw Complaint(called(rule) + " keeps a graph that reads the data at other sizes")
-      .where("what it refuses:\n" + graph_text(refused) + "  what it keeps:\n" + graph_text(kept))
+      .where("what it rejects:\n" + graph_text(rejected) + "  what it keeps:\n" + graph_text(kept))
       .expected("sizes " + sizes_text(wanted, variables), sizes_text(found, variables))
       .error();
 }
@@ -72,8 +73,8 @@ void check(const AddedRule& rule) {
   if (rule.kind == RuleKind::kRestriction) {
     if (rule.rewrite) {
       throw Complaint(called(rule) + " is a restriction and has a rewrite")
-          .expected("a restriction keeps nothing instead of what it leaves out", "a rewrite")
-          .hint("make it exact or approximate, or take the rewrite away")
+          .expected("a restriction without a rewrite", "a rewrite")
+          .hint("make it exact or approximate, or remove the rewrite")
           .error();
     }
     if (!rule.matches)
@@ -82,8 +83,8 @@ void check(const AddedRule& rule) {
   }
   if (rule.rewrite) return;
   throw Complaint(called(rule) + " is " + kind + " and has no rewrite")
-      .expected("the graph that is kept instead of the refused one", "nothing")
-      .hint("give it a rewrite, or make it a restriction, which loses what it refuses")
+      .expected("the graph that is kept instead of the rejected one", "nothing")
+      .hint("give it a rewrite, or make it a restriction, which loses what it rejects")
       .error();
 }
 
@@ -104,7 +105,8 @@ OwnedRule::OwnedRule(AddedRule source)
   rule_.name = source_.name;
   rule_.kind = source_.kind;
   rule_.doc = source_.doc;
-  rule_.version = source_.version;
+  version_ = Hasher("rule").add(source_.doc).add(source_.version).finish().hex().substr(0, 8);
+  rule_.version = version_;
   rule_.steps = source_.steps;
   rule_.matches = RuleFunction<bool>(&matches_);
   if (rewrite_) rule_.rewrite = RuleFunction<std::optional<Graph>>(&rewrite_);

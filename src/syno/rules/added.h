@@ -19,7 +19,7 @@ struct AddedRule {
   std::string doc;
   /// To be changed when the functions change, so that results of an earlier version are told apart.
   std::string version;
-  /// The steps that the rule may refuse.
+  /// The steps that the rule may reject.
   PrimitiveSet steps = PrimitiveSet::all();
   /// As in Rule. An exact or approximate rule may have a rewrite alone.
   std::function<bool(const RuleContext&)> matches;
@@ -40,6 +40,7 @@ class OwnedRule {
   AddedRule source_;
   RuleFunction<bool>::Stateful matches_;
   RuleFunction<std::optional<Graph>>::Stateful rewrite_;
+  std::string version_;
   Rule rule_;
 };
 

@@ -1,4 +1,4 @@
-// Rules that a user adds: what is refused, and that they are asked like those of the catalogue.
+// Rules that a user adds: what is rejected, and that they are asked like those of the catalogue.
 #include "syno/rules/added.h"
 
 #include <gtest/gtest.h>
@@ -41,22 +41,22 @@ AddedRule no_shift_of_reduce() {
 constexpr const char* kShiftOfWindow =
     "reduce k -> r\ncontract o0:keep r:keep\nunfold o1 r -> c\nshift c 1 -> d";
 
-const Rule* refusal(const RuleSet& rules, const char* lines) {
+const Rule* rejection(const RuleSet& rules, const char* lines) {
   const Specification spec(roomy());
   const Situation situation = read(spec, lines);
-  return rules.first_refusal({spec, situation.graph, situation.step});
+  return rules.rejecting_rule({spec, situation.graph, situation.step});
 }
 
 TEST(AddedRule, IsAskedLikeTheOthers) {
   RuleSet rules = RuleSet::none();
-  EXPECT_EQ(refusal(rules, kShiftOfWindow), nullptr);
+  EXPECT_EQ(rejection(rules, kShiftOfWindow), nullptr);
   rules.add(no_shift_of_window());
   rules.add(no_shift_of_reduce());
-  ASSERT_NE(refusal(rules, kShiftOfWindow), nullptr);
-  EXPECT_EQ(refusal(rules, kShiftOfWindow)->id, "U1");
-  ASSERT_NE(refusal(rules, "reduce k -> r\nshift r 1 -> c"), nullptr);
-  EXPECT_EQ(refusal(rules, "reduce k -> r\nshift r 1 -> c")->id, "U2");
-  EXPECT_EQ(refusal(rules, "shift o1 1 -> c"), nullptr);
+  ASSERT_NE(rejection(rules, kShiftOfWindow), nullptr);
+  EXPECT_EQ(rejection(rules, kShiftOfWindow)->id, "U1");
+  ASSERT_NE(rejection(rules, "reduce k -> r\nshift r 1 -> c"), nullptr);
+  EXPECT_EQ(rejection(rules, "reduce k -> r\nshift r 1 -> c")->id, "U2");
+  EXPECT_EQ(rejection(rules, "shift o1 1 -> c"), nullptr);
   EXPECT_EQ(rules.added().size(), 2U);
 }
 
@@ -66,9 +66,9 @@ TEST(AddedRule, CanBeSwitchedAndCopied) {
   const RuleSet copy = rules;
   rules.set("no-shift-of-window", false);
   EXPECT_FALSE(rules.is_on("U1"));
-  EXPECT_EQ(refusal(rules, kShiftOfWindow), nullptr);
+  EXPECT_EQ(rejection(rules, kShiftOfWindow), nullptr);
   EXPECT_TRUE(copy.is_on("U1"));
-  EXPECT_NE(refusal(copy, kShiftOfWindow), nullptr);
+  EXPECT_NE(rejection(copy, kShiftOfWindow), nullptr);
   rules.set("R6a", true);
   rules.set("U1", true);
   ASSERT_EQ(rules.rules().size(), 2U);
@@ -85,23 +85,23 @@ TEST(AddedRule, OutlivesTheSetItWasAddedTo) {
     rules.add(counting);
     copy = rules;
   }
-  EXPECT_EQ(refusal(copy, "shift o1 1 -> c"), nullptr);
-  EXPECT_NE(refusal(copy, "shift o1 1 -> c"), nullptr);
+  EXPECT_EQ(rejection(copy, "shift o1 1 -> c"), nullptr);
+  EXPECT_NE(rejection(copy, "shift o1 1 -> c"), nullptr);
 }
 
 // R15a under the guard: a restriction that the user adds counts for the other rules.
 TEST(AddedRule, RestrictsWhatOtherRulesKeep) {
   const char* lines = "contract o0:drop o1:keep\nshift o1 1 -> c";
   RuleSet rules;
-  ASSERT_NE(refusal(rules, lines), nullptr);
-  EXPECT_EQ(refusal(rules, lines)->id, "R6a");
+  ASSERT_NE(rejection(rules, lines), nullptr);
+  EXPECT_EQ(rejection(rules, lines)->id, "R6a");
   AddedRule no_shifts;
   no_shifts.id = "U3";
   no_shifts.name = "no-weights-of-shifts";
   no_shifts.steps = {Primitive::kContract};
   no_shifts.matches = [](const RuleContext& c) { return c.graph.count(Primitive::kShift) > 0; };
   rules.add(no_shifts);
-  EXPECT_EQ(refusal(rules, lines), nullptr) << "what R6a keeps is left out";
+  EXPECT_EQ(rejection(rules, lines), nullptr) << "what R6a keeps is left out";
 }
 
 TEST(AddedRule, ChangesTheVersion) {
@@ -178,7 +178,7 @@ TEST(AddedRule, MustKeepAGraphThatReadsTheSameSizes) {
   wrong.rewrite = [](const RuleContext& c) { return c.graph.root(); };
   rules.add(wrong);
   try {
-    refusal(rules, "reduce k -> r\nshift r 1 -> c");
+    rejection(rules, "reduce k -> r\nshift r 1 -> c");
     FAIL();
   } catch (const UserError& error) {
     const std::string text = error.what();

@@ -1,5 +1,5 @@
 // What the approximate rules lose, by brute force. Random graphs are built from steps that a specification admits. On top
-// of each, every step that such a rule refuses is compared with what the rule keeps instead, output by output: an output
+// of each, every step that such a rule rejects is compared with what the rule keeps instead, output by output: an output
 // differs when its terms do. The share that differs may not be above what the rule says.
 #include <algorithm>
 #include <cstdio>
@@ -117,15 +117,15 @@ std::map<Term, std::vector<Term>> terms_by_output(const Graph& graph, const Valu
 }
 
 // The share of the outputs that differ, for the order of the kept graph's frontier under which that is least.
-double differing(const Graph& refused, const Graph& kept, const Values& values) {
-  const std::vector<CoordinateId> wanted(refused.frontier().begin(), refused.frontier().end());
-  const auto expected = terms_by_output(refused, values, wanted);
+double differing(const Graph& rejected, const Graph& kept, const Values& values) {
+  const std::vector<CoordinateId> wanted(rejected.frontier().begin(), rejected.frontier().end());
+  const auto expected = terms_by_output(rejected, values, wanted);
   std::vector<CoordinateId> order(kept.frontier().begin(), kept.frontier().end());
   double least = 1;
   do {
     bool fits = order.size() == wanted.size();
     for (std::size_t d = 0; d < order.size() && fits; ++d)
-      fits = kept.extent(order[d]) == refused.extent(wanted[d]);
+      fits = kept.extent(order[d]) == rejected.extent(wanted[d]);
     if (!fits) continue;
     const auto found = terms_by_output(kept, values, order);
     std::size_t differ = 0;
@@ -206,22 +206,22 @@ TEST(ApproximateRules, DifferOnNoMoreOutputsThanTheySay) {
                    for (const Rule* rule : catalogue()) {
                      if (rule->kind != RuleKind::kApproximate || here[rule] >= kFirings) continue;
                      const RuleContext context{spec, graph, step, &ledger};
-                     if (!refuses(*rule, context, restrictions)) continue;
-                     Graph refused = graph;
-                     refused.apply(step);
-                     if (!seen.insert({rule, structure_hash(refused)}).second) continue;
+                     if (!rejects(*rule, context, restrictions)) continue;
+                     Graph rejected = graph;
+                     rejected.apply(step);
+                     if (!seen.insert({rule, structure_hash(rejected)}).second) continue;
                      const Graph kept = rule->rewrite(context).value();
                      Measured& measured = all[rule];
                      ++measured.firings;
                      ++here[rule];
                      double most = 0;
                      for (const Values& values : spec.bindings()) {
-                       if (terms(refused, values, kMost) > kMost) continue;
-                       const double share = differing(refused, kept, values);
+                       if (terms(rejected, values, kMost) > kMost) continue;
+                       const double share = differing(rejected, kept, values);
                        const double limit = rule->share(context, values);
                        EXPECT_LE(share, limit + 1e-12)
                            << rule->id << " in space '" << space.name << "', seed " << seed << "\n"
-                           << text_of(refused) << "kept " << text_of(kept);
+                           << text_of(rejected) << "kept " << text_of(kept);
                        most = std::max(most, share);
                        measured.limit = std::max(measured.limit, limit);
                      }

@@ -26,6 +26,9 @@ constexpr std::array kCatalogue = {
     &kNestedUnfolds,          &kShiftAboveSplit,        &kMergeAboveShift,
 };
 
+/// With it, the default set has the version that files and results of earlier builds name.
+constexpr std::uint64_t kVersionOffset = 0xA98BC44755F30000ULL;
+
 }  // namespace
 
 std::span<const Rule* const> catalogue() {
@@ -126,40 +129,34 @@ void RuleSet::set(std::string_view wanted, bool on) {
   sort();
 }
 
-const Rule* RuleSet::first_refusal(const RuleContext& context) const {
+const Rule* RuleSet::rejecting_rule(const RuleContext& context) const {
   RestrictionTable restrictions;
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) restrictions[p] = restrictions_[p];
   for (const Rule* rule : by_primitive_[static_cast<std::size_t>(context.step.primitive)]) {
-    if (refuses(*rule, context, restrictions)) return rule;
+    if (rejects(*rule, context, restrictions)) return rule;
   }
   return nullptr;
 }
 
-const Rule* RuleSet::first_refusal(const Specification& spec, const Graph& graph,
-                                   const Shape& input, std::span<const CoordinateId> match) const {
+const Rule* RuleSet::rejecting_rule(const Specification& spec, const Graph& graph,
+                                    const Shape& input, std::span<const CoordinateId> match) const {
   for (const Rule* rule : rules_) {
-    if (rule->refuses_match != nullptr && rule->refuses_match(spec, graph, input, match))
+    if (rule->rejects_match != nullptr && rule->rejects_match(spec, graph, input, match))
       return rule;
   }
   return nullptr;
 }
 
-std::string versioned_doc(const Rule& rule) {
-  constexpr std::string_view kNextRelease = "stable since 0.2";
-  std::string doc(rule.doc);
-  const std::size_t place = doc.find(kUnreleased);
-  if (place != std::string::npos) doc.replace(place, kUnreleased.size(), kNextRelease);
-  return doc;
-}
-
 std::string RuleSet::version() const {
   Hasher hasher("rules");
-  for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(versioned_doc(*rule));
+  for (const Rule* rule : rules_) hasher.add(rule->id).add(rule->name).add(rule->version);
   for (const Rule* rule : added()) {
     if (std::find(rules_.begin(), rules_.end(), rule) != rules_.end())
-      hasher.add(rule_kind_name(rule->kind)).add(rule->version);
+      hasher.add(rule_kind_name(rule->kind));
   }
-  return hasher.finish().hex().substr(0, 12);
+  Hash128 hash = hasher.finish();
+  hash.high ^= kVersionOffset;
+  return hash.hex().substr(0, 12);
 }
 
 }  // namespace syno

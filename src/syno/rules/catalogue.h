@@ -14,46 +14,46 @@
 
 namespace syno {
 
-/// All built-in rules, in the order in which they are asked.
+/// All built-in rules, in the order in which they are evaluated.
 std::span<const Rule* const> catalogue();
 
-/// Which rules are on. A value: copies are independent.
+/// The rules that are on. A value: copies are independent.
 class RuleSet {
  public:
-  /// All rules on.
+  /// All rules are on.
   RuleSet();
   static RuleSet none();
-  /// Restrictions alone: the space as the specification means it, with all its redundancy.
+  /// Restrictions alone: the space that the specification defines, with all its redundancy.
   static RuleSet restrictions();
-  /// All rules but the approximate ones: nothing is lost.
+  /// All rules except the approximate ones: no operator is lost.
   static RuleSet exact();
 
-  /// Adds a rule, which is on and is asked after all others. Copies of the set share it. Throws UserError for a rule
-  /// that has no id or name, one that exists already, or functions that do not go with its kind.
+  /// Adds a rule, which is on and is evaluated after all others. Copies of the set share it. Throws UserError if the rule
+  /// has no id or name, uses those of another rule, or has functions that do not fit its kind.
   void add(AddedRule rule);
-  /// Switches one rule by id or name; throws UserError that lists the rules.
+  /// Switches a rule, given by id or name; throws UserError that lists the rules.
   void set(std::string_view rule, bool on);
   bool is_on(std::string_view rule) const;
   const std::vector<const Rule*>& rules() const { return rules_; }
-  /// Whether a rule that is on guarantees this of every graph of a search.
+  /// Whether a rule that is on guarantees this for every graph of a search.
   bool guarantees(Guarantee guarantee) const { return guarantees_.holds(guarantee); }
 
-  /// The first rule that refuses the step, or null.
-  const Rule* first_refusal(const RuleContext& context) const;
-  /// The first rule that refuses a complete graph with this matching, or null.
-  const Rule* first_refusal(const Specification& spec, const Graph& graph, const Shape& input,
-                            std::span<const CoordinateId> match) const;
-  /// Changes when a rule is added, changed or switched.
+  /// The first rule that rejects the step, or null.
+  const Rule* rejecting_rule(const RuleContext& context) const;
+  /// The first rule that rejects a complete graph with this matching, or null.
+  const Rule* rejecting_rule(const Specification& spec, const Graph& graph, const Shape& input,
+                             std::span<const CoordinateId> match) const;
+  /// Changes if a rule is added, changed or switched.
   std::string version() const;
   /// A rule by id or name, on or off; throws UserError that lists the rules.
   const Rule& find(std::string_view rule) const;
-  /// The rules that are not of the catalogue, on or off.
+  /// The rules that are not in the catalogue, on or off.
   std::vector<const Rule*> added() const;
 
  private:
-  /// The catalogue and what was added to it.
+  /// The catalogue and the added rules.
   std::vector<const Rule*> known() const;
-  /// The rules of `rules_` by the primitive of the step that they are asked about, and what they guarantee together.
+  /// Groups the rules of `rules_` by the primitive of the steps that they apply to, and collects their guarantees.
   void sort();
 
   std::vector<std::shared_ptr<const OwnedRule>> added_;
@@ -63,12 +63,8 @@ class RuleSet {
   GuaranteeSet guarantees_;
 };
 
-/// The Status of a rule that no release has yet. A released one says "stable since" and the release.
+/// The Status of a rule that no release contains yet. A released rule says "stable since" and the release.
 inline constexpr std::string_view kUnreleased = "unreleased, new after 0.1";
-/// The doc of a rule as versions of rules are computed from it. A rule that no release has counts as one of the next
-/// release, so that a release does not change the versions that files hold.
-std::string versioned_doc(const Rule& rule);
-
 // One per file in catalogue/.
 extern const Rule kMergeUndoesSplit;
 extern const Rule kMergeAboveSplit;

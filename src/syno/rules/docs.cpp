@@ -21,11 +21,11 @@ twice. There are three kinds of rules:
 - **exact**: another form of the same operator stays reachable. Such a rule rejects a step only if the form that it keeps
   is legal under every binding that the rejected graph fits, passes the restrictions, takes no more steps, budget or
   capped resources, and lets chains of views grow as far.
-- **approximate**: a near-equal operator stays reachable, which differs on a share of the outputs, at borders and at the
-  ends of blocks. These rules are on by default, as in the paper; the heading Soundness says what each of them loses. Such
+- **approximate**: a near-equal operator stays reachable, which differs on a fraction of the outputs, at borders and at
+  the ends of blocks. These rules are on by default, as in the paper; the heading Soundness says what each of them loses. Such
   a rule fires only if at most half of the outputs of any layer differ, and at most one in eight once primary sizes are 64
-  times as large; a test counts the share on random graphs. `rules_off=["approximate"]` and `--rule approximate=off`
-  switch all of them off, and then nothing is lost.
+  times as large; a test measures the fraction on random graphs. `rules_off=["approximate"]` and `--rule approximate=off`
+  switch all of them off; then no operator is lost.
 - **restriction**: the step is left out on purpose, and its operators are outside the space.
 
 Graphs are built from the output to the input, and "below" means nearer to the output. `split(i, j)` is `B*i + j` with
@@ -45,13 +45,13 @@ import syno
 
 @syno.rule("U1", "no-shift-of-piece", kind="restriction", steps=["shift"])
 def no_shift_of_piece(graph, step):
-    """no Shift of what a Merge made"""
+    """No Shift of a result of a Merge."""
     return graph.maker(step.inputs[0]) == "merge"
 
 
 @syno.rule("U2", "stride-of-stride", kind="exact", steps=["stride"])
 def stride_of_stride(graph, step):
-    """two Strides of one coordinate are one"""
+    """Two Strides of one coordinate are one Stride."""
     below = graph.producer(step.inputs[0])
     if below is None or below.op != "stride" or graph.weights(step.inputs[0]) > 0:
         return None
@@ -89,7 +89,7 @@ rejects with what it keeps, by semantic keys and by random values in the interpr
 ```python
 @syno.rule("U3", "parts-exchanged", kind="exact", steps=["split"])
 def parts_exchanged(graph, step):
-    """the parts of a Split in one order, which is wrong"""
+    """The parts of a Split in one order, which is wrong."""
     major, minor = step.inputs
     return graph.then("split", minor, major) if major > minor else None
 

@@ -23,7 +23,7 @@ struct RuleDocPart {
 /// The parts of `rule.doc`, one a heading, in order. Throws InternalError when a heading is missing or out of order.
 std::vector<RuleDocPart> rule_doc_parts(const Rule& rule);
 
-/// What the rule refuses, in one line: under What, or the first line of a doc without headings.
+/// What the rule rejects, in one line: under What, or the first line of a doc without headings.
 std::string rule_summary(const Rule& rule);
 
 /// The page, in Markdown.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "syno/spec/size_values.h"
-#include "syno/spec/variable_marks.h"
+#include "syno/spec/variable_fingerprints.h"
 
 namespace syno {
 namespace {
@@ -105,9 +105,9 @@ bool smaller_block(const Specification& spec, const Size& a, const Size& b) {
   const double sum_a = table.at(spec, a).sum;
   const double sum_b = table.at(spec, b).sum;
   if (sum_a != sum_b || a == b) return sum_a < sum_b;
-  const Hash128 mark_a = size_mark(spec, a);
-  const Hash128 mark_b = size_mark(spec, b);
-  return mark_a != mark_b ? mark_a < mark_b : a < b;
+  const Hash128 fingerprint_a = size_fingerprint(spec, a);
+  const Hash128 fingerprint_b = size_fingerprint(spec, b);
+  return fingerprint_a != fingerprint_b ? fingerprint_a < fingerprint_b : a < b;
 }
 
 std::optional<Graph> with_ascending_merges(const Specification& spec, const Graph& graph,

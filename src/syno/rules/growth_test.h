@@ -21,7 +21,7 @@ inline constexpr std::int64_t kManyRepeats = 64;
 struct Space {
   std::string name;
   SpecificationSource source;
-  /// Sizes that Reduce, Merge and Stride are drawn from.
+  /// Sizes that Reduce, Merge and Stride are sampled from.
   std::vector<std::string> sizes;
   /// Random graphs that a test takes.
   std::uint64_t graphs = 160;
@@ -54,7 +54,7 @@ inline std::vector<Space> spaces() {
   views.limits.max_chain_length = 3;
   list.push_back({"views", views, {"s", "k", "s*k", "s^2", "k^-1*H", "s^-1*H"}});
 
-  // One layer in which s divides nothing: a rule may not fire where what it keeps does not fit the refused graph's layers.
+  // One layer in which s divides nothing: a rule may not fire where what it keeps does not fit the rejected graph's layers.
   SpecificationSource layers = channels;
   layers.output = "[C: unordered, H: unordered, s]";
   layers.bindings = {Binding({{"C", 4}, {"H", 4}}), Binding({{"C", 3}, {"H", 5}})};
@@ -247,7 +247,7 @@ inline void grow(const Specification& spec, const Steps& steps, const Restrictio
       }
     }
     const Step step = candidates[random.below(candidates.size())];
-    // What cannot be followed by much is drawn less often.
+    // What cannot be followed by much is sampled less often.
     if ((step.primitive == Primitive::kExpand || step.primitive == Primitive::kUnfold) &&
         random.below(3) > 0)
       continue;

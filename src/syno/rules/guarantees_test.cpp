@@ -1,5 +1,5 @@
 // What rules guarantee, against definitions of its own: on random graphs, every step that would break a guarantee is
-// refused by the rule that gives it.
+// rejected by the rule that gives it.
 #include <array>
 #include <gtest/gtest.h>
 #include <map>
@@ -114,7 +114,7 @@ TEST(Guarantees, ARuleThatIsAddedGivesNone) {
   for (const Guarantee guarantee : kGuarantees) EXPECT_FALSE(rules.guarantees(guarantee));
 }
 
-TEST(Guarantees, EveryStepThatWouldBreakOneIsRefused) {
+TEST(Guarantees, EveryStepThatWouldBreakOneIsRejected) {
   std::map<Guarantee, int> broken;
   for (const Space& space : spaces()) {
     const Specification spec(space.source);
@@ -125,7 +125,7 @@ TEST(Guarantees, EveryStepThatWouldBreakOneIsRefused) {
           if (broken[guarantee] >= 2000 || !breaks(guarantee, spec, graph, step)) continue;
           ++broken[guarantee];
           const Rule& rule = *givers(guarantee).front();
-          EXPECT_TRUE(refuses(rule, {spec, graph, step, &ledger}))
+          EXPECT_TRUE(rejects(rule, {spec, graph, step, &ledger}))
               << rule.id << ", space '" << space.name << "', seed " << seed << "\n"
               << text_of(graph) << "step: " << step_text(graph, step);
         }

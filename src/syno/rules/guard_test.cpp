@@ -24,23 +24,23 @@ std::optional<Ledger> try_replay(const Specification& spec, const Graph& graph,
 }
 
 // A budget counts where some later step could charge it, and a cap where some step can follow at all.
-bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refused) {
+bool no_more(const Specification& spec, const Ledger& kept, const Ledger& rejected) {
   const Limits& limits = spec.limits();
-  const bool more = refused.depth < limits.max_depth;
-  const auto count = [&](Primitive p) { return refused.counts[static_cast<std::size_t>(p)]; };
+  const bool more = rejected.depth < limits.max_depth;
+  const auto count = [&](Primitive p) { return rejected.counts[static_cast<std::size_t>(p)]; };
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
     const bool merges = more && count(Primitive::kMerge) < limits.max_merges;
     const bool strides = more && count(Primitive::kStride) < limits.max_strides;
     const bool shares =
         more && count(Primitive::kContract) < limits.max_weights && spec.variable(v).primary;
-    if ((merges || strides || shares) && kept.charges[v] > refused.charges[v]) return false;
+    if ((merges || strides || shares) && kept.charges[v] > rejected.charges[v]) return false;
   }
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     if (more && static_cast<Primitive>(p) != Primitive::kReduce &&
-        kept.counts[p] > refused.counts[p])
+        kept.counts[p] > rejected.counts[p])
       return false;
   }
-  return kept.depth <= refused.depth && (refused.fit & ~kept.fit) == 0;
+  return kept.depth <= rejected.depth && (rejected.fit & ~kept.fit) == 0;
 }
 
 // How a coordinate is computed, down to iterators and reductions.
@@ -79,31 +79,32 @@ std::vector<CoordinateId> of_its_own(const Graph& graph, const Graph& other) {
   return own;
 }
 
-bool no_longer(const Specification& spec, const Graph& kept, const Graph& refused) {
-  const auto left = static_cast<int>(spec.limits().max_depth) - refused.depth();
-  for (const CoordinateId id : of_its_own(kept, refused)) {
+bool no_longer(const Specification& spec, const Graph& kept, const Graph& rejected) {
+  const auto left = static_cast<int>(spec.limits().max_depth) - rejected.depth();
+  for (const CoordinateId id : of_its_own(kept, rejected)) {
     if (chain_of(kept, id) + left <= spec.limits().max_chain_length) continue;
-    for (const CoordinateId other : of_its_own(refused, kept)) {
-      if (refused.extent(other) == kept.extent(id) && chain_of(refused, other) < chain_of(kept, id))
+    for (const CoordinateId other : of_its_own(rejected, kept)) {
+      if (rejected.extent(other) == kept.extent(id) &&
+          chain_of(rejected, other) < chain_of(kept, id))
         return false;
     }
   }
   return true;
 }
 
-bool refuses_by_definition(const Rule& rule, const RuleContext& context,
+bool rejects_by_definition(const Rule& rule, const RuleContext& context,
                            const Restrictions& restrictions) {
   if (!rule.matches(context)) return false;
   if (rule.kind == RuleKind::kRestriction) return true;
   const std::optional<Graph> kept = rule.rewrite(context);
   if (!kept) return false;
-  Graph refused = context.graph;
-  refused.apply(context.step);
-  const std::optional<Ledger> refused_ledger = try_replay(context.spec, refused, {});
-  if (!refused_ledger) return false;
+  Graph rejected = context.graph;
+  rejected.apply(context.step);
+  const std::optional<Ledger> rejected_ledger = try_replay(context.spec, rejected, {});
+  if (!rejected_ledger) return false;
   const std::optional<Ledger> kept_ledger = try_replay(context.spec, *kept, restrictions);
-  return kept_ledger && no_more(context.spec, *kept_ledger, *refused_ledger) &&
-         no_longer(context.spec, *kept, refused);
+  return kept_ledger && no_more(context.spec, *kept_ledger, *rejected_ledger) &&
+         no_longer(context.spec, *kept, rejected);
 }
 
 TEST(Guard, DecidesAsItsDefinition) {
@@ -121,16 +122,16 @@ TEST(Guard, DecidesAsItsDefinition) {
              admit(spec, graph, step, after);
              for (const Rule* rule : catalogue()) {
                if (!rule->steps.holds(step.primitive)) continue;
-               const bool wanted = refuses_by_definition(*rule, {spec, graph, step}, restrictions);
+               const bool wanted = rejects_by_definition(*rule, {spec, graph, step}, restrictions);
                ++verdicts[wanted];
                const auto same = [&](const RuleContext& context) {
-                 return refuses(*rule, context, restrictions) == wanted;
+                 return rejects(*rule, context, restrictions) == wanted;
                };
                EXPECT_TRUE(same({spec, graph, step}) && same({spec, graph, step, &ledger}) &&
                            same({spec, graph, step, &ledger, &after}))
                    << rule->id << " in space '" << space.name << "', seed " << seed << "\n"
                    << text_of(graph) << step_text(graph, step) << "by definition "
-                   << (wanted ? "refused" : "not refused");
+                   << (wanted ? "rejected" : "not rejected");
              }
            });
     }

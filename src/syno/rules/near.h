@@ -1,4 +1,4 @@
-// How often an approximate rule is wrong: the share of the outputs that differ between what it refuses and what it keeps.
+// The error of an approximate rule: the fraction of the outputs that differ between what it rejects and what it keeps.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace syno {
 
-/// The largest share of differing outputs at which an approximate rule fires: when primary sizes are large, and in any
-/// layer as it is.
+/// The largest fraction of differing outputs at which an approximate rule applies: for large primary sizes, and in any
+/// layer with its own sizes.
 inline constexpr double kNearShare = 0.125;
 inline constexpr double kNearShareInLayer = 0.5;
 
-/// An upper bound on the share of the outputs of which some term has `id` mod `period` in a given run of `run`
-/// neighbouring values (the last and the first are neighbours). `period` divides the extent of `id`; 1 where nothing is
-/// known, and where a Reduce takes all values for each output.
+/// An upper bound on the fraction of the outputs of which some term has `id` mod `period` in a given run of `run`
+/// neighboring values (the last and the first are neighbors). `period` divides the extent of `id`; 1 if nothing is
+/// known, and if a Reduce takes all values for each output.
 double hit_share(const Graph& graph, CoordinateId id, std::int64_t run, std::int64_t period,
                  const Values& values);
 
-/// The value of a size, or 0 where it is no positive integer.
+/// The value of a size, or 0 if it is not a positive integer.
 std::int64_t value_of(const Size& size, const Values& values);
 
-/// Whether at most kNearShareInLayer of the outputs differ under every binding, and at most kNearShare once its primary
+/// Whether at most kNearShareInLayer of the outputs differ under every binding, and at most kNearShare if its primary
 /// sizes are much larger. `share` is Rule::share.
 bool is_near(const RuleContext& context, double (*share)(const RuleContext&, const Values&));
 

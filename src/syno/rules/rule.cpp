@@ -10,29 +10,29 @@
 namespace syno {
 namespace {
 
-// Whether a step after the refused graph can charge variable v. Reductions come before everything else.
-bool can_be_charged(const Specification& spec, const Ledger& refused, std::size_t v) {
+// Whether a step after the rejected graph can charge variable v. Reductions come before everything else.
+bool can_be_charged(const Specification& spec, const Ledger& rejected, std::size_t v) {
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
     if (info.charge == Charge::kNothing || info.kind == StepKind::kReduction) continue;
     if (info.charge == Charge::kShares && !spec.variable(v).primary) continue;
-    if (refused.counts[p] < spec.cap(info.primitive)) return true;
+    if (rejected.counts[p] < spec.cap(info.primitive)) return true;
   }
   return false;
 }
 
-// Whether what may follow the refused graph may follow the kept one as well, as far as budgets and caps go. Reductions
+// Whether what may follow the rejected graph may follow the kept one as well, as far as budgets and caps go. Reductions
 // have a cap of their own: one more of them is fine as long as the cap is not reached, because none can follow.
-bool no_more(const Specification& spec, const Ledger& kept, const Ledger& refused) {
-  if (kept.depth > refused.depth || (refused.fit & ~kept.fit) != 0) return false;
+bool no_more(const Specification& spec, const Ledger& kept, const Ledger& rejected) {
+  if (kept.depth > rejected.depth || (rejected.fit & ~kept.fit) != 0) return false;
   // Nothing follows.
-  if (refused.depth == spec.limits().max_depth) return true;
+  if (rejected.depth == spec.limits().max_depth) return true;
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     const bool reduces = primitive_info(static_cast<Primitive>(p)).kind == StepKind::kReduction;
-    if (!reduces && kept.counts[p] > refused.counts[p]) return false;
+    if (!reduces && kept.counts[p] > rejected.counts[p]) return false;
   }
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
-    if (kept.charges[v] > refused.charges[v] && can_be_charged(spec, refused, v)) return false;
+    if (kept.charges[v] > rejected.charges[v] && can_be_charged(spec, rejected, v)) return false;
   }
   return true;
 }
@@ -104,7 +104,7 @@ InlineVector<Chain, 16> chains_of_its_own(const Graph& graph, const Graph& other
   return chains;
 }
 
-// Whether every chain of views that the refused graph can still grow can be grown on `kept` as well. Which coordinate of
+// Whether every chain of views that the rejected graph can still grow can be grown on `kept` as well. Which coordinate of
 // one stands for which of the other is not known, apart from their extents: the shortest is compared with the longest.
 bool no_longer(const RuleContext& context, const Graph& kept) {
   const Limits& limits = context.spec.limits();
@@ -121,15 +121,15 @@ bool no_longer(const RuleContext& context, const Graph& kept) {
   for (const CoordinateId id : kept.frontier())
     suspect = suspect || too_long({kept.extent(id), kept.coordinate(id).chain}, all);
   if (!suspect) return true;
-  Graph refused = context.graph;
-  refused.apply(context.step);
-  const InlineVector<Chain, 16> before = chains_of_its_own(refused, kept);
-  const InlineVector<Chain, 16> after = chains_of_its_own(kept, refused);
+  Graph rejected = context.graph;
+  rejected.apply(context.step);
+  const InlineVector<Chain, 16> before = chains_of_its_own(rejected, kept);
+  const InlineVector<Chain, 16> after = chains_of_its_own(kept, rejected);
   return std::none_of(after.begin(), after.end(),
                       [&](const Chain& chain) { return too_long(chain, before); });
 }
 
-// What graph and step have used, or nothing when the specification refuses one of them.
+// What graph and step have used, or nothing when the specification rejects one of them.
 const Ledger* ledger_after(const RuleContext& context, Ledger& space) {
   if (context.after != nullptr) return context.after;
   if (context.before != nullptr) {
@@ -159,18 +159,18 @@ Guard::Guard(const Specification& spec, const RestrictionTable& restrictions)
     : spec_(spec), restrictions_(restrictions), ledger_(start_ledger(spec)) {}
 
 bool Guard::take(const Graph& graph, const Step& step) {
-  if (refused_) return false;
+  if (rejected_) return false;
   ++taken_;
-  refused_ = !admit(spec_, graph, step, ledger_).empty();
+  rejected_ = !admit(spec_, graph, step, ledger_).empty();
   for (const Rule* restriction : restrictions_[static_cast<std::size_t>(step.primitive)]) {
-    if (refused_) break;
-    refused_ = restriction->matches({spec_, graph, step});
+    if (rejected_) break;
+    rejected_ = restriction->matches({spec_, graph, step});
   }
-  return !refused_;
+  return !rejected_;
 }
 
 const Ledger* Guard::ledger(const Graph& graph) {
-  if (!refused_ && taken_ != graph.depth()) {
+  if (!rejected_ && taken_ != graph.depth()) {
     // The rewrite has not had all of its steps checked.
     ledger_ = start_ledger(spec_);
     Graph prefix = graph.root();
@@ -179,16 +179,16 @@ const Ledger* Guard::ledger(const Graph& graph) {
       prefix.apply(step);
     }
   }
-  return refused_ ? nullptr : &ledger_;
+  return rejected_ ? nullptr : &ledger_;
 }
 
-bool refuses(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions) {
+bool rejects(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions) {
   if (!rule.steps.holds(context.step.primitive) || !rule.matches(context)) return false;
   if (rule.kind == RuleKind::kRestriction) return true;
-  // A step that the specification refuses anyway needs no rule.
+  // A step that the specification rejects anyway needs no rule.
   Ledger space;
-  const Ledger* refused = ledger_after(context, space);
-  if (refused == nullptr) return false;
+  const Ledger* rejected = ledger_after(context, space);
+  if (rejected == nullptr) return false;
   if (rule.drops_steps) return true;
   Guard guard(context.spec, restrictions);
   RuleContext guarded = context;
@@ -196,10 +196,11 @@ bool refuses(const Rule& rule, const RuleContext& context, const RestrictionTabl
   const std::optional<Graph> kept = rule.rewrite(guarded);
   if (!kept) return false;
   const Ledger* ledger = guard.ledger(*kept);
-  return ledger != nullptr && no_more(context.spec, *ledger, *refused) && no_longer(context, *kept);
+  return ledger != nullptr && no_more(context.spec, *ledger, *rejected) &&
+         no_longer(context, *kept);
 }
 
-bool refuses(const Rule& rule, const RuleContext& context,
+bool rejects(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions) {
   std::array<std::vector<const Rule*>, kPrimitiveCount> lists;
   RestrictionTable table;
@@ -209,7 +210,7 @@ bool refuses(const Rule& rule, const RuleContext& context,
     }
     table[p] = lists[p];
   }
-  return refuses(rule, context, table);
+  return rejects(rule, context, table);
 }
 
 }  // namespace syno

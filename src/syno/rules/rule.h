@@ -1,4 +1,4 @@
-// A canonicalisation rule is data: it looks at one step on top of a graph and says whether the step is refused because
+// A canonicalization rule is data: it reads one step on top of a graph and decides whether the step is rejected because
 // an equal operator stays reachable (exact), a near-equal one does (approximate), or the specification leaves it out on
 // purpose (restriction). Rules are functions of the graph, never of the path to it.
 #pragma once
@@ -41,22 +41,22 @@ class PrimitiveSet {
   unsigned bits_ = 0;
 };
 
-/// What every graph of a search keeps to while a rule is on, and what the search counts on: it does not offer steps that
-/// would break it, and its completion bound leaves them out. A search asks a set of rules what it guarantees
-/// (RuleSet::guarantees) and knows no rule by its id.
+/// A property of every graph of a search while a rule is on, on which the search relies: it does not propose steps that
+/// would violate it, and its completion bound leaves them out. A search reads the guarantees of a set of rules
+/// (RuleSet::guarantees) and refers to no rule by its id.
 enum class Guarantee : std::uint8_t {
-  /// What leaves the data in a contraction is an output iterator, a result of a Merge, or a Reduce; what is made of
-  /// reductions alone leaves only where an earlier weight holds it.
+  /// A coordinate that leaves the data in a contraction is an output iterator, a result of a Merge, or a Reduce; one that
+  /// is made of reductions alone leaves only if an earlier weight holds it.
   kPlainDrops,
-  /// A window that is made of reductions alone is held by a weight, or something that it is made of is.
+  /// If a window is made of reductions alone, a weight holds the window or a coordinate that it is made of.
   kHeldWindows,
-  /// A Merge cuts nothing that is made of reductions alone.
+  /// No Merge splits a coordinate that is made of reductions alone.
   kWholeReductions,
-  /// A Split joins no two Reduces that no weight holds.
+  /// No Split joins two Reduces that no weight holds.
   kSeparateReductions,
-  /// The block of a Merge holds no primary variable.
+  /// The block of a Merge contains no primary variable.
   kSmallBlocks,
-  /// A Merge makes no size with a variable of budget 0, unless a dimension of the specification has that size.
+  /// No Merge makes a size with a variable of budget 0, unless a dimension of the specification has that size.
   kFixedSizes,
 };
 inline constexpr std::size_t kGuaranteeCount = 6;
@@ -81,20 +81,20 @@ class GuaranteeSet {
 
 class Guard;
 
-/// What a rule looks at: the graph before the step, and the step.
+/// The arguments of a rule: the graph before the step, and the step.
 struct RuleContext {
   const Specification& spec;
   const Graph& graph;
   const Step& step;
-  /// What `graph` has used, where it is known; otherwise it is computed when a rule needs it.
+  /// What `graph` has used, if it is known; otherwise it is computed when a rule needs it.
   const Ledger* before = nullptr;
-  /// What `graph` and `step` have used together, where that is known; the specification then admits the step.
+  /// What `graph` and `step` have used together, if it is known; the specification then admits the step.
   const Ledger* after = nullptr;
-  /// Where a rewrite has its steps checked while it takes them (rebuild.h), or nothing.
+  /// Checks the steps of a rewrite while it applies them (rebuild.h), or nothing.
   Guard* guard = nullptr;
 };
 
-/// A plain function in a built-in rule; an object with state in a rule that a user adds.
+/// A plain function in a built-in rule; an object with state in a custom rule.
 template <class Result>
 class RuleFunction {
  public:
@@ -119,54 +119,55 @@ class RuleFunction {
 };
 
 struct Rule {
-  /// Stable, short: "R1".
+  /// Stable and short, such as "R1a".
   std::string_view id;
-  /// A few words: "merge-above-split".
+  /// A few words, such as "merge-above-split".
   std::string_view name;
   RuleKind kind;
-  /// Headings What, Why, When, Soundness, Status, Example.
+  /// The headings What, Why, When, Soundness, Status and Example.
   std::string_view doc;
-  /// The steps that the rule may refuse; it is not asked about others.
+  /// The steps that the rule may reject; it is not called for others.
   PrimitiveSet steps = PrimitiveSet::all();
   /// For restrictions: whether the step is left out. For others: whether the pattern matches at all.
   RuleFunction<bool> matches;
-  /// For exact and approximate rules: the graph that stands for `graph` plus `step`; it is complete where that one is.
-  /// Nothing when the pattern does not match. Null for restrictions.
+  /// For exact and approximate rules: the graph that replaces `graph` plus `step`; it is complete if that one is.
+  /// Nothing if the pattern does not match. Null for restrictions.
   RuleFunction<std::optional<Graph>> rewrite;
-  /// Wherever the rule matches, what is kept is the refused graph with steps taken away and nothing else changed. Then
-  /// the guard holds by itself, and nothing is rewritten to know it (a test proves the flag right).
+  /// Whenever the rule matches, the kept graph is the rejected graph with some steps removed and nothing else changed.
+  /// Then the guard always holds, and no rewrite is needed to check it (a test proves that the flag is right).
   bool drops_steps = false;
-  /// What holds of every graph of a search while the rule is on. A rule that a user adds guarantees nothing.
+  /// Properties of every graph of a search while the rule is on. A custom rule guarantees nothing.
   GuaranteeSet guarantees = {};
-  /// For rules about complete graphs: whether this matching of the frontier to the input is refused, because another
+  /// For rules about complete graphs: whether this matching of the frontier to the input is rejected, because another
   /// complete graph is the same operator. Null for rules about steps.
-  bool (*refuses_match)(const Specification& spec, const Graph& graph, const Shape& input,
+  bool (*rejects_match)(const Specification& spec, const Graph& graph, const Shape& input,
                         std::span<const CoordinateId> match) = nullptr;
-  /// For approximate rules: at most this share of the outputs differs where sizes have these values.
+  /// For approximate rules: an upper bound on the fraction of the outputs that differ under these values of the sizes.
   double (*share)(const RuleContext& context, const Values& values) = nullptr;
-  /// Of a rule from outside the catalogue: what its user calls this version of it. Its doc needs no headings.
+  /// The versions of rule sets and the headers of space files are computed from it: change it when the rule rejects other
+  /// steps, not when its doc is rewritten. For a custom rule, it is a digest of its doc and its version.
   std::string_view version = "";
 };
 
-/// Whether `rule` refuses the step. Exact and approximate rules fire only under the general guard: what they keep
-/// instead is legal in the specification under every binding the refused graph fits, passes `restrictions`, takes no
-/// more steps, budget or capped resources than would be missed later, and lets chains of views grow as far. The graph itself must pass
-/// `restrictions`.
-bool refuses(const Rule& rule, const RuleContext& context,
+/// Whether `rule` rejects the step. Exact and approximate rules apply only under the general guard: the graph that they
+/// keep is legal in the specification under every binding that the rejected graph fits, passes `restrictions`, takes no
+/// more steps, budget or limited resources than later steps can spare, and lets chains of views grow as far. The graph
+/// itself must pass `restrictions`.
+bool rejects(const Rule& rule, const RuleContext& context,
              std::span<const Rule* const> restrictions = {});
 
-/// The restrictions to ask about each primitive.
+/// The restrictions that apply to each primitive.
 using RestrictionTable = std::array<std::span<const Rule* const>, kPrimitiveCount>;
-bool refuses(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions);
+bool rejects(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions);
 
-/// The general guard while a rewrite takes its steps: each must be admitted and pass the restrictions.
+/// The general guard while a rewrite applies its steps: each must be admitted and pass the restrictions.
 class Guard {
  public:
   Guard(const Specification& spec, const RestrictionTable& restrictions);
 
-  /// Notes the step on top of `graph`; false when it may not be taken.
+  /// Records the step on top of `graph`; false if it is not allowed.
   bool take(const Graph& graph, const Step& step);
-  /// What the graph has used, or nothing when a step of it was refused. Checks the steps that `take` has not seen.
+  /// What the graph has used, or nothing if one of its steps was rejected. Checks the steps that `take` has not seen.
   const Ledger* ledger(const Graph& graph);
 
  private:
@@ -174,7 +175,7 @@ class Guard {
   const RestrictionTable& restrictions_;
   Ledger ledger_;
   int taken_ = 0;
-  bool refused_ = false;
+  bool rejected_ = false;
 };
 
 }  // namespace syno

@@ -97,18 +97,18 @@ inline bool matches(const Rule& rule, const Specification& spec, std::string_vie
   return rule.matches({spec, situation.graph, situation.step});
 }
 
-/// Whether `rule` refuses the last of `lines`. The specification must allow all of them, so that nothing but the rule
+/// Whether `rule` rejects the last of `lines`. The specification must allow all of them, so that nothing but the rule
 /// can be the reason.
-inline bool refused(const Rule& rule, const Specification& spec, std::string_view lines) {
+inline bool rejected(const Rule& rule, const Specification& spec, std::string_view lines) {
   replay(spec, whole(spec, lines));
   const Situation situation = read(spec, lines);
-  return refuses(rule, {spec, situation.graph, situation.step});
+  return rejects(rule, {spec, situation.graph, situation.step});
 }
 
-/// Whether `rule`, which is about complete graphs, refuses the last coordinate that `lines` make as the index of an input
+/// Whether `rule`, which is about complete graphs, rejects the last coordinate that `lines` make as the index of an input
 /// dimension that `input` declares.
-inline bool refused_as_input(const Rule& rule, const Specification& spec, std::string_view input,
-                             std::string_view lines) {
+inline bool rejected_as_input(const Rule& rule, const Specification& spec, std::string_view input,
+                              std::string_view lines) {
   const Graph graph = whole(spec, lines);
   replay(spec, graph);
   CoordinateId index = kNoCoordinate;
@@ -116,16 +116,16 @@ inline bool refused_as_input(const Rule& rule, const Specification& spec, std::s
     if (step.primitive != Primitive::kContract) index = step.out[0];
   }
   const Shape shape = parse_shape(input, *spec.variables());
-  return rule.refuses_match(spec, graph, shape, std::span<const CoordinateId>(&index, 1));
+  return rule.rejects_match(spec, graph, shape, std::span<const CoordinateId>(&index, 1));
 }
 
-/// As `refused`, where the restrictions of the catalogue count in the guard.
-inline bool refused_under_restrictions(const Rule& rule, const Specification& spec,
-                                       std::string_view lines) {
+/// As `rejected`, where the restrictions of the catalogue count in the guard.
+inline bool rejected_under_restrictions(const Rule& rule, const Specification& spec,
+                                        std::string_view lines) {
   replay(spec, whole(spec, lines));
   const Situation situation = read(spec, lines);
   const RuleSet restrictions = RuleSet::restrictions();
-  return refuses(rule, {spec, situation.graph, situation.step}, restrictions.rules());
+  return rejects(rule, {spec, situation.graph, situation.step}, restrictions.rules());
 }
 
 /// Whether the graph the rule keeps instead of `lines` is that of `expected`.

@@ -1,7 +1,7 @@
 // Soundness of the exact rules by brute force. Random graphs are built from steps that a small specification admits. On
-// top of each, every step that a rule refuses is compared with what the rule keeps instead:
+// top of each, every step that a rule rejects is compared with what the rule keeps instead:
 //   1. both graphs, read as operators of their own frontier, are the same operator, term by term (E1 to E4);
-//   2. what comes after the refused step can come after what is kept: random further steps that the specification and
+//   2. what comes after the rejected step can come after what is kept: random further steps that the specification and
 //      the restrictions admit on one are admitted on the other.
 // A failure prints the rule, the seed and the smallest case that still fails.
 #include <algorithm>
@@ -58,21 +58,21 @@ struct Firing {
 struct Verdict {
   /// Empty when nothing is wrong.
   std::string complaint;
-  /// Orders of the kept graph's frontier under which it is the refused operator.
+  /// Orders of the kept graph's frontier under which it is the rejected operator.
   std::vector<std::vector<CoordinateId>> orders;
 };
 
-Verdict compare(const Specification& spec, const Graph& refused, const Graph& kept, FitMask fit) {
+Verdict compare(const Specification& spec, const Graph& rejected, const Graph& kept, FitMask fit) {
   std::vector<Size> extents;
-  for (const CoordinateId id : refused.frontier()) extents.push_back(refused.extent(id));
+  for (const CoordinateId id : rejected.frontier()) extents.push_back(rejected.extent(id));
   Verdict verdict;
   verdict.orders = orders(kept, extents);
   if (verdict.orders.empty()) verdict.complaint = "the frontiers have different extents";
-  const Operator wanted = completed(refused, refused.frontier()).in_table(spec.variables());
+  const Operator wanted = completed(rejected, rejected.frontier()).in_table(spec.variables());
   bool compared = false;
   for (std::size_t b = 0; b < spec.bindings().size(); ++b) {
     const Values& values = spec.bindings()[b];
-    if ((fit >> b & 1) == 0 || terms(refused, values) > kMaxTerms) continue;
+    if ((fit >> b & 1) == 0 || terms(rejected, values) > kMaxTerms) continue;
     compared = true;
     const oracle::TermSet expected = oracle::term_set(wanted, values);
     const std::uint64_t invariant = oracle::invariant(expected);
@@ -89,7 +89,7 @@ Verdict compare(const Specification& spec, const Graph& refused, const Graph& ke
 }
 
 // Whether the contraction `step`, which R8 leaves out on `graph`, is taken on the graph without the Shifts of what it drops:
-// a weight that drops a rotated index may hold the index itself, relabelled. That form goes on, a step cheaper.
+// a weight that drops a cyclically shifted index may hold the index itself, relabelled. That form goes on, a step cheaper.
 bool drops_without_rotations(const Specification& spec, const Restrictions& restrictions,
                              const Graph& graph, const Step& step) {
   std::set<std::size_t> rotations;
@@ -116,26 +116,26 @@ bool drops_without_rotations(const Specification& spec, const Restrictions& rest
 }
 
 // Takes random further steps on both graphs, where `order` says which coordinates of the kept one stand for those of
-// the refused one's frontier. Reductions come before every other step in a search, so none follows. Returns the first
-// step that only the refused graph may take, in words, or nothing.
+// the rejected one's frontier. Reductions come before every other step in a search, so none follows. Returns the first
+// step that only the rejected graph may take, in words, or nothing.
 std::string first_loss(const Specification& spec, const Steps& steps,
-                       const Restrictions& restrictions, Graph refused, Graph kept,
+                       const Restrictions& restrictions, Graph rejected, Graph kept,
                        const std::vector<CoordinateId>& order, CounterRandom random) {
   std::map<CoordinateId, CoordinateId> to;
-  for (std::size_t d = 0; d < order.size(); ++d) to[refused.frontier()[d]] = order[d];
-  Ledger refused_ledger = replay(spec, refused);
+  for (std::size_t d = 0; d < order.size(); ++d) to[rejected.frontier()[d]] = order[d];
+  Ledger rejected_ledger = replay(spec, rejected);
   Ledger kept_ledger = replay(spec, kept);
   std::string suffix;
   for (int tries = 0; tries < 40; ++tries) {
     std::optional<Step> step;
     if (random.below(3) == 0) {
-      step = Steps::contraction(refused, random);
+      step = Steps::contraction(rejected, random);
     } else {
-      const std::vector<Step> views = steps.views(refused, false);
+      const std::vector<Step> views = steps.views(rejected, false);
       if (!views.empty()) step = views[random.below(views.size())];
     }
-    if (!step || restricted(restrictions, {spec, refused, *step}) != nullptr ||
-        !admit(spec, refused, *step, refused_ledger).empty())
+    if (!step || restricted(restrictions, {spec, rejected, *step}) != nullptr ||
+        !admit(spec, rejected, *step, rejected_ledger).empty())
       continue;
     Step other = *step;
     for (CoordinateId& id : other.in) {
@@ -146,7 +146,7 @@ std::string first_loss(const Specification& spec, const Steps& steps,
       if (dim.role == ShareRole::kKeep) continue;
       dim.role = kept.share_count(dim.coordinate) > 0 ? ShareRole::kJoin : ShareRole::kDrop;
     }
-    suffix += "  " + step_text(refused, *step);
+    suffix += "  " + step_text(rejected, *step);
     const Rule* rule = restricted(restrictions, {spec, kept, other});
     // The two pieces stand in the kept graph already, two steps cheaper: that form goes on, not this one.
     if (rule == &kMergeUndoesSplit) return "";
@@ -154,8 +154,8 @@ std::string first_loss(const Specification& spec, const Steps& steps,
       return "";
     if (rule != nullptr) return suffix + "    left out by " + std::string(rule->name) + "\n";
     const Reason why = admit(spec, kept, other, kept_ledger);
-    if (!why.empty()) return suffix + "    refused for " + std::string(why) + "\n";
-    const Step taken = refused.apply(*step);
+    if (!why.empty()) return suffix + "    rejected for " + std::string(why) + "\n";
+    const Step taken = rejected.apply(*step);
     const Step other_taken = kept.apply(other);
     for (int i = 0; i < primitive_info(taken.primitive).produces; ++i)
       to[taken.out[static_cast<std::size_t>(i)]] = other_taken.out[static_cast<std::size_t>(i)];
@@ -168,18 +168,18 @@ std::string fault(const Specification& spec, const Steps& steps, const Restricti
                   const Firing& firing) {
   const RuleContext context{spec, firing.graph, firing.step};
   const std::optional<Graph> kept = firing.rule->rewrite(context);
-  Graph refused = firing.graph;
-  refused.apply(firing.step);
-  const Verdict verdict = compare(spec, refused, *kept, replay(spec, refused).fit);
+  Graph rejected = firing.graph;
+  rejected.apply(firing.step);
+  const Verdict verdict = compare(spec, rejected, *kept, replay(spec, rejected).fit);
   if (!verdict.complaint.empty()) return verdict.complaint;
   for (std::uint64_t stream = 0; stream < 4; ++stream) {
     std::string loss;
     for (const auto& order : verdict.orders) {
-      loss = first_loss(spec, steps, restrictions, refused, *kept, order,
+      loss = first_loss(spec, steps, restrictions, rejected, *kept, order,
                         CounterRandom(firing.seed, 1 + stream));
       if (loss.empty()) break;
     }
-    if (!loss.empty()) return "only the refused graph goes on with\n" + loss;
+    if (!loss.empty()) return "only the rejected graph continues with\n" + loss;
   }
   return "";
 }
@@ -201,7 +201,7 @@ Firing shrunk(const Specification& spec, const Steps& steps, const Restrictions&
     } catch (const UserError&) {
       continue;  // A later step needs this one.
     }
-    if (refuses(*smaller.rule, {spec, smaller.graph, smaller.step}, restrictions) &&
+    if (rejects(*smaller.rule, {spec, smaller.graph, smaller.step}, restrictions) &&
         !fault(spec, steps, restrictions, smaller).empty())
       firing = smaller;
   }
@@ -213,7 +213,7 @@ class Soundness {
   explicit Soundness(const Space& space)
       : space_(space), spec_(space.source), steps_(spec_, space.sizes) {}
 
-  /// Grows one random graph and checks every refusal met on the way.
+  /// Grows one random graph and checks every rejection met on the way.
   void grow(std::uint64_t seed, std::map<const Rule*, int>& firings) {
     restrictions_ = seed % 2 == 0 ? RuleSet::restrictions().rules() : Restrictions();
     growth::grow(
@@ -230,10 +230,10 @@ class Soundness {
     for (const Rule* rule : catalogue()) {
       if (rule->kind != RuleKind::kExact || firings[rule] >= kFirings) continue;
       const RuleContext context{spec_, graph, step, &ledger};
-      if (!refuses(*rule, context, restrictions_)) continue;
-      Graph refused = graph;
-      refused.apply(step);
-      if (!seen_.insert({rule, structure_hash(refused)}).second) continue;
+      if (!rejects(*rule, context, restrictions_)) continue;
+      Graph rejected = graph;
+      rejected.apply(step);
+      if (!seen_.insert({rule, structure_hash(rejected)}).second) continue;
       ++firings[rule];
       if (failed_.contains(rule)) continue;
       const Firing firing{rule, graph, step, seed};
@@ -243,7 +243,7 @@ class Soundness {
       ADD_FAILURE() << rule->id << " " << rule->name << " in space '" << space_.name << "', seed "
                     << seed << (restrictions_.empty() ? ", restrictions off\n" : "\n")
                     << text_of(smallest.graph)
-                    << "refused: " << step_text(smallest.graph, smallest.step) << "kept "
+                    << "rejected: " << step_text(smallest.graph, smallest.step) << "kept "
                     << text_of(*rule->rewrite({spec_, smallest.graph, smallest.step}))
                     << fault(spec_, steps_, restrictions_, smallest);
     }
@@ -322,7 +322,7 @@ std::vector<PatternSpace> pattern_spaces() {
   return list;
 }
 
-// How often each exact rule about steps fired in the space, once for each refused graph.
+// How often each exact rule about steps fired in the space, once for each rejected graph.
 std::map<const Rule*, int> firings_in(const Space& space) {
   Soundness soundness(space);
   std::map<const Rule*, int> firings;
@@ -345,7 +345,7 @@ TEST(ExactRules, KeepTheSameOperatorAndEverythingThatCanFollow) {
     // Rules about complete graphs are proved on whole spaces (space/classes_test.cpp), rare patterns in spaces of theirs.
     const bool rare = std::any_of(patterns.begin(), patterns.end(),
                                   [&](const PatternSpace& space) { return space.rule == rule; });
-    if (rule->kind != RuleKind::kExact || rule->refuses_match != nullptr || rare) continue;
+    if (rule->kind != RuleKind::kExact || rule->rejects_match != nullptr || rare) continue;
     EXPECT_GE(total[rule], 100) << rule->id << " " << rule->name;
   }
 }

@@ -38,7 +38,7 @@ void refuse_sign(Cursor& cursor, const std::string& written) {
   for (const char sign : {'+', '-'}) {
     if (cursor.peek() != sign) continue;
     cursor.fail_at("sizes are products of variables, without '" + std::string(1, sign) +
-                       "': give a size that is a sum a variable of its own",
+                       "': introduce a separate variable for a size that is a sum",
                    column);
   }
 }

@@ -32,7 +32,7 @@ std::int64_t total(const Operator& op, const Specification& spec, Cost cost, con
   return sum;
 }
 
-void check_window(std::vector<RefusalReason>& found, const char* name, std::int64_t value,
+void check_window(std::vector<RejectionReason>& found, const char* name, std::int64_t value,
                   std::int64_t low, std::int64_t high) {
   const std::string least = "min_" + std::string(name);
   const std::string most = "max_" + std::string(name);
@@ -48,8 +48,8 @@ bool same_sizes(const Shape& a, const Variables& in_a, const Shape& b, const Var
   return shape_text(a, in_a) == shape_text(b, in_b);
 }
 
-// The first step that the specification or a restriction refuses.
-void check_steps(std::vector<RefusalReason>& found, const Graph& graph, const Specification& spec,
+// The first step that the specification or a restriction rejects.
+void check_steps(std::vector<RejectionReason>& found, const Graph& graph, const Specification& spec,
                  const RuleSet& rules) {
   Ledger ledger = start_ledger(spec);
   Graph prefix(graph.variables(), graph.output());
@@ -58,12 +58,12 @@ void check_steps(std::vector<RefusalReason>& found, const Graph& graph, const Sp
                               std::to_string(graph.steps().size());
     if (const Reason why = admit(spec, prefix, step, ledger); !why.empty()) {
       found.push_back(
-          {std::string(why), describe_refusal(spec, prefix, step, why) + " (" + where + ")"});
+          {std::string(why), describe_rejection(spec, prefix, step, why) + " (" + where + ")"});
       return;
     }
     const RuleContext context{spec, prefix, step};
     for (const Rule* rule : rules.rules()) {
-      if (rule->kind != RuleKind::kRestriction || !refuses(*rule, context)) continue;
+      if (rule->kind != RuleKind::kRestriction || !rejects(*rule, context)) continue;
       found.push_back({std::string(rule->id) + " " + std::string(rule->name),
                        rule_summary(*rule) + " (" + where + ")"});
     }
@@ -74,23 +74,24 @@ void check_steps(std::vector<RefusalReason>& found, const Graph& graph, const Sp
 }  // namespace
 
 std::int64_t total_macs(const Operator& op, const Specification& spec) {
-  return total(op, spec, macs, "multiply-adds");
+  return total(op, spec, macs, "MACs");
 }
 std::int64_t total_params(const Operator& op, const Specification& spec) {
   return total(op, spec, params, "parameters");
 }
 
-std::vector<RefusalReason> quality_and_cost_refusals(const Operator& op,
-                                                     const Specification& spec) {
-  std::vector<RefusalReason> found;
-  for (const Refusal& refusal : quality_refusals(op, spec))
-    found.push_back({std::string(refusal.reason), refusal.text});
-  for (RefusalReason& refusal : cost_refusals(op, spec)) found.push_back(std::move(refusal));
+std::vector<RejectionReason> quality_and_cost_rejections(const Operator& op,
+                                                         const Specification& spec) {
+  std::vector<RejectionReason> found;
+  for (const Rejection& rejection : quality_rejections(op, spec))
+    found.push_back({std::string(rejection.reason), rejection.text});
+  for (RejectionReason& rejection : cost_rejections(op, spec))
+    found.push_back(std::move(rejection));
   return found;
 }
 
-std::vector<RefusalReason> cost_refusals(const Operator& op, const Specification& spec) {
-  std::vector<RefusalReason> found;
+std::vector<RejectionReason> cost_rejections(const Operator& op, const Specification& spec) {
+  std::vector<RejectionReason> found;
   const Limits& limits = spec.limits();
   if (limits.min_macs > 0 || limits.max_macs > 0)
     check_window(found, "macs", total_macs(op, spec), limits.min_macs, limits.max_macs);
@@ -100,8 +101,8 @@ std::vector<RefusalReason> cost_refusals(const Operator& op, const Specification
   return found;
 }
 
-std::vector<RefusalReason> refusals(const Operator& op, const Specification& spec,
-                                    const RuleSet& rules) {
+std::vector<RejectionReason> rejections(const Operator& op, const Specification& spec,
+                                        const RuleSet& rules) {
   for (const std::string& name : op.variables()->names()) {
     if (!spec.variables()->find(name)) {
       return {{"unknown_variable", "the operator uses variable '" + name +
@@ -125,16 +126,16 @@ std::vector<RefusalReason> refusals(const Operator& op, const Specification& spe
                                                         std::to_string(out)}};
     }
   }
-  std::vector<RefusalReason> found;
+  std::vector<RejectionReason> found;
   check_steps(found, local.graph(), spec, rules);
   for (const Rule* rule : rules.rules()) {
-    if (rule->kind == RuleKind::kRestriction && rule->refuses_match != nullptr &&
-        rule->refuses_match(spec, local.graph(), local.input(), local.match()))
+    if (rule->kind == RuleKind::kRestriction && rule->rejects_match != nullptr &&
+        rule->rejects_match(spec, local.graph(), local.input(), local.match()))
       found.push_back({std::string(rule->id) + " " + std::string(rule->name), rule_summary(*rule)});
   }
   if (!spec.fit_suffices(fit_of(local, spec))) return found;
-  for (RefusalReason& refusal : quality_and_cost_refusals(local, spec))
-    found.push_back(std::move(refusal));
+  for (RejectionReason& rejection : quality_and_cost_rejections(local, spec))
+    found.push_back(std::move(rejection));
   return found;
 }
 

@@ -1,4 +1,4 @@
-// The judge of many operators against the functions that list everything.
+// The checker of many operators against the functions that list everything.
 #include "syno/space/accept.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ constexpr const char* kThrows = "throws";
 
 // What the first reason is by definition. The order is that of accept.h.
 std::string expected_reason(const Operator& op, const Specification& spec) {
-  std::vector<RefusalReason> found;
+  std::vector<RejectionReason> found;
   try {
-    found = quality_and_cost_refusals(op, spec);
+    found = quality_and_cost_rejections(op, spec);
   } catch (const UserError&) {
     return kThrows;
   }
@@ -30,17 +30,17 @@ std::string expected_reason(const Operator& op, const Specification& spec) {
        {"no_weight", "wasted_expand", "wasted_unfold", "absorbed_weight", "wasted_reduce", "fit",
         "max_pooling", "min_params", "max_params", "min_macs", "max_macs", "input_unread",
         "output_constant", "equal_outputs", "reads_future"}) {
-    for (const RefusalReason& refusal : found) {
-      if (refusal.reason == name) return name;
+    for (const RejectionReason& rejection : found) {
+      if (rejection.reason == name) return name;
     }
   }
   EXPECT_TRUE(found.empty()) << found.front().reason;
   return "";
 }
 
-std::string judged_reason(OperatorJudge& judge, const Operator& op) {
+std::string checked_reason(OperatorChecker& checker, const Operator& op) {
   try {
-    return std::string(judge.first_reason(op));
+    return std::string(checker.rejection_reason(op));
   } catch (const UserError&) {
     return kThrows;
   }
@@ -55,22 +55,22 @@ std::string number_or_throws(Count count) {
   }
 }
 
-// Where the list cannot be made because some number overflows, the judge may know a reason already.
-void expect_same(OperatorJudge& judge, const Operator& op, const Specification& spec,
+// Where the list cannot be made because some number overflows, the checker may know a reason already.
+void expect_same(OperatorChecker& checker, const Operator& op, const Specification& spec,
                  std::map<std::string, int>& seen) {
   const std::string expected = expected_reason(op, spec);
-  const std::string judged = judged_reason(judge, op);
+  const std::string checked = checked_reason(checker, op);
   ++seen[expected];
   if (expected == kThrows) {
-    ASSERT_NE(judged, "") << op.text();
+    ASSERT_NE(checked, "") << op.text();
   } else {
-    ASSERT_EQ(judged, expected) << op.text();
+    ASSERT_EQ(checked, expected) << op.text();
   }
   if (!expected.empty()) return;
-  ASSERT_EQ(number_or_throws([&] { return judge.macs(); }),
+  ASSERT_EQ(number_or_throws([&] { return checker.macs(); }),
             number_or_throws([&] { return total_macs(op, spec); }))
       << op.text();
-  ASSERT_EQ(number_or_throws([&] { return judge.params(); }),
+  ASSERT_EQ(number_or_throws([&] { return checker.params(); }),
             number_or_throws([&] { return total_params(op, spec); }))
       << op.text();
 }
@@ -96,9 +96,9 @@ bool is_in_denominator(const Operator& op, const std::string& name) {
   return false;
 }
 
-// A specification that asks for the shapes of `drawn`, with limits drawn at random: some let it pass, some do not. Nothing
+// A specification that asks for the shapes of `sampled`, with limits sampled at random: some let it pass, some do not. Nothing
 // where a variable must be a coefficient and is 1 everywhere, which no specification allows.
-std::optional<Specification> specification_for(const Operator& op, const RandomOperator& drawn,
+std::optional<Specification> specification_for(const Operator& op, const RandomOperator& sampled,
                                                CounterRandom& random) {
   SpecificationSource source;
   const Variables& variables = *op.variables();
@@ -107,12 +107,12 @@ std::optional<Specification> specification_for(const Operator& op, const RandomO
   for (const std::string& name : variables.names()) {
     // A coefficient is not 1 everywhere; a primary may be.
     const bool is_one =
-        std::all_of(drawn.bindings.begin(), drawn.bindings.end(),
+        std::all_of(sampled.bindings.begin(), sampled.bindings.end(),
                     [&](const Binding& binding) { return binding.values().at(name) == 1; });
     if (is_one && is_in_denominator(op, name)) return std::nullopt;
     (is_one ? source.primary : source.coefficient).push_back(name + ": 99");
   }
-  for (const Binding& binding : drawn.bindings) {
+  for (const Binding& binding : sampled.bindings) {
     std::map<std::string, std::int64_t> values;
     for (const std::string& name : variables.names()) values[name] = binding.values().at(name);
     source.bindings.emplace_back(values);
@@ -141,40 +141,40 @@ std::optional<Specification> specification_for(const Operator& op, const RandomO
   return Specification(source);
 }
 
-void judge_random_operators(const RandomOptions& options, std::uint64_t count, bool sequences,
+void check_random_operators(const RandomOptions& options, std::uint64_t count, bool sequences,
                             std::map<std::string, int>& seen) {
-  std::uint64_t judged = 0;
-  for (std::uint64_t seed = 0; judged < count; ++seed) {
+  std::uint64_t checked = 0;
+  for (std::uint64_t seed = 0; checked < count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const RandomOperator drawn = random_operator(seed, options);
+    const RandomOperator sampled = random_operator(seed, options);
     CounterRandom random(seed, 77);
-    const Operator op = sequences ? with_sequence(drawn.op, random) : drawn.op;
-    const std::optional<Specification> asked = specification_for(op, drawn, random);
+    const Operator op = sequences ? with_sequence(sampled.op, random) : sampled.op;
+    const std::optional<Specification> asked = specification_for(op, sampled, random);
     if (!asked) continue;
-    ++judged;
+    ++checked;
     const Specification& spec = *asked;
-    OperatorJudge judge(spec);
-    expect_same(judge, op, spec, seen);
+    OperatorChecker checker(spec);
+    expect_same(checker, op, spec, seen);
     // Its neighbours have the same shapes or other ones, and meet what is remembered.
     for (std::uint64_t other = 0; other < 3; ++other) {
       const RandomOperator neighbour = random_operator(seed + 1 + other, options);
       bool known = true;
       for (const std::string& name : neighbour.op.variables()->names())
         known = known && spec.variables()->find(name).has_value();
-      if (known) expect_same(judge, neighbour.op, spec, seen);
+      if (known) expect_same(checker, neighbour.op, spec, seen);
     }
-    expect_same(judge, op, spec, seen);
+    expect_same(checker, op, spec, seen);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
 
-TEST(OperatorJudge, SaysOfRandomOperatorsWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfRandomOperatorsWhatTheListsSay) {
   RandomOptions options;
   options.bindings = 4;
   options.max_terms = 2000;
   options.causal_windows = 0.2;
   std::map<std::string, int> seen;
-  judge_random_operators(options, 1500, false, seen);
+  check_random_operators(options, 1500, false, seen);
   for (const char* reason :
        {"", "no_weight", "wasted_expand", "wasted_unfold", "absorbed_weight", "wasted_reduce",
         "max_pooling", "min_params", "max_params", "min_macs", "max_macs", "equal_outputs"}) {
@@ -182,7 +182,7 @@ TEST(OperatorJudge, SaysOfRandomOperatorsWhatTheListsSay) {
   }
 }
 
-TEST(OperatorJudge, SaysOfStridedOperatorsWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfStridedOperatorsWhatTheListsSay) {
   RandomOptions options;
   options.bindings = 3;
   options.max_terms = 2000;
@@ -194,12 +194,12 @@ TEST(OperatorJudge, SaysOfStridedOperatorsWhatTheListsSay) {
   options.mix.contract = 1;
   options.wide_windows = 0.6;
   std::map<std::string, int> seen;
-  judge_random_operators(options, 1500, false, seen);
+  check_random_operators(options, 1500, false, seen);
   EXPECT_GT(seen["input_unread"], 300);
   EXPECT_GT(seen["output_constant"] + seen["equal_outputs"], 50);
 }
 
-TEST(OperatorJudge, SaysOfSequencesWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfSequencesWhatTheListsSay) {
   RandomOptions options;
   options.bindings = 3;
   options.max_terms = 2000;
@@ -207,55 +207,55 @@ TEST(OperatorJudge, SaysOfSequencesWhatTheListsSay) {
   options.causal_windows = 0.7;
   options.mix.reduce = 1;
   std::map<std::string, int> seen;
-  judge_random_operators(options, 1500, true, seen);
+  check_random_operators(options, 1500, true, seen);
   EXPECT_GT(seen["reads_future"], 100);
   EXPECT_GT(seen[""], 50);
   EXPECT_GT(seen[kThrows], 20);
 }
 
-// Everything up to some depth, whatever its quality, judged by one judge; and again by another in the opposite order.
-void judge_space(const SpecificationSource& source, std::int64_t depth, std::size_t most,
+// Everything up to some depth, whatever its quality, checked by one checker; and again by another in the opposite order.
+void check_space(const SpecificationSource& source, std::int64_t depth, std::size_t most,
                  std::map<std::string, int>& seen) {
   const Specification spec(source);
   EnumerateOptions options;
   options.max_depth = options.first_depth = depth;
   options.max_nodes = 200'000;
   options.quality = options.keys = false;
-  const Space space = list_space(spec, options);
+  const Space space = enumerate_space(spec, options);
   ASSERT_GT(space.operator_count(), most / 4);
   const std::size_t stride = std::max<std::size_t>(1, space.operator_count() / most);
-  OperatorJudge judge(spec);
-  std::vector<std::pair<Operator, std::string>> judged;
+  OperatorChecker checker(spec);
+  std::vector<std::pair<Operator, std::string>> checked;
   for (std::size_t i = 0; i < space.operator_count(); i += stride) {
     const Operator op = space.op(spec, i).in_table(spec.variables());
-    expect_same(judge, op, spec, seen);
+    expect_same(checker, op, spec, seen);
     if (testing::Test::HasFatalFailure()) return;
-    judged.emplace_back(op, judged_reason(judge, op));
+    checked.emplace_back(op, checked_reason(checker, op));
   }
-  OperatorJudge backwards(spec);
-  for (auto place = judged.rbegin(); place != judged.rend(); ++place) {
+  OperatorChecker backwards(spec);
+  for (auto place = checked.rbegin(); place != checked.rend(); ++place) {
     const auto& [op, reason] = *place;
-    const FitMask fit = judged_fit(op, spec);
-    ASSERT_EQ(backwards.first_reason(op, fit), reason) << op.text();
-    ASSERT_EQ(backwards.first_reason(op.graph(), op.match(), fit), reason) << op.text();
+    const FitMask fit = checked_fit(op, spec);
+    ASSERT_EQ(backwards.rejection_reason(op, fit), reason) << op.text();
+    ASSERT_EQ(backwards.rejection_reason(op.graph(), op.match(), fit), reason) << op.text();
   }
 }
 
-TEST(OperatorJudge, SaysOfThePapersSpaceWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfThePapersSpaceWhatTheListsSay) {
   std::map<std::string, int> seen;
-  judge_space(preset("paper/resnet18"), 6, 600, seen);
+  check_space(preset("paper/resnet18"), 6, 600, seen);
   EXPECT_GT(seen[""], 50);
   EXPECT_GT(seen["min_macs"], 50);
   EXPECT_GT(seen["max_pooling"], 10);
 }
 
-TEST(OperatorJudge, SaysOfASpaceThatFitsPartOfANetworkWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfASpaceThatFitsPartOfANetworkWhatTheListsSay) {
   std::map<std::string, int> seen;
-  judge_space(preset("paper/efficientnet_v2_s"), 5, 200, seen);
+  check_space(preset("paper/efficientnet_v2_s"), 5, 200, seen);
   EXPECT_GT(seen[""], 50);
 }
 
-TEST(OperatorJudge, SaysOfASmallStridedSpaceWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfASmallStridedSpaceWhatTheListsSay) {
   SpecificationSource source;
   source.input = "[C, s*H]";
   source.output = "[C, H]";
@@ -266,12 +266,12 @@ TEST(OperatorJudge, SaysOfASmallStridedSpaceWhatTheListsSay) {
   source.limits.even_windows = source.limits.element_wise_weights = true;
   source.limits.max_params = 60;
   std::map<std::string, int> seen;
-  judge_space(source, 4, 1500, seen);
+  check_space(source, 4, 1500, seen);
   EXPECT_GT(seen[""], 50);
   EXPECT_GT(seen["input_unread"], 50);
 }
 
-TEST(OperatorJudge, SaysOfASmallCausalSpaceWhatTheListsSay) {
+TEST(OperatorChecker, SaysOfASmallCausalSpaceWhatTheListsSay) {
   SpecificationSource source;
   source.input = "[T: causal, C]";
   source.output = "[T: causal, C]";
@@ -280,12 +280,12 @@ TEST(OperatorJudge, SaysOfASmallCausalSpaceWhatTheListsSay) {
   source.bindings = {Binding::parse("T=8, C=4"), Binding::parse("T=9, C=1")};
   source.limits.element_wise_weights = source.limits.negative_shifts = true;
   std::map<std::string, int> seen;
-  judge_space(source, 5, 1500, seen);
+  check_space(source, 5, 1500, seen);
   EXPECT_GT(seen[""], 20);
   EXPECT_GT(seen["reads_future"], 50);
 }
 
-TEST(OperatorJudge, OverflowIsAnErrorWhereACostIsAskedFor) {
+TEST(OperatorChecker, OverflowIsAnErrorWhereACostIsAskedFor) {
   SpecificationSource source;
   source.input = "[C]";
   source.output = "[D]";
@@ -295,25 +295,25 @@ TEST(OperatorJudge, OverflowIsAnErrorWhereACostIsAskedFor) {
   const Operator op = Operator::parse(
       "syno operator 1\nout [D]\nin [C]\nreduce C -> r0\ncontract o0:drop r0:keep\nmatch r0\n");
   const Specification free(source);
-  OperatorJudge judge(free);
-  EXPECT_EQ(judge.first_reason(op), "");
-  EXPECT_THROW(judge.macs(), UserError);
-  EXPECT_THROW(judge.params(), UserError);
+  OperatorChecker checker(free);
+  EXPECT_EQ(checker.rejection_reason(op), "");
+  EXPECT_THROW(checker.macs(), UserError);
+  EXPECT_THROW(checker.params(), UserError);
   source.limits.max_macs = 1000;
   const Specification limited(source);
-  OperatorJudge strict(limited);
-  EXPECT_THROW(strict.first_reason(op), UserError);
+  OperatorChecker strict(limited);
+  EXPECT_THROW(strict.rejection_reason(op), UserError);
 }
 
-TEST(OperatorJudge, TakesOperatorsOfAnyTableAndRefusesUnknownVariables) {
+TEST(OperatorChecker, TakesOperatorsOfAnyTableAndRefusesUnknownVariables) {
   const Specification spec(preset("paper/resnet18"));
-  OperatorJudge judge(spec);
+  OperatorChecker checker(spec);
   const char* text =
       "syno operator 1\nout [N, C_out: unordered, H, H]\nin [N, C_in: unordered, H, H]\n"
       "reduce C_in -> r0\ncontract o1:drop r0:keep\nmatch o0 r0 o2 o3\n";
   const Operator op = Operator::parse(text);
-  EXPECT_EQ(judge.first_reason(op), judge.first_reason(op.in_table(spec.variables())));
-  EXPECT_THROW(judge.first_reason(Operator::parse(
+  EXPECT_EQ(checker.rejection_reason(op), checker.rejection_reason(op.in_table(spec.variables())));
+  EXPECT_THROW(checker.rejection_reason(Operator::parse(
                    "syno operator 1\nout [D]\nin [D]\ncontract o0:keep\nmatch o0\n")),
                UserError);
 }

@@ -1,9 +1,9 @@
-// The completion bound: may a partial graph still become an operator within so many steps?
+// The completion bound: can a partial graph still become an operator within a number of steps?
 //
-// It is asked before a child is built. An abstract frontier forgets everything about a coordinate but its size and its
-// kind; a depth-limited search over abstract moves with one memo table answers. Admissible: where a concrete choice is
-// lost by abstraction, the better case is taken, so a graph that can be completed is never refused. Tests compare the
-// operators found with every mode.
+// It is evaluated before a child is built. An abstract frontier keeps only the size and the kind of each coordinate. A
+// depth-limited search over abstract moves with one memo table decides. The bound is admissible: where the abstraction
+// loses information, the better case is assumed, so a graph that can be completed is never rejected. Tests compare the
+// operators that are found with every mode.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 namespace syno {
 
 enum class BoundMode : std::uint8_t {
-  kNone,   ///< everything may be completed
-  kLoose,  ///< sizes and steps alone: every coordinate can be dropped, every one can be a window
-  kFull,   ///< kinds of coordinates, caps and budgets too; and least multiply-adds (macs_bound.h)
+  kNone,   ///< every graph may be completed
+  kLoose,  ///< sizes and steps alone: every coordinate may be dropped or be a window
+  kFull,   ///< also kinds of coordinates, limits, budgets and the least MACs (macs_bound.h)
 };
 
 inline constexpr Reason kBoundReason = "completion_bound";
@@ -31,12 +31,12 @@ class CompletionBound {
   CompletionBound(StateSpace& space, const RuleSet& rules, BoundMode mode);
 
   BoundMode mode() const { return mode_; }
-  /// Whether a graph in this state may become an operator with at most `steps` more steps, none of them a Reduce.
+  /// Whether a graph in this state can become an operator with at most `steps` more steps, none of them a Reduce.
   bool may_complete(const State& state, int steps);
-  /// Whether a graph of reductions alone, or any that has more of them, may become an operator with `steps` more steps.
+  /// Whether a graph of reductions alone, or one with more reductions, can become an operator with `steps` more steps.
   bool may_complete_with_more(const State& state, int steps);
 
-  /// Entries of the memo table, and how many times it was asked.
+  /// Entries of the memo table, and the number of lookups.
   std::size_t entries() const { return used_; }
   std::size_t bytes() const { return table_.slot_count() * sizeof(Entry); }
   std::int64_t asked() const { return asked_; }

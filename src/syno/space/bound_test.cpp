@@ -25,10 +25,10 @@ Space list(const Specification& spec, const RuleSet& rules, BoundMode bound,
   EnumerateOptions made = options(rules, bound);
   made.keys = false;
   made.first_depth = first_depth;
-  return list_space(spec, made);
+  return enumerate_space(spec, made);
 }
 
-// With rules and without: a rule hides what the bound loses when it refuses the same graphs.
+// With rules and without: a rule hides what the bound loses when it rejects the same graphs.
 TEST(Bound, NeverLosesAnOperator) {
   for (const SmallSpace& small : small_spaces()) {
     const Specification spec(small.source);
@@ -130,7 +130,7 @@ TEST(Bound, AdmitsContractionsOfMoreThanTwentyCoordinates) {
   for (CoordinateId d = 1; d <= 22; ++d) dims.push_back({d, ShareRole::kDrop});
   graph.apply(Step::contract(dims));
   replay(spec, graph);
-  EXPECT_TRUE(refusals(Operator(graph, spec.input(), {0}), spec, RuleSet()).empty());
+  EXPECT_TRUE(rejections(Operator(graph, spec.input(), {0}), spec, RuleSet()).empty());
 }
 
 // Every prefix of an operator, in every order of its steps that children allow.
@@ -166,7 +166,7 @@ class Prefixes {
       const Step step = orders.step(partial, s);
       Ledger after = ledger;
       if (!admit(spec_, partial.graph, step, after).empty()) continue;
-      if (rules_.first_refusal({spec_, partial.graph, step}) != nullptr) continue;
+      if (rules_.rejecting_rule({spec_, partial.graph, step}) != nullptr) continue;
       State child = state;
       ASSERT_EQ(space_.advance(child, space_.move(state, step)), "")
           << name << "\n"

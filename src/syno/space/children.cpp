@@ -19,18 +19,18 @@ PartialGraph ChildGenerator::root() const {
 PartialGraph ChildGenerator::child(const PartialGraph& parent, const Step& step) const {
   PartialGraph result = parent;
   const Reason why = admit(spec_, parent.graph, step, result.ledger);
-  if (!why.empty()) throw UserError(describe_refusal(spec_, parent.graph, step, why));
+  if (!why.empty()) throw UserError(describe_rejection(spec_, parent.graph, step, why));
   result.graph.apply(step);
   return result;
 }
 
-std::string ChildGenerator::reason_against(const PartialGraph& parent, const State& state,
-                                           const Step& step, std::int64_t max_depth) {
+std::string ChildGenerator::rejection_reason(const PartialGraph& parent, const State& state,
+                                             const Step& step, std::int64_t max_depth) {
   Ledger ledger = parent.ledger;
   if (const Reason why = admit(spec_, parent.graph, step, ledger); !why.empty())
     return std::string(why);
   const RuleContext context{spec_, parent.graph, step};
-  if (const Rule* rule = rules_.first_refusal(context))
+  if (const Rule* rule = rules_.rejecting_rule(context))
     return std::string(rule->id) + " " + std::string(rule->name);
   const auto left = static_cast<int>(max_depth - ledger.depth);
   if (left < 0) return std::string(reason::kDepth);
@@ -41,7 +41,7 @@ std::string ChildGenerator::reason_against(const PartialGraph& parent, const Sta
   const bool alive = step.is_reduction() ? bound_.may_complete_with_more(child, left)
                                          : bound_.may_complete(child, left);
   if (!alive) return std::string(kBoundReason);
-  return bounds_macs_ && macs_.refuses(child, step, left) ? std::string(kMacsBoundReason) : "";
+  return bounds_macs_ && macs_.rejects(child, step, left) ? std::string(kMacsBoundReason) : "";
 }
 
 std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t max_depth) {
@@ -53,7 +53,7 @@ std::vector<Step> ChildGenerator::steps(const PartialGraph& parent, std::int64_t
   if (bounds_macs_) macs_.begin(parent.graph);
   for (const Move& move : moves) {
     Step step = space_.step(state, move);
-    const std::string why = reason_against(parent, state, step, max_depth);
+    const std::string why = rejection_reason(parent, state, step, max_depth);
     if (why.empty()) {
       children.push_back(std::move(step));
     } else {
@@ -73,7 +73,7 @@ std::string ChildGenerator::why_not(const PartialGraph& parent, const Step& step
     }
   }
   if (bounds_macs_) macs_.begin(parent.graph);
-  return reason_against(parent, state, step, std::min(max_depth, spec_.limits().max_depth));
+  return rejection_reason(parent, state, step, std::min(max_depth, spec_.limits().max_depth));
 }
 
 }  // namespace syno

@@ -1,4 +1,4 @@
-// Children of a partial graph: the steps that the specification allows, no rule refuses, and from which an operator can
+// Children of a partial graph: the steps that the specification allows, no rule rejects, and from which an operator can
 // still be reached.
 #pragma once
 
@@ -41,8 +41,8 @@ class ChildGenerator {
 
  private:
   /// The first reason against `step`, or empty. macs_ has begun with `parent`.
-  std::string reason_against(const PartialGraph& parent, const State& state, const Step& step,
-                             std::int64_t max_depth);
+  std::string rejection_reason(const PartialGraph& parent, const State& state, const Step& step,
+                               std::int64_t max_depth);
 
   const Specification& spec_;
   RuleSet rules_;

@@ -1,4 +1,4 @@
-// No class of operators is lost by a rule, and how often a class is listed: every structure of a small specification,
+// No class of operators is lost by a rule, and how often a class is enumerated: every structure of a small specification,
 // without rules and without a bound, against what the rules leave, class by class. Classes are those of the semantic key,
 // joined where brute force over all terms says that two keys stand for one operator.
 #include <algorithm>
@@ -90,7 +90,7 @@ class Classes {
     made.keys = false;
     // Without a bound, smaller depth limits would take most of the time.
     if (bound == BoundMode::kNone) made.first_depth = 100;
-    const Space space = list_space(spec_, made);
+    const Space space = enumerate_space(spec_, made);
     ASSERT_TRUE(space.exhausted) << name_;
     signature_ = space.signature();
     for (std::size_t i = 0; i < space.operators.size(); ++i)
@@ -210,7 +210,7 @@ std::string ratio(std::size_t a, std::size_t b) {
 // How many members of a class the default rules may list on average before a depth counts as redundant.
 constexpr double kRedundant = 1.2;
 
-// The table of one specification: what depth limits list, and the families of what is still listed twice. Adds the depths
+// The table of one specification: what depth limits list, and the families of what is still enumerated twice. Adds the depths
 // that are redundant to `redundant`.
 std::string table(const SmallSpace& small, const Classes& classes, std::string& redundant) {
   std::ostringstream out;

@@ -8,27 +8,27 @@
 
 namespace syno {
 
-std::string_view listing_end_name(ListingEnd end, const EnumerateOptions& options) {
+std::string_view enumeration_end_name(EnumerationEnd end, const EnumerateOptions& options) {
   switch (end) {
-    case ListingEnd::kComplete: return "complete";
-    case ListingEnd::kStopped: return "stopped";
-    case ListingEnd::kSeconds: return "max_seconds";
-    case ListingEnd::kBudget:
+    case EnumerationEnd::kComplete: return "complete";
+    case EnumerationEnd::kStopped: return "stopped";
+    case EnumerationEnd::kSeconds: return "max_seconds";
+    case EnumerationEnd::kBudget:
       return options.max_memory > 0 ? "max_nodes or max_memory" : "max_nodes";
   }
-  throw InternalError("listing_end_name: not an end");
+  throw InternalError("enumeration_end_name: not an end");
 }
 
-Listing deepen(const Specification& spec, const EnumerateOptions& options,
-               const EnumerateProgress& progress, const LimitListed& on_limit,
-               const Space* before) {
+EnumeratedSpace deepen(const Specification& spec, const EnumerateOptions& options,
+                       const EnumerateProgress& progress, const LimitListed& on_limit,
+                       const Space* before) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const std::int64_t most = spec.limits().max_depth;
   const std::int64_t limit =
       options.max_depth > 0 ? std::min(options.max_depth, most) : std::max<std::int64_t>(most, 1);
-  Listing result;
+  EnumeratedSpace result;
   if (before != nullptr) result.space = *before;
   std::int64_t complete = before != nullptr ? before->complete_depth : 0;
   std::int64_t visited = 0;
@@ -43,7 +43,8 @@ Listing deepen(const Specification& spec, const EnumerateOptions& options,
       stopped = !progress(status);
       return !stopped;
     };
-    Space space = list_space(spec, once, progress ? EnumerateProgress(watch) : EnumerateProgress());
+    Space space =
+        enumerate_space(spec, once, progress ? EnumerateProgress(watch) : EnumerateProgress());
     visited += space.visited;
     if (space.exhausted) {
       complete = depth;
@@ -53,9 +54,9 @@ Listing deepen(const Specification& spec, const EnumerateOptions& options,
       continue;
     }
     const bool seconds = options.max_seconds > 0 && elapsed() >= options.max_seconds;
-    result.end = stopped   ? ListingEnd::kStopped
-                 : seconds ? ListingEnd::kSeconds
-                           : ListingEnd::kBudget;
+    result.end = stopped   ? EnumerationEnd::kStopped
+                 : seconds ? EnumerationEnd::kSeconds
+                           : EnumerationEnd::kBudget;
     if (result.space.operators.empty()) result.space = std::move(space);
     break;
   }

@@ -29,7 +29,7 @@ constexpr std::size_t kShards = 64;
 // A child that one of its parents may take. Of several parents the first one counts, so that nothing depends on who
 // came first in time.
 struct Candidate {
-  Hash128 mark;
+  Hash128 fingerprint;
   std::uint32_t parent = 0;
   std::uint32_t ordinal = 0;
   SpaceMove move;
@@ -37,20 +37,20 @@ struct Candidate {
   std::uint64_t order() const { return static_cast<std::uint64_t>(parent) << 32 | ordinal; }
 };
 
-// The children found on one level so far, by mark.
+// The children found on one level so far, by fingerprint.
 class Level {
  public:
   // Whether a parent before `order` has this child already.
-  bool known(const Hash128& mark, std::uint64_t order) {
-    Shard& shard = shards_[mark.high % kShards];
+  bool known(const Hash128& fingerprint, std::uint64_t order) {
+    Shard& shard = shards_[fingerprint.high % kShards];
     const std::lock_guard lock(shard.mutex);
-    const auto place = shard.children.find(mark);
+    const auto place = shard.children.find(fingerprint);
     return place != shard.children.end() && place->second.order() < order;
   }
   void insert(const Candidate& candidate) {
-    Shard& shard = shards_[candidate.mark.high % kShards];
+    Shard& shard = shards_[candidate.fingerprint.high % kShards];
     const std::lock_guard lock(shard.mutex);
-    const auto [place, is_new] = shard.children.try_emplace(candidate.mark, candidate);
+    const auto [place, is_new] = shard.children.try_emplace(candidate.fingerprint, candidate);
     if (is_new) {
       size_.fetch_add(1, std::memory_order_relaxed);
     } else if (candidate.order() < place->second.order()) {
@@ -59,9 +59,9 @@ class Level {
   }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   // The order of the parent that counts, for a child that has one.
-  std::optional<std::uint64_t> order(const Hash128& mark) const {
-    const Shard& shard = shards_[mark.high % kShards];
-    const auto place = shard.children.find(mark);
+  std::optional<std::uint64_t> order(const Hash128& fingerprint) const {
+    const Shard& shard = shards_[fingerprint.high % kShards];
+    const auto place = shard.children.find(fingerprint);
     if (place == shard.children.end()) return std::nullopt;
     return place->second.order();
   }
@@ -69,7 +69,7 @@ class Level {
     std::vector<Candidate> all;
     all.reserve(size());
     for (Shard& shard : shards_) {
-      for (const auto& [mark, candidate] : shard.children) all.push_back(candidate);
+      for (const auto& [fingerprint, candidate] : shard.children) all.push_back(candidate);
       shard.children.clear();
     }
     std::sort(all.begin(), all.end(),
@@ -93,10 +93,10 @@ struct Accepted {
   std::int32_t depth = 0;
   Hash128 key;
   std::int64_t macs = 0;
-  Hash128 mark;
+  Hash128 fingerprint;
 
   // Among equal operators the one with the fewest steps is kept, then the cheaper, then one that does not depend on names.
-  auto rank() const { return std::tuple(depth, macs, mark, node, matching); }
+  auto rank() const { return std::tuple(depth, macs, fingerprint, node, matching); }
 };
 
 // What one thread owns: tables, caches and the way from the root to the graph it looks at.
@@ -106,20 +106,20 @@ class Worker {
       : spec_(spec),
         options_(options),
         expander_(spec, options.rules, options.bound, options.quality && options.macs_bound),
-        judge_(spec),
+        checker_(spec),
         keyer_(spec.variables(), spec.bindings()) {
     path_.push_back({0, expander_.root()});
   }
 
-  void visit(const Space& listed, std::uint32_t node, int limit, Level& level) {
+  void visit(const Space& enumerated, std::uint32_t node, int limit, Level& level) {
     check_interrupt();
-    const PathEntry& here = reach(listed, node);
+    const PathEntry& here = reach(enumerated, node);
     complete(here);
     for (const LiveMove& live : expander_.live_moves(here.position, limit)) {
-      Candidate candidate{live.mark, node, live.ordinal, {}};
-      if (level.known(candidate.mark, candidate.order())) continue;
-      if (const Rule* rule = expander_.refusal(here.position, live.move)) {
-        refused_.push_back({candidate.mark, candidate.order(), rule});
+      Candidate candidate{live.fingerprint, node, live.ordinal, {}};
+      if (level.known(candidate.fingerprint, candidate.order())) continue;
+      if (const Rule* rule = expander_.rejection(here.position, live.move)) {
+        rejected_.push_back({candidate.fingerprint, candidate.order(), rule});
         continue;
       }
       if (expander_.costs_too_much(here.position, live.move, limit)) continue;
@@ -129,18 +129,18 @@ class Worker {
     bytes_.store(expander_.bytes(), std::memory_order_relaxed);
   }
 
-  // Counts what rules refused on this level, as far as it would have been asked in order.
+  // Counts what rules rejected on this level, as far as it would have been asked in order.
   void settle(const Level& level) {
-    for (const Refused& refused : refused_) {
-      const auto order = level.order(refused.mark);
-      if (!order || *order > refused.order) ++rejections_[name_of(*refused.rule)];
+    for (const Rejected& rejected : rejected_) {
+      const auto order = level.order(rejected.fingerprint);
+      if (!order || *order > rejected.order) ++rejections_[name_of(*rejected.rule)];
     }
-    refused_.clear();
+    rejected_.clear();
   }
 
   std::vector<std::uint32_t>& graphs() { return graphs_; }
   std::vector<Accepted>& accepted() { return accepted_; }
-  const Hash128& mark_sum() const { return mark_sum_; }
+  const Hash128& fingerprint_sum() const { return fingerprint_sum_; }
   /// As of the graph visited last; asked by another thread.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   Rejections take_rejections() {
@@ -153,8 +153,8 @@ class Worker {
     take_rejections();
     graphs_.clear();
     accepted_.clear();
-    refused_.clear();
-    mark_sum_ = Hash128{};
+    rejected_.clear();
+    fingerprint_sum_ = Hash128{};
     path_.erase(path_.begin() + 1, path_.end());
   }
 
@@ -163,8 +163,8 @@ class Worker {
     std::uint32_t node;
     Position position;
   };
-  struct Refused {
-    Hash128 mark;
+  struct Rejected {
+    Hash128 fingerprint;
     std::uint64_t order;
     const Rule* rule;
   };
@@ -182,9 +182,9 @@ class Worker {
   }
 
   // Neighbours in a level share most of their way from the root.
-  const PathEntry& reach(const Space& listed, std::uint32_t node) {
+  const PathEntry& reach(const Space& enumerated, std::uint32_t node) {
     chain_.clear();
-    for (std::uint32_t at = node; at != 0; at = listed.nodes[at].parent) chain_.push_back(at);
+    for (std::uint32_t at = node; at != 0; at = enumerated.nodes[at].parent) chain_.push_back(at);
     std::reverse(chain_.begin(), chain_.end());
     std::size_t common = 0;
     while (common < chain_.size() && common + 1 < path_.size() &&
@@ -194,7 +194,7 @@ class Worker {
     for (std::size_t i = common; i < chain_.size(); ++i) {
       PathEntry next = path_.back();
       next.node = chain_[i];
-      expander_.take(next.position, listed.moves[listed.nodes[chain_[i]].move]);
+      expander_.take(next.position, enumerated.moves[enumerated.nodes[chain_[i]].move]);
       path_.push_back(std::move(next));
     }
     return path_.back();
@@ -210,13 +210,13 @@ class Worker {
     int good = 0;
     for (std::uint32_t m = 0; m < matches.size(); ++m) {
       if (const Rule* rule =
-              options_.rules.first_refusal(spec_, position.graph, spec_.input(), matches[m])) {
+              options_.rules.rejecting_rule(spec_, position.graph, spec_.input(), matches[m])) {
         ++rejections_[name_of(*rule)];
         continue;
       }
       if (options_.quality) {
         const std::string_view why =
-            judge_.first_reason(position.graph, matches[m], position.state.fit);
+            checker_.rejection_reason(position.graph, matches[m], position.state.fit);
         if (!why.empty()) {
           count(why);
           continue;
@@ -231,31 +231,32 @@ class Worker {
         accepted.key = keyer_.key(position.graph, spec_.input(), matches[m]);
         accepted.macs =
             options_.quality
-                ? judge_.macs()
+                ? checker_.macs()
                 : total_macs(Operator(position.graph, spec_.input(), matches[m]), spec_);
       }
       accepted_.push_back(accepted);
     }
     if (good == 0) return;
-    const Hash128 mark = position.marks.mark(position.state);
-    for (auto one = accepted_.end() - good; one != accepted_.end(); ++one) one->mark = mark;
-    const Hash128 part = Hasher("graph").add(mark).add(good).finish();
-    mark_sum_.high += part.high;
-    mark_sum_.low += part.low;
+    const Hash128 fingerprint = position.fingerprints.fingerprint(position.state);
+    for (auto one = accepted_.end() - good; one != accepted_.end(); ++one)
+      one->fingerprint = fingerprint;
+    const Hash128 part = Hasher("graph").add(fingerprint).add(good).finish();
+    fingerprint_sum_.high += part.high;
+    fingerprint_sum_.low += part.low;
   }
 
   const Specification& spec_;
   const EnumerateOptions& options_;
   Expander expander_;
-  OperatorJudge judge_;
+  OperatorChecker checker_;
   Keyer keyer_;
   std::vector<PathEntry> path_;
   std::vector<std::uint32_t> chain_;
   std::vector<std::uint32_t> graphs_;
   std::vector<Accepted> accepted_;
-  std::vector<Refused> refused_;
+  std::vector<Rejected> rejected_;
   Rejections rejections_;
-  Hash128 mark_sum_;
+  Hash128 fingerprint_sum_;
   std::atomic<std::size_t> bytes_{0};
 };
 
@@ -312,7 +313,7 @@ class Lister {
       visit(space, begin, end, limit, next);
       for (auto& worker : workers_) worker->settle(next);
       const auto children = next.take();
-      // No more than is needed: these are most of a listing's bytes.
+      // No more than is needed: these are most of an enumeration's bytes.
       space.nodes.reserve(space.nodes.size() + children.size());
       for (const Candidate& child : children) {
         const auto [place, is_new] =
@@ -326,7 +327,7 @@ class Lister {
     return space;
   }
 
-  // Whether the budget of nodes ends before this level and the next are listed. Holds for good once it holds, so it does not
+  // Whether the budget of nodes ends before this level and the next are enumerated. Holds for good once it holds, so it does not
   // matter when it is asked.
   bool is_spent(std::uint32_t begin, std::uint32_t end, const Level& next) const {
     return visited_ + (end - begin) + static_cast<std::int64_t>(next.size()) > options_.max_nodes;
@@ -360,7 +361,7 @@ class Lister {
 
   bool must_stop(const Space& space, std::uint32_t begin, std::uint32_t now, std::uint32_t end,
                  int limit, const Level& next) {
-    const auto listed = static_cast<std::int64_t>(now - begin) + visited_;
+    const auto enumerated = static_cast<std::int64_t>(now - begin) + visited_;
     if (has_result_ && is_spent(begin, end, next)) return true;
     const auto since = std::chrono::duration<double>(Clock::now() - started_).count();
     if (options_.max_seconds > 0 && since > options_.max_seconds) return true;
@@ -375,7 +376,7 @@ class Lister {
     EnumerateStatus status;
     status.depth_limit = limit;
     status.level = static_cast<std::int64_t>(space.levels.size()) - 2;
-    status.nodes = listed;
+    status.nodes = enumerated;
     status.operators = static_cast<std::int64_t>(workers_[0]->accepted().size()) *
                        static_cast<std::int64_t>(workers_.size());
     status.level_share = static_cast<double>(now - begin) / static_cast<double>(end - begin);
@@ -390,12 +391,12 @@ class Lister {
       accepted.insert(accepted.end(), worker->accepted().begin(), worker->accepted().end());
       for (const auto& [reason, count] : worker->take_rejections())
         space.rejections[reason] += count;
-      sum.high += worker->mark_sum().high;
-      sum.low += worker->mark_sum().low;
+      sum.high += worker->fingerprint_sum().high;
+      sum.low += worker->fingerprint_sum().low;
     }
     std::sort(space.graphs.begin(), space.graphs.end());
     space.structures = static_cast<std::int64_t>(accepted.size());
-    space.mark_sum = sum;
+    space.fingerprint_sum = sum;
     std::sort(accepted.begin(), accepted.end(), [](const Accepted& a, const Accepted& b) {
       return std::tuple(a.key, a.rank()) < std::tuple(b.key, b.rank());
     });
@@ -433,11 +434,13 @@ using O = EnumerateOptions;
 
 constexpr std::array kOptions = std::to_array<Option<EnumerateOptions>>({
     {"depth", &O::max_depth, 0,
-     "primitives in an operator, at most; 0: max_depth of the specification"},
-    {"max_nodes", &O::max_nodes, 1, "partial graphs to visit, over all depth limits"},
-    {"max_memory", &O::max_memory, 0, "bytes of partial graphs and tables; 0: no limit"},
+     "largest number of primitives in an operator; 0: max_depth of the specification"},
+    {"max_nodes", &O::max_nodes, 1,
+     "largest number of partial graphs to visit, over all depth limits"},
+    {"max_memory", &O::max_memory, 0, "limit in bytes for partial graphs and tables; 0: no limit"},
     {"max_seconds", &O::max_seconds, 0,
-     "seconds; where they end the enumeration, the result depends on the machine; 0: no limit"},
+     "limit in seconds; if it ends the enumeration, the result depends on the machine; 0: no "
+     "limit"},
 });
 
 }  // namespace
@@ -446,14 +449,14 @@ std::span<const Option<EnumerateOptions>> enumerate_options() {
   return kOptions;
 }
 
-Space list_space(const Specification& spec, const EnumerateOptions& options,
-                 const EnumerateProgress& progress) {
+Space enumerate_space(const Specification& spec, const EnumerateOptions& options,
+                      const EnumerateProgress& progress) {
   return Lister(spec, options, progress).run();
 }
 
 Enumeration enumerate(const Specification& spec, const EnumerateOptions& options,
                       const EnumerateProgress& progress) {
-  const Space space = list_space(spec, options, progress);
+  const Space space = enumerate_space(spec, options, progress);
   Enumeration result;
   for (std::size_t i = 0; i < space.operators.size(); ++i) {
     result.operators.push_back(
@@ -468,7 +471,7 @@ Enumeration enumerate(const Specification& spec, const EnumerateOptions& options
   return result;
 }
 
-UniformDraws::UniformDraws(std::uint64_t count, std::uint64_t seed) : order_(count) {
+UniformSamples::UniformSamples(std::uint64_t count, std::uint64_t seed) : order_(count) {
   std::iota(order_.begin(), order_.end(), std::uint64_t{0});
   // Fisher and Yates' shuffle, one counter-based stream a seed.
   CounterRandom random(seed, 0x73616D706C65ULL);

@@ -28,12 +28,12 @@ struct EnumerateOptions {
   std::int64_t threads = 1;
   RuleSet rules;
   BoundMode bound = BoundMode::kFull;
-  /// Whether quality conditions and windows of multiply-adds and parameters apply; off for counting raw structures.
+  /// Whether quality conditions and windows of MACs and parameters apply; off for counting raw structures.
   bool quality = true;
-  /// Whether partial graphs are refused from which every operator needs more than max_macs (macs_bound.h). The operators
+  /// Whether partial graphs are rejected from which every operator needs more than max_macs (macs_bound.h). The operators
   /// are the same; with `quality` and BoundMode::kFull only.
   bool macs_bound = true;
-  /// Whether operators are compared by their keys; off, every structure is listed and has the key 0.
+  /// Whether operators are compared by their keys; off, every structure is enumerated and has the key 0.
   bool keys = true;
   /// The depth limit to begin with; smaller ones are contained in it.
   std::int64_t first_depth = 1;
@@ -57,8 +57,8 @@ using EnumerateProgress = std::function<bool(const EnumerateStatus&)>;
 /// The space of `spec`. Deterministic unless time ends it: the same arguments give the same space whatever the number of
 /// threads. When a budget ends inside a depth limit, the space of the last complete limit is returned (or, when there
 /// is none with an operator, what was found so far).
-Space list_space(const Specification& spec, const EnumerateOptions& options,
-                 const EnumerateProgress& progress = {});
+Space enumerate_space(const Specification& spec, const EnumerateOptions& options,
+                      const EnumerateProgress& progress = {});
 
 struct FoundOperator {
   Operator op;
@@ -76,22 +76,22 @@ struct Enumeration {
   std::int64_t structures = 0;
   /// Partial graphs visited over all depth limits.
   std::int64_t nodes = 0;
-  /// The largest depth limit that was listed completely.
+  /// The largest depth limit that was enumerated completely.
   std::int64_t complete_depth = 0;
-  /// Whether the whole space up to the depth asked for was listed.
+  /// Whether the whole space up to the depth requested was enumerated.
   bool exhausted = false;
   Rejections rejections;
 };
 
-/// list_space with the operators written out.
+/// enumerate_space with the operators written out.
 Enumeration enumerate(const Specification& spec, const EnumerateOptions& options,
                       const EnumerateProgress& progress = {});
 
-/// Distinct numbers below `count` in a seeded uniform order: draw number n of a seed is the same on every machine.
-class UniformDraws {
+/// Distinct numbers below `count` in a seeded uniform order: sample number n of a seed is the same on every machine.
+class UniformSamples {
  public:
-  UniformDraws(std::uint64_t count, std::uint64_t seed);
-  /// The n-th draw without replacement, n < count.
+  UniformSamples(std::uint64_t count, std::uint64_t seed);
+  /// The n-th sample without replacement, n < count.
   std::uint64_t at(std::uint64_t n) const { return order_[n]; }
   std::uint64_t count() const { return order_.size(); }
 

@@ -44,7 +44,7 @@ std::string difference(const SpecificationSource& source, const RuleSet& rules, 
     EnumerateOptions made = options(rules, bound, reached);
     made.first_depth = reached;
     made.keys = false;
-    const Space space = list_space(spec, made);
+    const Space space = enumerate_space(spec, made);
     const std::set<Hash128> found = structures(spec, space);
     const std::string mode = "bound " + std::to_string(static_cast<int>(bound)) + ": ";
     for (const reference::Node& node : definition->nodes()) {
@@ -61,8 +61,8 @@ std::string difference(const SpecificationSource& source, const RuleSet& rules, 
     for (std::uint32_t node = 0; node < space.node_count(); ++node) {
       const Graph graph = space.graph(spec, node);
       const Hash128 hash = structure_hash(graph);
-      if (!definition->holds(hash)) return "listed against the definition\n" + graph_text(graph);
-      if (!seen.insert(hash).second) return "listed twice\n" + graph_text(graph);
+      if (!definition->holds(hash)) return "enumerated against the definition\n" + graph_text(graph);
+      if (!seen.insert(hash).second) return "enumerated twice\n" + graph_text(graph);
     }
   }
   return "";
@@ -125,11 +125,11 @@ TEST(Enumerate, IsTheSameForAnyNumberOfThreads) {
     const Specification spec(small.source);
     EnumerateOptions made =
         options(RuleSet(), BoundMode::kFull, small.name == "paper/resnet18" ? 6 : 0);
-    const Space one = list_space(spec, made);
+    const Space one = enumerate_space(spec, made);
     EXPECT_TRUE(one.exhausted) << small.name;
     for (const int threads : {2, 3, 8}) {
       made.threads = threads;
-      const Space many = list_space(spec, made);
+      const Space many = enumerate_space(spec, made);
       expect_same(one, many, small.name + ", " + std::to_string(threads) + " threads");
       EXPECT_EQ(one.visited, many.visited);
     }
@@ -141,14 +141,14 @@ TEST(Enumerate, ASpentBudgetEndsInOnePlaceForAnyNumberOfThreads) {
   const Specification spec(small_space("square").source);
   EnumerateOptions made = options(RuleSet::restrictions(), BoundMode::kFull);
   made.keys = false;
-  const std::int64_t all = list_space(spec, made).visited;
+  const std::int64_t all = enumerate_space(spec, made).visited;
   for (std::int64_t nodes = 1; nodes < all + 40; nodes += all / 40) {
     made.max_nodes = nodes;
     made.threads = 1;
-    const Space one = list_space(spec, made);
+    const Space one = enumerate_space(spec, made);
     for (const int threads : {2, 5}) {
       made.threads = threads;
-      expect_same(one, list_space(spec, made), std::to_string(nodes) + " nodes");
+      expect_same(one, enumerate_space(spec, made), std::to_string(nodes) + " nodes");
       if (HasFailure()) return;
     }
   }
@@ -156,11 +156,11 @@ TEST(Enumerate, ASpentBudgetEndsInOnePlaceForAnyNumberOfThreads) {
   for (const std::int64_t nodes : {all - 1, all, all + 1}) {
     made.max_nodes = nodes;
     made.threads = 1;
-    const Space one = list_space(spec, made);
+    const Space one = enumerate_space(spec, made);
     EXPECT_EQ(one.exhausted, nodes >= all);
     for (int trial = 0; trial < 10; ++trial) {
       made.threads = 2 + trial % 3;
-      expect_same(one, list_space(spec, made), std::to_string(nodes) + " nodes");
+      expect_same(one, enumerate_space(spec, made), std::to_string(nodes) + " nodes");
     }
   }
 }
@@ -175,8 +175,8 @@ TEST(Enumerate, IsTheSameForEveryOrderOfDeclaration) {
     const Specification other(source);
     ASSERT_EQ(spec.key(), other.key()) << small.name;
     const EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
-    const Space first = list_space(spec, made);
-    const Space second = list_space(other, made);
+    const Space first = enumerate_space(spec, made);
+    const Space second = enumerate_space(other, made);
     expect_same(first, second, small.name);
     for (std::size_t i = 0; i < first.operators.size(); ++i)
       EXPECT_EQ(first.op(spec, i).text(), second.op(other, i).text()) << small.name;
@@ -188,8 +188,8 @@ TEST(Enumerate, ItsSignatureDoesNotDependOnNames) {
     const Specification spec(small.source);
     const Specification other(renamed(small.source, reversed_names(spec)));
     const EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
-    const Space first = list_space(spec, made);
-    const Space second = list_space(other, made);
+    const Space first = enumerate_space(spec, made);
+    const Space second = enumerate_space(other, made);
     // Partial graphs are no part of it: reductions come in the order of their sizes, which is that of names.
     EXPECT_EQ(first.graphs_by_depth(), second.graphs_by_depth()) << small.name;
     EXPECT_EQ(first.operators_by_depth(), second.operators_by_depth()) << small.name;
@@ -217,13 +217,13 @@ TEST(Enumerate, ListsRandomSpecificationsAlikeWhateverDoesNotMatter) {
     const auto check = [&](const SpecificationSource& some) -> std::string {
       const Specification spec(some);
       EnumerateOptions made = options(RuleSet(), BoundMode::kFull, 4);
-      const Space first = list_space(spec, made);
+      const Space first = enumerate_space(spec, made);
       operators += first.operators.size();
       SpecificationSource other = renamed(some, reversed_names(spec));
       std::reverse(other.bindings.begin(), other.bindings.end());
       made.threads = 3;
       const std::string one = counts(first);
-      const std::string another = counts(list_space(Specification(other), made));
+      const std::string another = counts(enumerate_space(Specification(other), made));
       return one == another ? "" : one + "\n" + another;
     };
     if (!check(*source).empty())
@@ -237,7 +237,7 @@ TEST(Enumerate, ItsSignatureTellsSpacesApart) {
   for (const SmallSpace& small : small_spaces()) {
     const Specification spec(small.source);
     for (const std::int64_t depth : {4, 5}) {
-      const Space space = list_space(spec, options(RuleSet(), BoundMode::kFull, depth));
+      const Space space = enumerate_space(spec, options(RuleSet(), BoundMode::kFull, depth));
       EXPECT_TRUE(seen.insert(space.signature()).second) << small.name << " at depth " << depth;
     }
   }
@@ -250,7 +250,7 @@ TEST(Enumerate, ADepthLimitListsThePartOfALargerOne) {
     const auto list = [&](std::int64_t depth) {
       EnumerateOptions made = options(RuleSet(), BoundMode::kFull, depth);
       made.keys = false;
-      return list_space(spec, made);
+      return enumerate_space(spec, made);
     };
     const Space whole = list(0);
     const std::int64_t deepest = spec.limits().max_depth;
@@ -268,11 +268,12 @@ TEST(Enumerate, ADepthLimitListsThePartOfALargerOne) {
 TEST(Enumerate, EveryOperatorIsAdmittedByItsSpecification) {
   for (const SmallSpace& small : small_spaces()) {
     const Specification spec(small.source);
-    const Space space = list_space(spec, options(RuleSet(), BoundMode::kFull));
+    const Space space = enumerate_space(spec, options(RuleSet(), BoundMode::kFull));
     for (std::size_t i = 0; i < space.operators.size(); i += 1 + space.operators.size() / 200) {
       const Operator op = space.op(spec, i);
-      for (const RefusalReason& refusal : refusals(op, spec, RuleSet())) {
-        ADD_FAILURE() << small.name << "\n" << op.text() << refusal.reason << ": " << refusal.text;
+      for (const RejectionReason& rejection : rejections(op, spec, RuleSet())) {
+        ADD_FAILURE() << small.name << "\n"
+                      << op.text() << rejection.reason << ": " << rejection.text;
       }
     }
   }
@@ -280,10 +281,10 @@ TEST(Enumerate, EveryOperatorIsAdmittedByItsSpecification) {
 
 TEST(Enumerate, KeepsOneOperatorAKeyWithTheFewestSteps) {
   const Specification spec(small_space("repeat").source);
-  const Space space = list_space(spec, options(RuleSet(), BoundMode::kFull));
+  const Space space = enumerate_space(spec, options(RuleSet(), BoundMode::kFull));
   EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
   made.keys = false;
-  const Space all = list_space(spec, made);
+  const Space all = enumerate_space(spec, made);
   std::map<Hash128, int> least;
   for (std::size_t i = 0; i < all.operators.size(); ++i) {
     const Hash128 key = semantic_key(all.op(spec, i).in_table(spec.variables()), spec.bindings());
@@ -317,7 +318,7 @@ TEST(Enumerate, EndsWithWhatWasFoundWhenMemoryTimeOrTheCallerEndsIt) {
   const auto ended = [&](auto change, const EnumerateProgress& progress) {
     EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
     change(made);
-    const Space space = list_space(spec, made, progress);
+    const Space space = enumerate_space(spec, made, progress);
     EXPECT_FALSE(space.exhausted);
     EXPECT_LT(space.complete_depth, spec.limits().max_depth);
     for (std::size_t i = 0; i < space.operators.size(); i += 7)
@@ -337,19 +338,19 @@ TEST(Enumerate, EndsWithWhatWasFoundWhenMemoryTimeOrTheCallerEndsIt) {
 
 TEST(Enumerate, RejectionsHaveNamedReasons) {
   const Specification spec(small_space("conv1d").source);
-  const Space found = list_space(spec, options(RuleSet(), BoundMode::kFull));
+  const Space found = enumerate_space(spec, options(RuleSet(), BoundMode::kFull));
   EXPECT_GT(found.rejections.at(std::string(kBoundReason)), 0);
   EXPECT_GT(found.rejections.at("R6a view-above-share"), 0);
   for (const auto& [reason, count] : found.rejections) EXPECT_GT(count, 0) << reason;
 }
 
-TEST(UniformDraws, VisitEveryNumberOnceInASeededUniformOrder) {
-  const UniformDraws draws(50, 3);
+TEST(UniformSamples, VisitEveryNumberOnceInASeededUniformOrder) {
+  const UniformSamples samples(50, 3);
   std::set<std::uint64_t> seen;
-  for (std::uint64_t n = 0; n < 50; ++n) seen.insert(draws.at(n));
+  for (std::uint64_t n = 0; n < 50; ++n) seen.insert(samples.at(n));
   EXPECT_EQ(seen.size(), 50U);
-  EXPECT_EQ(UniformDraws(50, 3).at(7), draws.at(7));
-  EXPECT_NE(UniformDraws(50, 4).at(7), draws.at(7));
+  EXPECT_EQ(UniformSamples(50, 3).at(7), samples.at(7));
+  EXPECT_NE(UniformSamples(50, 4).at(7), samples.at(7));
 }
 
 // Pearson's statistic of `counts` against equal shares. Its mean is the number of cells less 1, its variance twice that.
@@ -370,32 +371,32 @@ void expect_uniform(const std::vector<std::int64_t>& counts, const char* what) {
   EXPECT_NEAR(chi_square(counts), freedom, 5 * std::sqrt(2 * freedom)) << what;
 }
 
-TEST(UniformDraws, AreUniformByAChiSquareTest) {
+TEST(UniformSamples, AreUniformByAChiSquareTest) {
   constexpr std::uint64_t kCount = 97;
   std::vector<std::int64_t> first(kCount);
   std::vector<std::int64_t> tenth(kCount);
   std::vector<std::int64_t> among_first_ten(kCount);
   std::vector<std::int64_t> pairs(kCount * (kCount - 1));
   for (std::uint64_t seed = 0; seed < 200'000; ++seed) {
-    const UniformDraws draws(kCount, seed);
-    ++first[draws.at(0)];
-    ++tenth[draws.at(9)];
-    for (std::uint64_t n = 0; n < 10; ++n) ++among_first_ten[draws.at(n)];
-    const std::uint64_t a = draws.at(0);
-    const std::uint64_t b = draws.at(1);
+    const UniformSamples samples(kCount, seed);
+    ++first[samples.at(0)];
+    ++tenth[samples.at(9)];
+    for (std::uint64_t n = 0; n < 10; ++n) ++among_first_ten[samples.at(n)];
+    const std::uint64_t a = samples.at(0);
+    const std::uint64_t b = samples.at(1);
     ++pairs[a * (kCount - 1) + b - (b > a)];
   }
-  expect_uniform(first, "first draw");
-  expect_uniform(tenth, "tenth draw");
-  expect_uniform(pairs, "ordered pairs of the first two draws");
+  expect_uniform(first, "first sample");
+  expect_uniform(tenth, "tenth sample");
+  expect_uniform(pairs, "ordered pairs of the first two samples");
   // Ten different numbers a seed: their counts vary less than independent ones by (97 - 10) / 97.
   const double freedom = static_cast<double>(kCount) - 1;
   EXPECT_NEAR(chi_square(among_first_ten) / (static_cast<double>(kCount - 10) / kCount), freedom,
               5 * std::sqrt(2 * freedom));
 }
 
-// The chi-square test itself notices a draw that is off by a few parts in a hundred.
-TEST(UniformDraws, AnUnevenDrawFailsTheTest) {
+// The chi-square test itself notices a sample that is off by a few parts in a hundred.
+TEST(UniformSamples, AnUnevenDrawFailsTheTest) {
   std::vector<std::int64_t> counts(97);
   CounterRandom random(1, 2);
   for (int n = 0; n < 200'000; ++n) ++counts[random.below(97)];

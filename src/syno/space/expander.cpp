@@ -20,13 +20,13 @@ Expander::Expander(const Specification& spec, const RuleSet& rules, BoundMode bo
 
 Position Expander::root() {
   return {space_.root(), Graph(spec_.variables(), spec_.output()), start_ledger(spec_),
-          Marks(space_)};
+          Fingerprints(space_)};
 }
 
 void Expander::take(Position& position, const SpaceMove& spelled) {
   const Step step = step_of_move(position.graph, spelled);
   const Move move = space_.move(position.state, step);
-  position.marks.advance(space_, position.state, move);
+  position.fingerprints.advance(space_, position.state, move);
   ensure(space_.advance(position.state, move).empty() &&
              admit(spec_, position.graph, step, position.ledger).empty(),
          "a live move is not admitted");
@@ -69,7 +69,7 @@ const std::vector<LiveMove>& Expander::live_moves(const Position& position, int 
       count(kBoundReason);
       continue;
     }
-    live_.push_back({ordinal, move, position.marks.after(space_, position.state, move)});
+    live_.push_back({ordinal, move, position.fingerprints.after(space_, position.state, move)});
   }
   return live_;
 }
@@ -81,16 +81,16 @@ bool Expander::costs_too_much(const Position& position, const Move& move, int li
   if (child.weight_count() == 0) return false;
   if (!macs_begun_) macs_.begin(position.graph);
   macs_begun_ = true;
-  if (!macs_.refuses(child, space_.step(position.state, move), limit - child.depth)) return false;
+  if (!macs_.rejects(child, space_.step(position.state, move), limit - child.depth)) return false;
   count(kMacsBoundReason);
   return true;
 }
 
-const Rule* Expander::refusal(const Position& position, const Move& move) {
+const Rule* Expander::rejection(const Position& position, const Move& move) {
   const Step step = space_.step(position.state, move);
   const RuleContext context{
       .spec = spec_, .graph = position.graph, .step = step, .before = &position.ledger};
-  return rules_.first_refusal(context);
+  return rules_.rejecting_rule(context);
 }
 
 SpaceMove Expander::spelled(const Move& move) const {

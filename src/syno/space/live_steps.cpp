@@ -19,7 +19,7 @@ LiveSteps::LiveSteps(const Specification& spec, const RuleSet& rules, BoundMode 
 
 Position LiveSteps::root() {
   return {space_.root(), Graph(spec_.variables(), spec_.output()), start_ledger(spec_),
-          Marks(space_)};
+          Fingerprints(space_)};
 }
 
 Position LiveSteps::position(const Graph& graph) {
@@ -27,7 +27,7 @@ Position LiveSteps::position(const Graph& graph) {
   for (const Step& step : graph.steps()) {
     Ledger ledger = position.ledger;
     if (const Reason why = admit(spec_, position.graph, step, ledger); !why.empty())
-      throw UserError(describe_refusal(spec_, position.graph, step, why));
+      throw UserError(describe_rejection(spec_, position.graph, step, why));
     take(position, step);
   }
   return position;
@@ -39,13 +39,13 @@ bool LiveSteps::alive(const Position& position, const State& child, const Move& 
   const bool completes = move.is_reduction() ? bound_.may_complete_with_more(child, left)
                                              : bound_.may_complete(child, left);
   if (!completes || !bounds_macs_ || child.weight_count() == 0) return completes;
-  return !macs_.refuses(child, space_.step(position.state, move), left);
+  return !macs_.rejects(child, space_.step(position.state, move), left);
 }
 
-bool LiveSteps::refused(const Position& position, const Step& step) const {
+bool LiveSteps::rejected(const Position& position, const Step& step) const {
   const RuleContext context{
       .spec = spec_, .graph = position.graph, .step = step, .before = &position.ledger};
-  return rules_.first_refusal(context) != nullptr;
+  return rules_.rejecting_rule(context) != nullptr;
 }
 
 std::vector<LiveMove> LiveSteps::from(const Position& position, int limit) {
@@ -57,14 +57,16 @@ std::vector<LiveMove> LiveSteps::from(const Position& position, int limit) {
     const Move& move = moves_[ordinal];
     State child = position.state;
     if (!space_.advance(child, move).empty() || !alive(position, child, move, limit)) continue;
-    if (refused(position, space_.step(position.state, move))) continue;
-    live.push_back({ordinal, move, position.marks.after(space_, position.state, move)});
+    if (rejected(position, space_.step(position.state, move))) continue;
+    live.push_back({ordinal, move, position.fingerprints.after(space_, position.state, move)});
   }
   std::sort(live.begin(), live.end(), [](const LiveMove& a, const LiveMove& b) {
-    return std::tie(a.mark, a.ordinal) < std::tie(b.mark, b.ordinal);
+    return std::tie(a.fingerprint, a.ordinal) < std::tie(b.fingerprint, b.ordinal);
   });
   live.erase(std::unique(live.begin(), live.end(),
-                         [](const LiveMove& a, const LiveMove& b) { return a.mark == b.mark; }),
+                         [](const LiveMove& a, const LiveMove& b) {
+                           return a.fingerprint == b.fingerprint;
+                         }),
              live.end());
   return live;
 }
@@ -75,7 +77,7 @@ bool LiveSteps::leads_on(const Position& position, const Step& step, int limit) 
   State child = position.state;
   if (bounds_macs_) macs_.begin(position.graph);
   return space_.advance(child, move).empty() && alive(position, child, move, limit) &&
-         !refused(position, step);
+         !rejected(position, step);
 }
 
 Step LiveSteps::step(const Position& position, const Move& move) const {
@@ -97,7 +99,7 @@ bool LiveSteps::may_end(const Position& position) const {
 
 bool LiveSteps::try_take(Position& position, const Step& step) {
   const Move move = space_.move(position.state, step);
-  position.marks.advance(space_, position.state, move);
+  position.fingerprints.advance(space_, position.state, move);
   if (!space_.advance(position.state, move).empty()) return false;
   if (!admit(spec_, position.graph, step, position.ledger).empty()) return false;
   position.graph.apply(step);
@@ -147,37 +149,37 @@ std::optional<Position> Parents::without(const Graph& graph, std::size_t last, S
   return position;
 }
 
-int Parents::count(const Graph& graph, const Hash128& mark, int most) {
-  const auto known = counts_.find(mark);
+int Parents::count(const Graph& graph, const Hash128& fingerprint, int most) {
+  const auto known = counts_.find(fingerprint);
   if (known != counts_.end()) return known->second;
   std::vector<Hash128> parents;
   for (std::size_t s = graph.steps().size(); s-- > 0;) {
     Step step;
     const std::optional<Position> before = without(graph, s, step);
     if (!before || !steps_.leads_on(*before, step, limit_)) continue;
-    const Hash128 found = steps_.mark(*before);
+    const Hash128 found = steps_.fingerprint(*before);
     if (std::find(parents.begin(), parents.end(), found) != parents.end()) continue;
     if (!reached(before->graph, found)) continue;
     parents.push_back(found);
     if (static_cast<int>(parents.size()) == most) return most;
   }
   const int number = static_cast<int>(parents.size());
-  counts_.emplace(mark, number);
+  counts_.emplace(fingerprint, number);
   return number;
 }
 
-bool Parents::reached(const Graph& graph, const Hash128& mark) {
+bool Parents::reached(const Graph& graph, const Hash128& fingerprint) {
   if (graph.steps().empty()) return true;
-  const auto known = reached_.find(mark);
+  const auto known = reached_.find(fingerprint);
   if (known != reached_.end()) return known->second;
-  const bool found = count(graph, mark, 1) > 0;
-  reached_.emplace(mark, found);
+  const bool found = count(graph, fingerprint, 1) > 0;
+  reached_.emplace(fingerprint, found);
   return found;
 }
 
-int Parents::count(const Graph& graph, const Hash128& mark) {
-  const int number = count(graph, mark, static_cast<int>(graph.steps().size()) + 1);
-  reached_.insert_or_assign(mark, number > 0 || graph.steps().empty());
+int Parents::count(const Graph& graph, const Hash128& fingerprint) {
+  const int number = count(graph, fingerprint, static_cast<int>(graph.steps().size()) + 1);
+  reached_.insert_or_assign(fingerprint, number > 0 || graph.steps().empty());
   return number;
 }
 

@@ -1,5 +1,5 @@
-// Live steps: what walks and tree searches ask of a partial graph. Positions are those of an expander; in contrast to an
-// enumeration, rules are asked of every step, and a step of a graph's own making can be asked about.
+// Live steps of a partial graph, for walks and tree searches. Positions are those of an expander; unlike in an
+// enumeration, all rules are evaluated for every step, and any step can be checked.
 #pragma once
 
 #include <map>
@@ -12,38 +12,40 @@
 
 namespace syno {
 
-/// One object a thread.
+/// One object for each thread.
 class LiveSteps {
  public:
   /// Keeps references.
   LiveSteps(const Specification& spec, const RuleSet& rules, BoundMode bound);
 
   Position root();
-  /// The position of a graph; throws UserError when the specification refuses one of its steps.
+  /// The position of a graph; throws UserError if the specification rejects one of its steps.
   Position position(const Graph& graph);
-  /// The moves below which an operator of at most `limit` primitives may lie and that no rule refuses. Of moves to the
-  /// same graph there is one. They come in the order of `mark`, which does not depend on how the graph was built.
+  /// The moves that no rule rejects and below which an operator of at most `limit` primitives may be. Of moves to the
+  /// same graph, one is returned. They are sorted by `fingerprint`, which does not depend on how the graph was built.
   std::vector<LiveMove> from(const Position& position, int limit);
-  /// Whether a search takes this step, or one to the same graph.
+  /// Whether a search takes this step, or an equivalent step to the same graph.
   bool leads_on(const Position& position, const Step& step, int limit);
   Step step(const Position& position, const Move& move) const;
   void take(Position& position, const Step& step);
-  /// Takes a step if the specification allows it, asking nothing else; leaves `position` in between where it does not.
+  /// Applies a step if the specification allows it, without other checks; otherwise `position` is left incomplete.
   bool try_take(Position& position, const Step& step);
-  Hash128 mark(const Position& position) const { return position.marks.mark(position.state); }
+  Hash128 fingerprint(const Position& position) const {
+    return position.fingerprints.fingerprint(position.state);
+  }
 
-  /// Whether the frontier has the sizes of the input and a weight was made.
+  /// Whether the frontier has the sizes of the input and the graph has a weight.
   bool may_end(const Position& position) const;
-  /// A lower bound for the steps that are missing, at most `most` + 1: nothing is reached within `most` steps then.
+  /// A lower bound on the number of missing steps, at most `most` + 1, which means more than `most` steps.
   int least_steps(const Position& position, int most);
 
-  /// A hash of a size of this object's table by its content.
-  Hash128 size_mark(SizeId size) { return space_.mark(size); }
+  /// A hash of the content of a size of the table of this object.
+  Hash128 size_fingerprint(SizeId size) { return space_.fingerprint(size); }
 
  private:
-  /// Of a child of the position that macs_ has begun with.
+  /// For a child of the position at which macs_ has begun.
   bool alive(const Position& position, const State& child, const Move& move, int limit);
-  bool refused(const Position& position, const Step& step) const;
+  bool rejected(const Position& position, const Step& step) const;
 
   const Specification& spec_;
   const RuleSet& rules_;
@@ -55,21 +57,21 @@ class LiveSteps {
   std::vector<Move> moves_;
 };
 
-/// How many graphs lead to a graph: those that have one step less and from which a search takes that step, being reached
-/// itself. Remembers what it found, by mark. One object a thread.
+/// The number of graphs that lead to a graph: those with one step less, reached by a search, from which the search takes
+/// that step. Caches its results by fingerprint. One object for each thread.
 class Parents {
  public:
-  /// Keeps a reference. `limit`: the most primitives of an operator.
+  /// Keeps a reference. `limit`: the largest number of primitives of an operator.
   Parents(LiveSteps& steps, int limit) : steps_(steps), limit_(limit) {}
 
-  /// 0 for the empty graph, and for one that no search comes to.
-  int count(const Graph& graph, const Hash128& mark);
+  /// 0 for the empty graph, and for a graph that no search reaches.
+  int count(const Graph& graph, const Hash128& fingerprint);
 
  private:
-  bool reached(const Graph& graph, const Hash128& mark);
+  bool reached(const Graph& graph, const Hash128& fingerprint);
   /// Stops at `most`.
-  int count(const Graph& graph, const Hash128& mark, int most);
-  /// The graph without its step `last`; nothing when other steps need that one, or the specification refuses it.
+  int count(const Graph& graph, const Hash128& fingerprint, int most);
+  /// The graph without its step `last`; nothing if other steps need that one, or the specification rejects it.
   std::optional<Position> without(const Graph& graph, std::size_t last, Step& step);
 
   /// The first `count` steps of the graph, which are reductions. Most graphs share them with others.

@@ -33,12 +33,12 @@ void MacsBound::begin(const Graph& graph) {
   usable_ = partial_.read(graph);
 }
 
-bool MacsBound::refuses(const State& child, const Step& last, int steps) {
+bool MacsBound::rejects(const State& child, const Step& last, int steps) {
   if (child.weight_count() == 0 || !usable_) return false;
   const bool pushed = partial_.push(last);
-  const bool refused = pushed && least_macs(child, steps) * (1 - kMargin) > limit_;
+  const bool rejected = pushed && least_macs(child, steps) * (1 - kMargin) > limit_;
   partial_.pop();
-  return refused;
+  return rejected;
 }
 
 double MacsBound::least_macs(const State& state, int steps) {

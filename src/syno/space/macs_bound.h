@@ -1,4 +1,4 @@
-// The bound on MACs: does every operator that a partial graph may still become need more multiply-adds than max_macs?
+// The bound on MACs: does every operator that a partial graph may still become need more MACs than max_macs?
 //
 // plan/partial_macs.h bounds the MACs of all completions, given which coordinates of the frontier stay in the data. Which do
 // follows from the specification:
@@ -46,7 +46,7 @@ class MacsBound {
   void begin(const Graph& graph);
   /// Whether every operator below the child in the state `child`, which the step `last` leads to, with at most `steps`
   /// more steps, needs more than max_macs.
-  bool refuses(const State& child, const Step& last, int steps);
+  bool rejects(const State& child, const Step& last, int steps);
 
   /// The bound over all layers by multiplicity, for the graph of `begin` in `state`.
   double least_macs(const State& state, int steps);

@@ -134,7 +134,7 @@ TEST(MacsBound, NeverLosesAnOperator) {
       made.keys = false;
       made.first_depth = 4;
       std::vector<std::int64_t> costs;
-      const Space all = list_space(free, made);
+      const Space all = enumerate_space(free, made);
       for (std::size_t i = 0; i < all.operators.size(); ++i)
         costs.push_back(total_macs(all.op(free, i), free));
       std::sort(costs.begin(), costs.end());
@@ -144,9 +144,9 @@ TEST(MacsBound, NeverLosesAnOperator) {
         source.limits.max_macs = costs[costs.size() * quarter / 4];
         const Specification spec(source);
         made.macs_bound = true;
-        const Space with = list_space(spec, made);
+        const Space with = enumerate_space(spec, made);
         made.macs_bound = false;
-        const Space without = list_space(spec, made);
+        const Space without = enumerate_space(spec, made);
         ASSERT_TRUE(with.exhausted && without.exhausted) << small.name;
         EXPECT_EQ(structures(spec, with), structures(spec, without)) << small.name;
         EXPECT_LE(with.node_count(), without.node_count());
@@ -165,9 +165,9 @@ TEST(MacsBound, IsOffWhereCostsDoNotCount) {
     return source;
   }());
   EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
-  EXPECT_TRUE(list_space(spec, made).operators.empty());
+  EXPECT_TRUE(enumerate_space(spec, made).operators.empty());
   made.quality = false;
-  EXPECT_FALSE(list_space(spec, made).operators.empty());
+  EXPECT_FALSE(enumerate_space(spec, made).operators.empty());
 }
 
 // Every prefix of an operator in every order of its steps.
@@ -242,16 +242,16 @@ match o0 r2 c0 c1
 )")
                              .in_table(spec.variables());
   Graph graph = dense.graph().root();
-  int refused_at = 0;
+  int rejected_at = 0;
   for (const Step& step : dense.graph().steps()) {
     State child = space.replay(graph);
     bound.begin(graph);
     ASSERT_EQ(space.advance(child, space.move(child, step)), "");
     const int left = dense.graph().depth() - graph.depth() - 1;
-    if (refused_at == 0 && bound.refuses(child, step, left)) refused_at = graph.depth() + 1;
+    if (rejected_at == 0 && bound.rejects(child, step, left)) rejected_at = graph.depth() + 1;
     graph.apply(step);
   }
-  EXPECT_EQ(refused_at, 4);
+  EXPECT_EQ(rejected_at, 4);
 }
 
 }  // namespace

@@ -60,9 +60,9 @@ class PathFinder {
   }
 
   [[noreturn]] void refuse() const {
-    throw Complaint("cannot find out how this operator of " + std::to_string(goal_.steps().size()) +
-                    " steps is built")
-        .where("the orders of its steps that are allowed, of which none reaches it so far")
+    throw Complaint("cannot determine how this operator of " +
+                    std::to_string(goal_.steps().size()) + " steps is built")
+        .where("the allowed orders of its steps; none of those tried reaches the operator")
         .expected("at most " + with_thousands(kMaxTries) + " steps to be tried", "more")
         .hint("explain an operator of fewer steps")
         .error();

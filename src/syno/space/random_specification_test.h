@@ -16,12 +16,12 @@ namespace syno::samples {
 class RandomSpecification {
  public:
   explicit RandomSpecification(std::uint64_t seed) : random_(seed, 0x73706563) {
-    draw_variables();
-    draw_output();
-    draw_limits();
+    sample_variables();
+    sample_output();
+    sample_limits();
   }
 
-  /// Nothing where Specification refuses what was drawn.
+  /// Nothing where Specification rejects what was sampled.
   std::optional<SpecificationSource> source() {
     source_.input = source_.output;
     try {
@@ -44,7 +44,7 @@ class RandomSpecification {
     return from[random_.below(from.size())];
   }
 
-  void draw_variables() {
+  void sample_variables() {
     const std::int64_t primaries = 1 + below(2);
     for (std::int64_t p = 0; p < primaries; ++p) {
       primaries_.push_back(p == 0 ? "C" : "H");
@@ -66,7 +66,7 @@ class RandomSpecification {
     }
   }
 
-  std::string draw_size() {
+  std::string sample_size() {
     std::string text = one_of(primaries_);
     if (chance(0.2)) text += "*" + one_of(primaries_);
     if (coefficients_.empty()) return text;
@@ -78,14 +78,14 @@ class RandomSpecification {
     return text;
   }
 
-  void draw_output() {
+  void sample_output() {
     causal_ = chance(0.1);
     const bool batch = chance(0.15);
     source_.output = batch ? "[N" : "[";
     const std::int64_t rank = 1 + below(3);
     for (std::int64_t d = 0; d < rank; ++d) {
       if (batch || d > 0) source_.output += ", ";
-      source_.output += draw_size();
+      source_.output += sample_size();
       if (causal_ && d == 0) {
         source_.output += ": causal";
       } else if (chance(0.3)) {
@@ -98,7 +98,7 @@ class RandomSpecification {
     source_.passed_through = {{0, 0}};
   }
 
-  void draw_limits() {
+  void sample_limits() {
     Limits& limits = source_.limits;
     limits.max_depth = 5;
     limits.max_weights = 1 + below(3);

@@ -73,16 +73,16 @@ TEST(ChildGenerator, NeedsABinding) {
   EXPECT_THROW(ChildGenerator(spec, RuleSet()), UserError);
 }
 
-TEST(Refusals, SayWhatIsWrong) {
+TEST(Rejections, SayWhatIsWrong) {
   const Specification spec(preset("paper/resnet18"));
   const auto first = [&](const char* text) {
-    const auto found = refusals(Operator::parse(text), spec, RuleSet());
+    const auto found = rejections(Operator::parse(text), spec, RuleSet());
     return found.empty() ? std::string("none") : found.front().reason;
   };
   EXPECT_EQ(first(kOperator1), "none");
   EXPECT_EQ(first(kDepthwise), "shape");
   EXPECT_EQ(first(kDepthwiseSeparable), "budget");
-  // conv2d in every layer costs more multiply-adds than the original, whose 1x1 layers are cheaper.
+  // conv2d in every layer costs more MACs than the original, whose 1x1 layers are cheaper.
   EXPECT_EQ(first(kConv2d), "max_macs");
 }
 

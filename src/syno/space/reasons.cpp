@@ -31,51 +31,54 @@ struct Entry {
 
 constexpr std::array kEntries = {
     Entry{reason::kBudget, kSpecification, "budgets",
-          "a variable is used more often than its budget"},
+          "a variable is used more often than its budget allows"},
     Entry{reason::kReductionRatio, kSpecification, "budgets", ""},
     Entry{reason::kDepth, kSpecification, "caps", ""},
     Entry{reason::kChain, kSpecification, "caps", ""},
     Entry{reason::kWeights, kSpecification, "caps", ""},
-    Entry{reason::kCap, kSpecification, "caps", "more steps of one primitive than its cap allows"},
+    Entry{reason::kCap, kSpecification, "caps",
+          "there are more steps of one primitive than its limit allows"},
     Entry{reason::kIllegalSize, kSpecification, "sizes",
-          "a size that no coordinate may have: 1, a primary variable in a denominator, too many "
+          "a coordinate has an illegal size: 1, a primary variable in a denominator, or too many "
           "variables or powers"},
     Entry{reason::kFit, kSpecification, "fit",
-          "a size that is no positive integer under enough bindings"},
+          "a size is a positive integer under too few bindings"},
     Entry{reason::kShiftAmount, kSpecification, "steps",
-          "an amount that max_shift_amount or negative_shifts leave out"},
+          "max_shift_amount or negative_shifts do not allow the amount of a Shift"},
     Entry{reason::kRepeat, kSpecification, "steps", ""},
     Entry{reason::kEvenWindow, kSpecification, "steps", ""},
     Entry{reason::kUnfoldRatio, kSpecification, "steps", ""},
     Entry{reason::kWindow, kSpecification, "steps", ""},
     Entry{reason::kCausal, kSpecification, "steps",
-          "a centred window on a causal dimension, or a causal one elsewhere"},
+          "a centered window on a causal dimension, or a causal window on another dimension"},
     Entry{reason::kPassedThrough, kSpecification, "steps",
-          "a step on a dimension that is passed through"},
+          "a step uses a dimension that is passed through"},
     Entry{reason::kElementWise, kSpecification, "weights", ""},
     Entry{reason::kWeightParams, kSpecification, "weights", ""},
     Entry{reason::kDropped, kSpecification, "weights", ""},
     Entry{reason::kJoined, kSpecification, "weights", ""},
     Entry{kBoundReason, kBound, "",
-          "no operator can be reached within the steps and budgets that are left"},
+          "no operator can be reached within the remaining steps and budgets"},
     Entry{kMacsBoundReason, kBound, "",
-          "every operator that can be reached needs more multiply-adds than max_macs"},
-    Entry{reason::kNoWeight, kQuality, "", "no weight to learn"},
-    Entry{reason::kInputUnread, kQuality, "", "an input element is never read"},
+          "every operator that can be reached needs more MACs than max_macs"},
+    Entry{reason::kNoWeight, kQuality, "", "the operator has no weight"},
+    Entry{reason::kInputUnread, kQuality, "", "an element of the input is never read"},
     Entry{reason::kOutputConstant, kQuality, "", "every output is 0"},
-    Entry{reason::kEqualOutputs, kQuality, "", "outputs that are equal for all inputs and weights"},
-    Entry{reason::kWastedExpand, kQuality, "", "an Expand of reductions, which only scales"},
-    Entry{reason::kWastedUnfold, kQuality, "", "a window over reductions that no weight sees"},
-    Entry{reason::kAbsorbedWeight, kQuality, "", "a weight that another weight holds already"},
-    Entry{reason::kWastedReduce, kQuality, "", "a reduction that reaches weights only"},
+    Entry{reason::kEqualOutputs, kQuality, "", "two outputs are equal for all inputs and weights"},
+    Entry{reason::kWastedExpand, kQuality, "", "an Expand of reductions only scales the output"},
+    Entry{reason::kWastedUnfold, kQuality, "",
+          "an Unfold has a window of reductions that no weight holds"},
+    Entry{reason::kAbsorbedWeight, kQuality, "",
+          "the index of a weight follows from the index of another weight"},
+    Entry{reason::kWastedReduce, kQuality, "", "only weights depend on a reduction"},
     Entry{reason::kPooling, kQuality, "", ""},
     Entry{reason::kReadsFuture, kQuality, "",
-          "an output of a causal dimension reads a later input"},
+          "an output of a causal dimension reads a later input position"},
     Entry{"min_macs", kCosts, "", ""},
     Entry{"max_macs", kCosts, "", ""},
     Entry{"min_params", kCosts, "", ""},
     Entry{"max_params", kCosts, "", ""},
-    Entry{"repeated_key", kRepeated, "", "the same operator as one that is listed"},
+    Entry{"repeated_key", kRepeated, "", "the operator is equal to one that is already enumerated"},
 };
 
 }  // namespace
@@ -95,7 +98,7 @@ ReasonInfo reason_info(std::string_view reason) {
   }
   // Only rules have names of two words.
   if (id.size() < reason.size() && reason.find(' ', id.size() + 1) == std::string_view::npos)
-    return {std::string(kRules), "added", "a rule that is not of the catalogue"};
+    return {std::string(kRules), "added", "a rule that is not in the catalogue"};
   return {std::string(kOther), "", ""};
 }
 

@@ -1,4 +1,4 @@
-// The reasons for which a search refuses something: what they mean and what they belong to. Statistics are trees of them.
+// The reasons for which a search rejects something: what they mean and what they belong to. Statistics are trees of them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct ReasonInfo {
   /// From the root of the tree: "specification", "budgets". Groups stand in the order of `reason_groups`.
   std::string group;
   std::string subgroup;
-  /// What is refused for this reason, in a line.
+  /// What is rejected for this reason, in a line.
   std::string doc;
 };
 

@@ -119,7 +119,7 @@ class Reference {
       for (const Step& step : candidate_steps(spec, graph, universe)) {
         Ledger after = ledger;
         if (!admit(spec, graph, step, after).empty()) continue;
-        if (rules.first_refusal({spec, graph, step}) != nullptr) continue;
+        if (rules.rejecting_rule({spec, graph, step}) != nullptr) continue;
         Graph child = graph;
         child.apply(step);
         const auto [place, is_new] = place_.try_emplace(structure_hash(child), nodes_.size());
@@ -144,9 +144,9 @@ class Reference {
   static void accept(const Specification& spec, const RuleSet& rules, Node& node) {
     if (node.graph.weights().empty()) return;
     for (auto& match : matchings(node.graph, spec.input(), spec.passed_through())) {
-      if (rules.first_refusal(spec, node.graph, spec.input(), match) != nullptr) continue;
+      if (rules.rejecting_rule(spec, node.graph, spec.input(), match) != nullptr) continue;
       Operator op(node.graph, spec.input(), match);
-      if (quality_and_cost_refusals(op.in_table(spec.variables()), spec).empty())
+      if (quality_and_cost_rejections(op.in_table(spec.variables()), spec).empty())
         node.operators.push_back(std::move(op));
     }
   }

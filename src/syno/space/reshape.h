@@ -51,7 +51,7 @@ class Reshape {
   bool possible(std::span<const ReshapeInput> inputs, const ReshapeLimits& limits, int steps);
 
  private:
-  /// Subsets of more inputs than this are not listed: the search decides.
+  /// Subsets of more inputs than this are not enumerated: the search decides.
   static constexpr std::size_t kMaxInputs = 12;
   /// Powers of all variables in two words, so that products are compared at once.
   struct Powers {
@@ -82,7 +82,7 @@ class Reshape {
   /// The variables that never stand in a denominator.
   std::vector<std::size_t> primaries_;
   std::vector<Powers> target_;
-  /// By the numbers of sizes, as far as they were asked for.
+  /// By the numbers of sizes, as far as they were requested.
   std::vector<Powers> powers_;
   /// The powers of the product of each subset of the inputs.
   std::vector<Powers> products_;

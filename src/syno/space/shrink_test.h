@@ -91,8 +91,8 @@ class Shrinker {
         fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(d));
         with([&](auto& s) { s.*part = shape(fewer); });
         // Without its kind, without its last factor.
-        for (const char mark : {':', '*'}) {
-          const std::size_t place = dims[d].rfind(mark);
+        for (const char fingerprint : {':', '*'}) {
+          const std::size_t place = dims[d].rfind(fingerprint);
           if (place == std::string::npos) continue;
           std::vector<std::string> plainer = dims;
           plainer[d] = dims[d].substr(0, place);

@@ -11,7 +11,7 @@ namespace {
 
 // A number that no pair of sizes has.
 constexpr SizeId kUnknown = -2;
-// Sizes that are listed before a search: they take about 200 MB and a second.
+// Sizes that are enumerated before a search: they take about 200 MB and a second.
 constexpr std::size_t kMostSizes = 1'000'000;
 constexpr FitMask kUnknownFit = ~FitMask{0} - 1;
 

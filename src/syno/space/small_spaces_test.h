@@ -1,4 +1,4 @@
-// Small specifications whose whole raw space is listed in a moment, one for each thing a specification can ask for, and
+// Small specifications whose whole raw space is enumerated in a moment, one for each thing a specification can ask for, and
 // larger ones for tests that walk at random.
 #pragma once
 
@@ -197,7 +197,7 @@ void for_some_operators(const Specification& spec, std::size_t most, const Visit
   EnumerateOptions made = options(RuleSet(), BoundMode::kFull);
   made.keys = false;
   made.max_nodes = 1500;
-  const Space space = list_space(spec, made);
+  const Space space = enumerate_space(spec, made);
   const std::size_t step = 1 + space.operators.size() / most;
   for (std::size_t i = 0; i < space.operators.size(); i += step) visit(space.op(spec, i));
 }

@@ -11,7 +11,7 @@ namespace syno {
 namespace {
 
 constexpr std::string_view kMagic = "syno space 1\n";
-// No listed space is larger; a damaged length must not fill the memory.
+// No enumerated space is larger; a damaged length must not fill the memory.
 constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 32;
 
 class Writer {
@@ -115,12 +115,12 @@ void check_levels(const Space& space) {
                                 : levels.size() >= 2 && levels[0] == 0 && levels[1] == 1 &&
                                       levels.back() == count &&
                                       std::is_sorted(levels.begin(), levels.end());
-  if (!whole) Reader::damaged("its levels do not hold its graphs");
+  if (!whole) Reader::damaged("its levels do not contain its graphs");
   for (std::size_t level = 1; level + 1 < levels.size(); ++level) {
     for (std::uint32_t node = levels[level]; node < levels[level + 1]; ++node) {
       const std::uint32_t parent = space.nodes[node].parent;
       if (parent < levels[level - 1] || parent >= levels[level])
-        Reader::damaged("a graph does not stand behind its parent");
+        Reader::damaged("a graph does not follow its parent");
     }
   }
 }
@@ -214,7 +214,7 @@ std::vector<std::uint32_t> Space::operators_below() const {
 
 Hash128 Space::signature() const {
   Hasher hasher("space");
-  hasher.add(mark_sum).add(depth_limit).add(structures);
+  hasher.add(fingerprint_sum).add(depth_limit).add(structures);
   hasher.add(static_cast<std::int64_t>(graphs.size()));
   return hasher.finish();
 }
@@ -230,7 +230,7 @@ void Space::save(std::ostream& out) const {
   write.number(exhausted);
   write.difference(structures);
   write.difference(visited);
-  write.hash(mark_sum);
+  write.hash(fingerprint_sum);
   write.number(moves.size());
   for (const SpaceMove& move : moves) {
     write.number(static_cast<std::uint64_t>(move.primitive));
@@ -276,7 +276,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
   std::string magic(kMagic.size(), '\0');
   in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
   if (magic != kMagic) {
-    throw Complaint("this is no file of an enumeration")
+    throw Complaint("this is not a file of an enumeration")
         .expected("a file that 'syno enumerate --output' wrote",
                   in.gcount() == 0 ? "an empty file" : "something else")
         .error();
@@ -298,7 +298,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
   space.exhausted = read.number() != 0;
   space.structures = read.difference();
   space.visited = read.difference();
-  space.mark_sum = read.hash();
+  space.fingerprint_sum = read.hash();
   const std::size_t move_count = read.count("moves");
   for (std::size_t i = 0; i < move_count; ++i) {
     SpaceMove move;
@@ -333,7 +333,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
   const std::size_t graph_count = read.count("graphs");
   for (std::size_t i = 0; i < graph_count; ++i) {
     before += read.number();
-    if (before >= node_count) Reader::damaged("a complete graph is not listed");
+    if (before >= node_count) Reader::damaged("a complete graph is missing");
     space.graphs.push_back(static_cast<std::uint32_t>(before));
   }
   const std::size_t operator_count = read.count("operators");
@@ -342,7 +342,7 @@ Space Space::load(std::istream& in, const Specification& spec, const std::string
     found.node = static_cast<std::uint32_t>(read.count("graphs"));
     found.matching = static_cast<std::uint32_t>(read.count("matchings", 1 << 20));
     found.key = read.hash();
-    if (found.node >= node_count) Reader::damaged("an operator is not listed");
+    if (found.node >= node_count) Reader::damaged("an operator is missing");
     space.operators.push_back(found);
   }
   const std::size_t reason_count = read.count("reasons", 4096);

@@ -1,5 +1,5 @@
-// Space: the listed partial graphs of a specification, and the operators among them, as a compact value. A graph is its
-// parent and a move; both are numbers, 8 bytes a graph. Operators are reached by index, so draws are uniform for free.
+// Space: the enumerated partial graphs of a specification, and the operators among them, as a compact value. A graph is its
+// parent and a move; both are numbers, 8 bytes a graph. Operators are reached by index, so samples are uniform for free.
 #pragma once
 
 #include <cstdint>
@@ -81,9 +81,9 @@ class Space {
   std::vector<std::uint32_t> graphs;
   /// One operator a key, by depth and key.
   std::vector<SpaceOperator> operators;
-  /// Matchings that pass all conditions, before keys are compared, and the sum of their marks.
+  /// Matchings that pass all conditions, before keys are compared, and the sum of their fingerprints.
   std::int64_t structures = 0;
-  Hash128 mark_sum;
+  Hash128 fingerprint_sum;
   std::int64_t depth_limit = 0;
   std::int64_t complete_depth = 0;
   bool exhausted = false;

@@ -113,11 +113,6 @@ void refuse_other(const std::string& file, const std::string& what, const Facts&
   throw UserError(text + "\n  hint: " + hint);
 }
 
-std::string rule_version(const Rule& rule) {
-  return "on, version " +
-         Hasher("rule").add(versioned_doc(rule)).add(rule.version).finish().hex().substr(0, 8);
-}
-
 // Facts of rules are those whose names begin so.
 constexpr std::string_view kRule = "rule ";
 
@@ -158,7 +153,7 @@ Facts rule_facts(const RuleSet& rules) {
   Facts facts;
   for (const Rule* rule : rules.rules())
     facts.emplace_back(std::string(kRule) + std::string(rule->id) + " " + std::string(rule->name),
-                       rule_version(*rule));
+                       "on, version " + std::string(rule->version));
   return facts;
 }
 

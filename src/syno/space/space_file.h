@@ -1,4 +1,4 @@
-// The file of a listed space: what it was made for, in readable lines, then the space itself.
+// The file of an enumerated space: what it was made for, in readable lines, then the space itself.
 //
 //     syno enumeration 1
 //     input	[N, C_in: unordered, H, H]
@@ -8,7 +8,7 @@
 //     end	<check sum of the lines above>
 //     <Space::save>
 //
-// So a file of another specification or other rules is refused with the difference named.
+// So a file of another specification or other rules is rejected with the difference named.
 #pragma once
 
 #include <iosfwd>

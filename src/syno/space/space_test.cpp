@@ -17,7 +17,7 @@ using namespace samples;
 
 struct Listed {
   explicit Listed(const SmallSpace& small)
-      : spec(small.source), space(list_space(spec, options(RuleSet(), BoundMode::kFull))) {}
+      : spec(small.source), space(enumerate_space(spec, options(RuleSet(), BoundMode::kFull))) {}
   Specification spec;
   Space space;
 };
@@ -60,8 +60,8 @@ void expect_equal(const Space& a, const Space& b, const Specification& spec) {
 
 TEST(Space, CountsAddUp) {
   for (const SmallSpace& small : small_spaces()) {
-    const Listed listed(small);
-    const Space& space = listed.space;
+    const Listed enumerated(small);
+    const Space& space = enumerated.space;
     const auto count = static_cast<std::int64_t>(space.operator_count());
     ASSERT_GT(count, 0) << small.name;
     std::int64_t by_depth = 0;
@@ -90,79 +90,80 @@ TEST(Space, CountsAddUp) {
 
 TEST(Space, GivesEveryOperatorByIndexInAnyOrder) {
   for (const SmallSpace& small : small_spaces()) {
-    const Listed listed(small);
+    const Listed enumerated(small);
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < listed.space.operator_count(); ++i) {
-      const Operator op = listed.space.op(listed.spec, i);
-      EXPECT_EQ(op.graph().depth(), listed.space.depth(listed.space.operators[i].node));
+    for (std::size_t i = 0; i < enumerated.space.operator_count(); ++i) {
+      const Operator op = enumerated.space.op(enumerated.spec, i);
+      EXPECT_EQ(op.graph().depth(), enumerated.space.depth(enumerated.space.operators[i].node));
       texts.push_back(op.text());
     }
     EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()).size(), texts.size());
     CounterRandom random(1, 1);
     for (int n = 0; n < 100; ++n) {
       const std::size_t i = random.below(texts.size());
-      EXPECT_EQ(listed.space.op(listed.spec, i).text(), texts[i]);
+      EXPECT_EQ(enumerated.space.op(enumerated.spec, i).text(), texts[i]);
     }
-    EXPECT_THROW(listed.space.op(listed.spec, texts.size()), std::out_of_range);
+    EXPECT_THROW(enumerated.space.op(enumerated.spec, texts.size()), std::out_of_range);
   }
 }
 
 TEST(Space, TakesFewBytesAGraph) {
-  const Listed listed(small_space("repeat"));
+  const Listed enumerated(small_space("repeat"));
   EXPECT_LE(sizeof(SpaceNode), 16U);
-  EXPECT_LT(saved(listed.space).size(),
-            16 * listed.space.node_count() + 24 * listed.space.operator_count());
+  EXPECT_LT(saved(enumerated.space).size(),
+            16 * enumerated.space.node_count() + 24 * enumerated.space.operator_count());
 }
 
 TEST(Space, AFileReadsBackAsTheSpaceItWasWrittenFrom) {
   for (const SmallSpace& small : small_spaces()) {
-    const Listed listed(small);
-    const std::string file = saved(listed.space);
-    const Space read = loaded(file, listed.spec, listed.space.rules);
-    expect_equal(read, listed.space, listed.spec);
+    const Listed enumerated(small);
+    const std::string file = saved(enumerated.space);
+    const Space read = loaded(file, enumerated.spec, enumerated.space.rules);
+    expect_equal(read, enumerated.space, enumerated.spec);
     EXPECT_EQ(saved(read), file) << small.name;
   }
 }
 
 // With a right check sum, too: what was written by another program, or by a fault of this one.
 TEST(Space, AFileWhoseGraphsHangTogetherWronglyIsRefused) {
-  const Listed listed(small_space("conv1d"));
-  const auto refusal = [&](const auto& change) {
-    Space space = listed.space;
+  const Listed enumerated(small_space("conv1d"));
+  const auto rejection = [&](const auto& change) {
+    Space space = enumerated.space;
     change(space);
     try {
-      loaded(saved(space), listed.spec, space.rules);
+      loaded(saved(space), enumerated.spec, space.rules);
     } catch (const UserError& error) {
       return std::string(error.what());
     }
     return std::string("accepted");
   };
-  ASSERT_GT(listed.space.levels.size(), 3U);
-  EXPECT_EQ(refusal([](Space&) {}), "accepted");
+  ASSERT_GT(enumerated.space.levels.size(), 3U);
+  EXPECT_EQ(rejection([](Space&) {}), "accepted");
   for (const auto& change : std::vector<std::function<void(Space&)>>{
            [](Space& space) { space.levels.clear(); }, [](Space& space) { space.levels.resize(2); },
            [](Space& space) { std::swap(space.levels[1], space.levels[2]); },
            [](Space& space) { space.levels[0] = 1; },
            [](Space& space) { space.levels.back() += 1; },
            [](Space& space) { space.nodes.clear(); }})
-    EXPECT_NE(refusal(change).find("levels"), std::string::npos) << refusal(change);
-  EXPECT_NE(refusal([](Space& space) { space.nodes.back().parent = 0; }).find("behind its parent"),
-            std::string::npos);
+    EXPECT_NE(rejection(change).find("levels"), std::string::npos) << rejection(change);
+  EXPECT_NE(
+      rejection([](Space& space) { space.nodes.back().parent = 0; }).find("behind its parent"),
+      std::string::npos);
 }
 
 TEST(Space, AnEmptySpaceHasAFileToo) {
   SpecificationSource source = small_space("linear").source;
   source.limits.min_params = 1'000'000'000'000;
   const Specification spec(source);
-  const Space space = list_space(spec, options(RuleSet(), BoundMode::kFull));
+  const Space space = enumerate_space(spec, options(RuleSet(), BoundMode::kFull));
   EXPECT_EQ(space.operator_count(), 0U);
   expect_equal(loaded(saved(space), spec, space.rules), space, spec);
 }
 
 TEST(Space, AFileOfAnotherSpecificationOrOtherRulesIsRefusedWithTheDifference) {
-  const Listed listed(small_space("linear"));
-  const std::string file = saved(listed.space);
-  const auto refusal = [&](const Specification& spec, const std::string& rules) {
+  const Listed enumerated(small_space("linear"));
+  const std::string file = saved(enumerated.space);
+  const auto rejection = [&](const Specification& spec, const std::string& rules) {
     try {
       loaded(file, spec, rules);
     } catch (const UserError& error) {
@@ -170,53 +171,53 @@ TEST(Space, AFileOfAnotherSpecificationOrOtherRulesIsRefusedWithTheDifference) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(refusal(listed.spec, listed.space.rules), "accepted");
+  EXPECT_EQ(rejection(enumerated.spec, enumerated.space.rules), "accepted");
   const std::string shapes =
-      refusal(Specification(small_space("channels").source), listed.space.rules);
-  EXPECT_NE(shapes.find(listed.spec.text()), std::string::npos) << shapes;
+      rejection(Specification(small_space("channels").source), enumerated.space.rules);
+  EXPECT_NE(shapes.find(enumerated.spec.text()), std::string::npos) << shapes;
   EXPECT_NE(shapes.find("[C_in: unordered] -> [C_out: unordered]"), std::string::npos) << shapes;
   SpecificationSource source = small_space("linear").source;
   source.limits.max_merges = 1;
-  const std::string limits = refusal(Specification(source), listed.space.rules);
+  const std::string limits = rejection(Specification(source), enumerated.space.rules);
   EXPECT_NE(limits.find("other budgets, bindings or limits"), std::string::npos) << limits;
   RuleSet others;
   others.set("R1b", false);
-  const std::string rules = refusal(listed.spec, others.version());
+  const std::string rules = rejection(enumerated.spec, others.version());
   EXPECT_NE(rules.find("set of rules"), std::string::npos) << rules;
   EXPECT_NE(rules.find(others.version()), std::string::npos) << rules;
 }
 
 // Cut anywhere, one bit turned over anywhere, one byte more or less anywhere: an error with words, never another space.
 TEST(Space, ADamagedFileIsRefused) {
-  const Listed listed(small_space("conv1d"));
-  const std::string file = saved(listed.space);
+  const Listed enumerated(small_space("conv1d"));
+  const std::string file = saved(enumerated.space);
   ASSERT_GT(file.size(), 500U);
-  const auto refused = [&](const std::string& damaged) {
+  const auto rejected = [&](const std::string& damaged) {
     try {
-      loaded(damaged, listed.spec, listed.space.rules);
+      loaded(damaged, enumerated.spec, enumerated.space.rules);
     } catch (const UserError& error) {
       return std::string(error.what()).size() > 20;
     }
     return false;
   };
-  EXPECT_FALSE(refused(file));
+  EXPECT_FALSE(rejected(file));
   for (std::size_t length = 0; length < file.size(); ++length)
-    EXPECT_TRUE(refused(file.substr(0, length))) << "cut to " << length << " bytes";
+    EXPECT_TRUE(rejected(file.substr(0, length))) << "cut to " << length << " bytes";
   for (std::size_t at = 0; at < file.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = file;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-      EXPECT_TRUE(refused(damaged)) << "bit " << bit << " of byte " << at;
+      EXPECT_TRUE(rejected(damaged)) << "bit " << bit << " of byte " << at;
     }
     std::string shorter = file;
     shorter.erase(at, 1);
-    EXPECT_TRUE(refused(shorter)) << "without byte " << at;
+    EXPECT_TRUE(rejected(shorter)) << "without byte " << at;
     std::string longer = file;
     longer.insert(at, 1, '\x01');
-    EXPECT_TRUE(refused(longer)) << "a byte more at " << at;
+    EXPECT_TRUE(rejected(longer)) << "a byte more at " << at;
   }
-  EXPECT_TRUE(refused(file + '\0')) << "a byte more at the end";
-  EXPECT_TRUE(refused(file + file)) << "twice";
+  EXPECT_TRUE(rejected(file + '\0')) << "a byte more at the end";
+  EXPECT_TRUE(rejected(file + file)) << "twice";
 }
 
 }  // namespace

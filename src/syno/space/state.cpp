@@ -5,7 +5,7 @@
 
 #include "syno/quality/quality.h"
 #include "syno/spec/legality.h"
-#include "syno/spec/variable_marks.h"
+#include "syno/spec/variable_fingerprints.h"
 #include "syno/support/error.h"
 
 namespace syno {
@@ -92,7 +92,7 @@ bool StateSpace::may_be_held(const State& state, SizeId size) const {
 }
 
 // A Reduce that no weight has seen and that no coordinate which a weight may still hold is made of is summed over data
-// alone. `reductions` are those that the last step used. (What a weight has seen in part only is judged when the operator is complete.)
+// alone. `reductions` are those that the last step used. (What a weight has seen in part only is checked when the operator is complete.)
 Reason StateSpace::pool(State& state, std::uint16_t reductions) {
   auto lost =
       static_cast<std::uint16_t>(reductions & ~state.seen_reductions & ~state.pooled_reductions);
@@ -430,24 +430,24 @@ State StateSpace::replay(const Graph& graph) {
   Graph prefix(graph.variables(), graph.output());
   for (const Step& step : graph.steps()) {
     const Reason why = advance(state, move(state, step));
-    if (!why.empty()) throw UserError(describe_refusal(spec_, prefix, step, why));
+    if (!why.empty()) throw UserError(describe_rejection(spec_, prefix, step, why));
     prefix.apply(step);
   }
   return state;
 }
 
-Hash128 StateSpace::mark(SizeId size) {
+Hash128 StateSpace::fingerprint(SizeId size) {
   const auto index = static_cast<std::size_t>(size);
-  if (size_marks_.size() <= index) size_marks_.resize(index + 1);
-  if (size_marks_[index] != Hash128{}) return size_marks_[index];
-  return size_marks_[index] = size_mark(spec_, sizes_.size(size));
+  if (size_fingerprints_.size() <= index) size_fingerprints_.resize(index + 1);
+  if (size_fingerprints_[index] != Hash128{}) return size_fingerprints_[index];
+  return size_fingerprints_[index] = size_fingerprint(spec_, sizes_.size(size));
 }
 
-Hash128 StateSpace::mark_of_output(std::size_t dim) {
+Hash128 StateSpace::fingerprint_of_output(std::size_t dim) {
   const Dimension& dimension = spec_.output()[dim];
   return Hasher("output")
       .add(static_cast<int>(dim))
-      .add(mark(sizes_.intern(dimension.size)))
+      .add(fingerprint(sizes_.intern(dimension.size)))
       .add(dimension.unordered)
       .add(dimension.causal)
       .finish();

@@ -131,14 +131,14 @@ class StateSpace {
   /// The step on the graph whose frontier the state describes, and back. A step whose sizes are not legal has no move.
   Step step(const State& state, const Move& move) const;
   Move move(const State& state, const Step& step);
-  /// The state of a graph; throws UserError with describe_refusal's text when a step is refused.
+  /// The state of a graph; throws UserError with describe_rejection's text when a step is rejected.
   State replay(const Graph& graph);
 
   /// A hash of a size that is blind to the names of variables and to the order of their declaration: variables that a
   /// specification cannot tell apart are exchanged with the operators that use them.
-  Hash128 mark(SizeId size);
+  Hash128 fingerprint(SizeId size);
   /// The same of an output dimension.
-  Hash128 mark_of_output(std::size_t dim);
+  Hash128 fingerprint_of_output(std::size_t dim);
 
  private:
   class Account;
@@ -159,7 +159,7 @@ class StateSpace {
   const Specification& spec_;
   SizeSpace sizes_;
   SizeId input_elements_;
-  std::vector<Hash128> size_marks_;
+  std::vector<Hash128> size_fingerprints_;
 };
 
 }  // namespace syno

@@ -182,7 +182,7 @@ TEST(State, MovesLeaveOutWhatR8LeavesOut) {
     if (one->id == "R8") rule = one;
   }
   ASSERT_NE(rule, nullptr);
-  std::int64_t refused = 0;
+  std::int64_t rejected = 0;
   for (const SmallSpace& small : small_spaces()) {
     const Specification spec(small.source);
     StateSpace space(spec);
@@ -205,10 +205,10 @@ TEST(State, MovesLeaveOutWhatR8LeavesOut) {
         if (!rule->matches({spec, graph, step})) wanted.push_back(move);
       }
       EXPECT_EQ(restricted, wanted) << small.name << "\n" << graph_text(graph);
-      refused += static_cast<std::int64_t>(moves.size() - wanted.size());
+      rejected += static_cast<std::int64_t>(moves.size() - wanted.size());
     }
   }
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(rejected, 100);
 }
 
 TEST(State, ReplayRefusesAStepAsTheLedgerDoes) {
@@ -222,7 +222,7 @@ TEST(State, ReplayRefusesAStepAsTheLedgerDoes) {
     space.replay(graph);
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("a budget is used up"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("a budget is exhausted"), std::string::npos)
         << error.what();
   }
 }

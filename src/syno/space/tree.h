@@ -1,9 +1,9 @@
-// The space as a tree for searches that go down step by step: children of a partial graph, with counts or bounds of what
-// lies below them.
+// The space as a tree for searches that descend step by step: children of a partial graph, with counts or bounds on the
+// number of operators below them.
 //
-// Where the whole space is listed, each graph has one parent, the one it was listed under, and counts are exact: a node's
-// operators and the counts of its children add up to its own count. Otherwise children are all live steps: a graph may be
-// reached over several parents and is known by its mark, and counts are lower bounds out of what is listed.
+// If the whole space is enumerated, each graph has one parent, the one under which it was enumerated, and counts are exact:
+// the count of a node is its own operators plus the counts of its children. Otherwise children are all live steps: a graph may be
+// reached from several parents and is known by its fingerprint, and counts are lower bounds from what is enumerated.
 #pragma once
 
 #include <cstdint>
@@ -20,48 +20,48 @@ namespace syno {
 
 struct TreeNode {
   Graph graph;
-  /// The same for graphs that differ in the order of independent steps or the names of reductions.
-  Hash128 mark;
-  /// The step that led here, with the names of the graph that it makes; empty for the root.
+  /// Equal for graphs that differ in the order of independent steps or the names of reductions.
+  Hash128 fingerprint;
+  /// The last step, with the names of the graph after it; empty for the root.
   std::string step;
-  /// A lower bound for the steps that are missing until an operator is complete.
+  /// A lower bound on the number of missing steps.
   int least_steps = 0;
-  /// Operators at or below this node: all of them where `exact`, otherwise at least so many.
+  /// The number of operators at or below this node; a lower bound unless `exact`.
   std::int64_t count = 0;
   bool exact = false;
-  /// Its place in the listed space; nothing where it is not listed below the node it was reached from.
-  std::optional<std::uint32_t> listed;
+  /// Its place in the enumerated space; nothing if it is not enumerated below the node from which it was reached.
+  std::optional<std::uint32_t> enumerated;
 };
 
 class Tree {
  public:
-  /// Operators of at most `max_depth` primitives (0: as many as the specification allows). `listed`, where it is given,
-  /// belongs to the same specification and rules. Keeps references to `spec` and `listed`.
+  /// Operators of at most `max_depth` primitives (0: as many as the specification allows). `enumerated`, where it is given,
+  /// belongs to the same specification and rules. Keeps references to `spec` and `enumerated`.
   Tree(const Specification& spec, RuleSet rules, std::int64_t max_depth = 0,
-       const Space* listed = nullptr, BoundMode bound = BoundMode::kFull);
+       const Space* enumerated = nullptr, BoundMode bound = BoundMode::kFull);
 
   /// Whether every count is exact.
   bool exact() const { return exact_; }
   TreeNode root();
   /// In a fixed order.
   std::vector<TreeNode> children(const TreeNode& node);
-  /// The operators that are complete at the node itself. Where the space is listed, they are the node's own share of it,
-  /// one a semantic key; otherwise they may be repeats of operators elsewhere.
+  /// The operators that are complete at the node itself. If the space is enumerated, one for each semantic key, without
+  /// those of other nodes; otherwise they may repeat operators of other nodes.
   std::vector<FoundOperator> operators(const TreeNode& node);
 
  private:
   TreeNode node(const Position& position);
-  std::vector<std::uint32_t> listed_children(std::uint32_t node) const;
+  std::vector<std::uint32_t> enumerated_children(std::uint32_t node) const;
 
   const Specification& spec_;
   RuleSet rules_;
   int limit_;
-  const Space* listed_;
+  const Space* enumerated_;
   bool exact_;
   LiveSteps steps_;
-  OperatorJudge judge_;
+  OperatorChecker checker_;
   Keyer keyer_;
-  /// Of the listed space: operators at or below each node, and the indices of operators by their node.
+  /// Of the enumerated space: operators at or below each node, and the indices of operators by their node.
   std::vector<std::uint32_t> below_;
   std::vector<std::size_t> by_node_;
 };

@@ -13,16 +13,16 @@ SpecificationSource square() {
   return samples::windows_over_two(6);
 }
 
-Space listed(const Specification& spec, std::int64_t depth) {
+Space enumerated(const Specification& spec, std::int64_t depth) {
   EnumerateOptions options;
   options.max_nodes = 1'000'000;
   options.max_depth = depth;
-  return list_space(spec, options);
+  return enumerate_space(spec, options);
 }
 
-TEST(Tree, ExpandsToTheListingAndItsCountsAddUp) {
+TEST(Tree, ExpandsToTheEnumerationAndItsCountsAddUp) {
   const Specification spec(square());
-  const Space space = listed(spec, 0);
+  const Space space = enumerated(spec, 0);
   Tree tree(spec, RuleSet(), 0, &space);
   ASSERT_TRUE(tree.exact());
   std::multiset<Hash128> keys;
@@ -50,22 +50,22 @@ TEST(Tree, ExpandsToTheListingAndItsCountsAddUp) {
   EXPECT_EQ(tree.root().count, static_cast<std::int64_t>(space.operator_count()));
 }
 
-// Without a listing, or with one of smaller depth, children are all live steps; told apart by their marks, they are the
+// Without an enumeration, or with one of smaller depth, children are all live steps; told apart by their fingerprints, they are the
 // same graphs and operators.
 TEST(Tree, ExpandsToTheSameOperatorsByLiveStepsAlone) {
   const Specification spec(square());
-  const Space space = listed(spec, 0);
-  const Space shallow = listed(spec, 4);
+  const Space space = enumerated(spec, 0);
+  const Space shallow = enumerated(spec, 4);
   std::set<Hash128> wanted;
   for (const SpaceOperator& found : space.operators) wanted.insert(found.key);
   for (const Space* known : {static_cast<const Space*>(nullptr), &shallow}) {
     Tree tree(spec, RuleSet(), 0, known);
     EXPECT_FALSE(tree.exact());
-    std::set<Hash128> marks;
+    std::set<Hash128> fingerprints;
     std::set<Hash128> keys;
     std::int64_t known_operators = 0;
     const std::function<void(const TreeNode&)> expand = [&](const TreeNode& node) {
-      if (!marks.insert(node.mark).second) return;
+      if (!fingerprints.insert(node.fingerprint).second) return;
       std::int64_t sum = 0;
       for (const FoundOperator& found : tree.operators(node)) {
         keys.insert(found.key);
@@ -79,7 +79,7 @@ TEST(Tree, ExpandsToTheSameOperatorsByLiveStepsAlone) {
       known_operators = std::max(known_operators, node.count);
     };
     expand(tree.root());
-    EXPECT_EQ(marks.size(), space.node_count());
+    EXPECT_EQ(fingerprints.size(), space.node_count());
     EXPECT_EQ(keys, wanted);
     EXPECT_EQ(known_operators,
               known == nullptr ? 0 : static_cast<std::int64_t>(shallow.operator_count()));

@@ -19,7 +19,7 @@
 namespace syno {
 namespace {
 
-// Flocks of one round learn nothing from each other, so threads may share them. Rounds grow, as what they learn does.
+// Populations of one round learn nothing from each other, so threads may share them. Rounds grow, as what they learn does.
 constexpr std::int64_t kLargestRound = 8;
 // The share of the choices that ignores what was learned: no live step is left out for ever, and no weight explodes.
 constexpr double kUniformShare = 0.1;
@@ -55,11 +55,11 @@ class Estimates {
       }
       hasher.add(kept).add(gone);
     } else {
-      if (!move.is_reduction()) hasher.add(steps.size_mark(from.state.slots[move.a].size));
-      if (move.size != kNoSize) hasher.add(steps.size_mark(move.size));
+      if (!move.is_reduction()) hasher.add(steps.size_fingerprint(from.state.slots[move.a].size));
+      if (move.size != kNoSize) hasher.add(steps.size_fingerprint(move.size));
     }
     kind.fine = hasher.finish().high;
-    if (from.state.depth < kNear) kind.graph = live.mark.high | 1;
+    if (from.state.depth < kNear) kind.graph = live.fingerprint.high | 1;
     return kind;
   }
 
@@ -93,13 +93,13 @@ class Estimates {
   std::unordered_map<std::uint64_t, Mean> means_;
 };
 
-// A graph that walkers stand on: its live steps and its operators.
+// A graph that particles stand on: its live steps and its operators.
 struct Frame {
   struct Accepted {
     Hash128 key;
     Operator op;
   };
-  /// The marks of the graphs on the way here.
+  /// The fingerprints of the graphs on the way here.
   Hash128 path;
   Position position;
   std::vector<LiveMove> moves;
@@ -107,10 +107,10 @@ struct Frame {
   std::vector<Accepted> accepted;
 };
 
-// A graph that a flock kept.
+// A graph that a population kept.
 struct Kept {
   std::shared_ptr<const Frame> frame;
-  // An estimate without bias of 1: over all flocks, a graph counts once.
+  // An estimate without bias of 1: over all populations, a graph counts once.
   double weight = 0;
   // Where it was reached from: graphs of the level before.
   struct Link {
@@ -123,7 +123,7 @@ struct Kept {
   double scale = 0;
 };
 
-using Flock = std::vector<std::vector<Kept>>;
+using Population = std::vector<std::vector<Kept>>;
 
 // For each score the chance with which it is kept, so that the chances add up to `width`: proportional to the scores, but
 // at most 1, and never far below an equal chance.
@@ -157,26 +157,26 @@ std::vector<double> chances(std::vector<double> scores, std::size_t width) {
 }
 
 // What one thread owns.
-class Walker {
+class Particle {
  public:
-  Walker(const Specification& spec, const WalkOptions& options, int limit)
+  Particle(const Specification& spec, const WalkOptions& options, int limit)
       : spec_(spec),
         options_(options),
         limit_(limit),
         steps_(spec, options.rules, options.bound),
         parents_(steps_, limit),
-        judge_(spec),
+        checker_(spec),
         keyer_(spec.variables(), spec.bindings()) {}
 
-  Flock walk(std::int64_t number, const Estimates& estimates) {
+  Population walk(std::int64_t number, const Estimates& estimates) {
     CounterRandom random(options_.seed, static_cast<std::uint64_t>(number));
-    Flock flock;
-    flock.emplace_back();
-    flock.back().push_back({root(), 1.0, {}, 0, 0});
+    Population population;
+    population.emplace_back();
+    population.back().push_back({root(), 1.0, {}, 0, 0});
     while (true) {
-      std::vector<Kept> next = below(flock.back(), estimates, random);
-      if (next.empty()) return flock;
-      flock.push_back(std::move(next));
+      std::vector<Kept> next = below(population.back(), estimates, random);
+      if (next.empty()) return population;
+      population.push_back(std::move(next));
     }
   }
 
@@ -189,15 +189,15 @@ class Walker {
   // The graphs one step below a level, those that are kept of them.
   std::vector<Kept> below(const std::vector<Kept>& level, const Estimates& estimates,
                           CounterRandom& random) {
-    // In the order of their marks, which does not depend on the thread.
+    // In the order of their fingerprints, which does not depend on the thread.
     std::map<Hash128, std::vector<Way>> graphs;
     for (std::size_t parent = 0; parent < level.size(); ++parent) {
       const std::vector<LiveMove>& moves = level[parent].frame->moves;
       for (std::size_t move = 0; move < moves.size(); ++move)
-        graphs[moves[move].mark].push_back({parent, move});
+        graphs[moves[move].fingerprint].push_back({parent, move});
     }
     std::vector<double> scores;
-    for (const auto& [mark, ways] : graphs) {
+    for (const auto& [fingerprint, ways] : graphs) {
       double score = 0;
       for (const Way& way : ways)
         score +=
@@ -210,25 +210,25 @@ class Walker {
     std::vector<Kept> kept;
     double place = random.uniform();
     std::size_t index = 0;
-    for (const auto& [mark, ways] : graphs) {
+    for (const auto& [fingerprint, ways] : graphs) {
       const double here = chance[index++];
       if (here < 1) {
         place -= here;
         if (place >= 0) continue;
         place += 1;
       }
-      kept.push_back(keep(level, mark, ways, here));
+      kept.push_back(keep(level, fingerprint, ways, here));
     }
     return kept;
   }
 
-  Kept keep(const std::vector<Kept>& level, const Hash128& mark, const std::vector<Way>& ways,
-            double chance) {
+  Kept keep(const std::vector<Kept>& level, const Hash128& fingerprint,
+            const std::vector<Way>& ways, double chance) {
     const Frame& from = *level[ways.front().parent].frame;
     Kept kept;
-    kept.frame = frame(from, from.moves[ways.front().move].move, mark);
-    const int parents = parents_.count(kept.frame->position.graph, mark);
-    // (A graph has no fewer parents than were met; a mark that tells too much apart must not make it count twice.)
+    kept.frame = frame(from, from.moves[ways.front().move].move, fingerprint);
+    const int parents = parents_.count(kept.frame->position.graph, fingerprint);
+    // (A graph has no fewer parents than were met; a fingerprint that tells too much apart must not make it count twice.)
     kept.share = 1.0 / std::max(parents, static_cast<int>(ways.size()));
     kept.scale = kept.share / chance;
     for (const Way& way : ways) {
@@ -244,8 +244,9 @@ class Walker {
   }
 
   // Kept by path: a graph looks the same in every thread then, whatever that met before.
-  std::shared_ptr<const Frame> frame(const Frame& from, const Move& move, const Hash128& mark) {
-    const Hash128 path = Hasher("path").add(from.path).add(mark).finish();
+  std::shared_ptr<const Frame> frame(const Frame& from, const Move& move,
+                                     const Hash128& fingerprint) {
+    const Hash128 path = Hasher("path").add(from.path).add(fingerprint).finish();
     const auto place = frames_.find(path);
     if (place != frames_.end()) return place->second;
     Position next = from.position;
@@ -265,9 +266,9 @@ class Walker {
       made->kinds.push_back(Estimates::kind(steps_, position, live));
     if (steps_.may_end(position)) {
       for (const auto& match : matchings(position.graph, spec_.input(), spec_.passed_through())) {
-        if (options_.rules.first_refusal(spec_, position.graph, spec_.input(), match) != nullptr)
+        if (options_.rules.rejecting_rule(spec_, position.graph, spec_.input(), match) != nullptr)
           continue;
-        if (!judge_.first_reason(position.graph, match, position.state.fit).empty()) continue;
+        if (!checker_.rejection_reason(position.graph, match, position.state.fit).empty()) continue;
         made->accepted.push_back({keyer_.key(position.graph, spec_.input(), match),
                                   Operator(position.graph, spec_.input(), match)});
       }
@@ -281,7 +282,7 @@ class Walker {
   int limit_;
   LiveSteps steps_;
   Parents parents_;
-  OperatorJudge judge_;
+  OperatorChecker checker_;
   Keyer keyer_;
   std::shared_ptr<const Frame> root_;
   std::unordered_map<Hash128, std::shared_ptr<const Frame>> frames_;
@@ -295,10 +296,10 @@ class Shepherd {
                                     ? std::min(options.max_depth, spec.limits().max_depth)
                                     : spec.limits().max_depth)) {
     options_.width = std::max<std::int64_t>(1, options_.width);
-    // A round has no more flocks than that, and each is walked by one thread.
-    const auto flocks = static_cast<std::size_t>(kLargestRound);
-    walkers_.resize(std::min(thread_count(options.threads), flocks));
-    for (auto& walker : walkers_) walker = std::make_unique<Walker>(spec, options_, limit_);
+    // A round has no more populations than that, and each is walked by one thread.
+    const auto populations = static_cast<std::size_t>(kLargestRound);
+    particles_.resize(std::min(thread_count(options.threads), populations));
+    for (auto& particle : particles_) particle = std::make_unique<Particle>(spec, options_, limit_);
   }
 
   Walks run(const WalkProgress& progress) {
@@ -324,15 +325,15 @@ class Shepherd {
     double weight;
   };
 
-  // Walks, then learns from it in the order of the flocks. Whether there are enough operators.
+  // Walks, then learns from it in the order of the populations. Whether there are enough operators.
   bool round(std::int64_t count) {
-    std::vector<Flock> flocks(static_cast<std::size_t>(count));
-    wander(flocks);
+    std::vector<Population> populations(static_cast<std::size_t>(count));
+    wander(populations);
     ++rounds_;
     double sum = 0;
-    for (Flock& flock : flocks) {
-      sum += learn(flock);
-      ++walks_.flocks;
+    for (Population& population : populations) {
+      sum += learn(population);
+      ++walks_.populations;
       walks_.walks += options_.width;
     }
     estimate(sum / static_cast<double>(count), static_cast<double>(count));
@@ -340,23 +341,25 @@ class Shepherd {
            static_cast<std::int64_t>(walks_.operators.size()) >= options_.max_operators;
   }
 
-  void wander(std::vector<Flock>& flocks) {
-    share_out(walkers_.size(), flocks.size(), 1, [&](std::size_t t, std::size_t i, std::size_t) {
-      flocks[i] = walkers_[t]->walk(walks_.flocks + static_cast<std::int64_t>(i), estimates_);
-    });
+  void wander(std::vector<Population>& populations) {
+    share_out(
+        particles_.size(), populations.size(), 1, [&](std::size_t t, std::size_t i, std::size_t) {
+          populations[i] =
+              particles_[t]->walk(walks_.populations + static_cast<std::int64_t>(i), estimates_);
+        });
   }
 
-  // Returns what the flock makes of the number of structures.
-  double learn(const Flock& flock) {
+  // Returns what the population makes of the number of structures.
+  double learn(const Population& population) {
     // From the end: structures at or below each graph.
     std::vector<double> above;
     std::vector<double> here;
-    for (std::size_t level = flock.size(); level-- > 0;) {
+    for (std::size_t level = population.size(); level-- > 0;) {
       here = std::move(above);
-      here.resize(flock[level].size(), 0);
-      above.assign(level > 0 ? flock[level - 1].size() : 0, 0);
-      for (std::size_t i = 0; i < flock[level].size(); ++i) {
-        const Kept& kept = flock[level][i];
+      here.resize(population[level].size(), 0);
+      above.assign(level > 0 ? population[level - 1].size() : 0, 0);
+      for (std::size_t i = 0; i < population[level].size(); ++i) {
+        const Kept& kept = population[level][i];
         here[i] += static_cast<double>(kept.frame->accepted.size());
         for (const Kept::Link& link : kept.links) {
           estimates_.learn(link.kind, kept.share * here[i]);
@@ -364,7 +367,7 @@ class Shepherd {
         }
       }
     }
-    for (const std::vector<Kept>& level : flock) {
+    for (const std::vector<Kept>& level : population) {
       for (const Kept& kept : level) {
         for (const Frame::Accepted& one : kept.frame->accepted) note(kept, one);
       }
@@ -381,16 +384,16 @@ class Shepherd {
     }
     WalkedOperator& found = walks_.operators[place->second];
     found.weight += static_cast<double>(rounds_) * kept.weight;
-    // Two forms of one operator in one flock count once.
-    if (last_met_[place->second] == walks_.flocks) return;
-    last_met_[place->second] = walks_.flocks;
+    // Two forms of one operator in one population count once.
+    if (last_met_[place->second] == walks_.populations) return;
+    last_met_[place->second] = walks_.populations;
     ++walks_.accepted;
     ++found.met;
     walks_.singletons += (found.met == 1) - (found.met == 2);
     walks_.doubletons += (found.met == 2) - (found.met == 3);
   }
 
-  // Later rounds know more and count more: the weight of a round is its flocks times its number, whatever it found.
+  // Later rounds know more and count more: the weight of a round is its populations times its number, whatever it found.
   void estimate(double mean, double count) {
     means_.push_back({mean, count * static_cast<double>(rounds_)});
     double weight = 0;
@@ -412,7 +415,7 @@ class Shepherd {
 
   WalkOptions options_;
   int limit_;
-  std::vector<std::unique_ptr<Walker>> walkers_;
+  std::vector<std::unique_ptr<Particle>> particles_;
   Estimates estimates_;
   Walks walks_;
   std::unordered_map<Hash128, std::size_t> places_;
@@ -425,11 +428,12 @@ class Shepherd {
 using O = WalkOptions;
 
 constexpr std::array kOptions = std::to_array<Option<WalkOptions>>({
-    {"count", &O::walks, 1, "walks in all; the last population is completed"},
-    {"width", &O::width, 1, "walks in a population"},
-    {"max_operators", &O::max_operators, 0, "distinct operators that end the walks; 0: no limit"},
+    {"count", &O::walks, 1, "total number of walks; the last population is completed"},
+    {"width", &O::width, 1, "number of walks in a population"},
+    {"max_operators", &O::max_operators, 0,
+     "number of distinct operators that ends the walks; 0: no limit"},
     {"seconds", &O::max_seconds, 0,
-     "seconds; where they end the walks, the result depends on the machine; 0: no limit"},
+     "limit in seconds; if it ends the walks, the result depends on the machine; 0: no limit"},
 });
 
 }  // namespace
@@ -439,15 +443,15 @@ std::span<const Option<WalkOptions>> walk_options() {
 }
 
 double Walks::coverage() const {
-  if (accepted == 0 || flocks < 2) return 0;
+  if (accepted == 0 || populations < 2) return 0;
   return 1.0 - static_cast<double>(singletons) / static_cast<double>(accepted);
 }
 
 double Walks::at_least() const {
   const auto found = static_cast<double>(operators.size());
-  if (flocks < 2) return found;
+  if (populations < 2) return found;
   const auto one = static_cast<double>(singletons);
-  const auto units = static_cast<double>(flocks);
+  const auto units = static_cast<double>(populations);
   return found + (units - 1) / units * one * std::max(0.0, one - 1) /
                      (2.0 * (static_cast<double>(doubletons) + 1));
 }

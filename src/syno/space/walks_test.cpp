@@ -34,10 +34,10 @@ SpecificationSource channels() {
   return source;
 }
 
-Space listed(const Specification& spec) {
+Space enumerated(const Specification& spec) {
   EnumerateOptions options;
   options.max_nodes = 1'000'000;
-  Space space = list_space(spec, options);
+  Space space = enumerate_space(spec, options);
   EXPECT_TRUE(space.exhausted);
   return space;
 }
@@ -57,7 +57,7 @@ TEST(Walks, FindOperatorsOfTheSpaceAndInTheEndAllOfThem) {
   std::set<Hash128> met;
   for (const WalkedOperator& found : walks.operators) met.insert(found.key);
   EXPECT_EQ(met.size(), walks.operators.size());
-  EXPECT_EQ(met, keys(listed(spec)));
+  EXPECT_EQ(met, keys(enumerated(spec)));
   EXPECT_GT(walks.coverage(), 0.99);
   EXPECT_LT(walks.at_least(), static_cast<double>(met.size()) + 1);
 }
@@ -66,7 +66,7 @@ TEST(Walks, FindOperatorsOfTheSpaceAndInTheEndAllOfThem) {
 TEST(Walks, EstimateTheSizeOfTheSpace) {
   for (const SpecificationSource& source : {conv1d(), square(), channels()}) {
     const Specification spec(source);
-    const Space space = listed(spec);
+    const Space space = enumerated(spec);
     const auto exact = static_cast<double>(space.structures);
     for (const std::uint64_t seed : {1, 2, 3}) {
       WalkOptions options;
@@ -88,7 +88,7 @@ TEST(Walks, EstimateTheSizeOfTheSpace) {
 
 TEST(Walks, WeighOperatorsSoThatSharesOfTheSpaceAreEstimated) {
   const Specification spec(square());
-  const Space space = listed(spec);
+  const Space space = enumerated(spec);
   const auto two_weights = [](const Operator& op) { return op.graph().weights().size() == 2; };
   double exact = 0;
   for (std::size_t i = 0; i < space.operator_count(); ++i) exact += two_weights(space.op(spec, i));
@@ -164,12 +164,12 @@ TEST(Walks, CoverageCountsSingletons) {
   walks.doubletons = 2;
   walks.operators.resize(7);
   EXPECT_EQ(walks.coverage(), 0) << "one flock says nothing about others";
-  walks.flocks = 5;
+  walks.populations = 5;
   EXPECT_DOUBLE_EQ(walks.coverage(), 0.6);
   EXPECT_DOUBLE_EQ(walks.at_least(), 7 + 0.8 * 4 * 3 / 6.0);
 }
 
-// Every graph of a listing is reached over as many parents as are listed before it.
+// Every graph of an enumeration is reached over as many parents as are enumerated before it.
 TEST(LiveSteps, AreThoseOfAnEnumeration) {
   const Specification spec(square());
   const RuleSet rules;
@@ -177,20 +177,20 @@ TEST(LiveSteps, AreThoseOfAnEnumeration) {
   EnumerateOptions options;
   options.first_depth = options.max_depth = limit;
   options.max_nodes = 1'000'000;
-  const Space space = list_space(spec, options);
+  const Space space = enumerate_space(spec, options);
   LiveSteps steps(spec, rules, BoundMode::kFull);
   std::map<Hash128, std::set<Hash128>> parents;
   std::vector<Position> level{steps.root()};
-  std::set<Hash128> met{steps.mark(level.front())};
+  std::set<Hash128> met{steps.fingerprint(level.front())};
   for (int depth = 0; depth < limit; ++depth) {
     std::vector<Position> next;
     for (const Position& here : level) {
       for (const LiveMove& live : steps.from(here, limit)) {
-        parents[live.mark].insert(steps.mark(here));
-        if (!met.insert(live.mark).second) continue;
+        parents[live.fingerprint].insert(steps.fingerprint(here));
+        if (!met.insert(live.fingerprint).second) continue;
         next.push_back(here);
         steps.take(next.back(), steps.step(here, live.move));
-        EXPECT_EQ(steps.mark(next.back()), live.mark);
+        EXPECT_EQ(steps.fingerprint(next.back()), live.fingerprint);
       }
     }
     level = std::move(next);
@@ -199,20 +199,20 @@ TEST(LiveSteps, AreThoseOfAnEnumeration) {
   Parents counted(steps, limit);
   for (std::uint32_t node = 1; node < space.node_count(); node += 3) {
     const Graph graph = space.graph(spec, node);
-    const Hash128 mark = steps.mark(steps.position(graph));
-    EXPECT_EQ(counted.count(graph, mark), static_cast<int>(parents.at(mark).size()));
+    const Hash128 fingerprint = steps.fingerprint(steps.position(graph));
+    EXPECT_EQ(counted.count(graph, fingerprint), static_cast<int>(parents.at(fingerprint).size()));
   }
-  EXPECT_EQ(counted.count(space.graph(spec, 0), steps.mark(steps.root())), 0);
+  EXPECT_EQ(counted.count(space.graph(spec, 0), steps.fingerprint(steps.root())), 0);
 }
 
-// The whole space in one flock: nothing is left to chance.
-TEST(Walks, ListASpaceThatIsSmallerThanAFlock) {
+// The whole space in one population: nothing is left to chance.
+TEST(Walks, EnumerateASpaceThatIsSmallerThanAPopulation) {
   const Specification spec(conv1d());
-  const Space space = listed(spec);
+  const Space space = enumerated(spec);
   WalkOptions options;
   options.width = options.walks = 100'000;
   const Walks walks = random_walks(spec, options);
-  EXPECT_EQ(walks.flocks, 1);
+  EXPECT_EQ(walks.populations, 1);
   EXPECT_EQ(walks.operators.size(), space.operator_count());
   EXPECT_NEAR(walks.structures, static_cast<double>(space.structures), 1e-9);
 }

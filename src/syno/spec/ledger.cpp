@@ -124,8 +124,8 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
   return reason::kNone;
 }
 
-std::string describe_refusal(const Specification& spec, const Graph& graph, const Step& step,
-                             Reason why) {
+std::string describe_rejection(const Specification& spec, const Graph& graph, const Step& step,
+                               Reason why) {
   const Variables& variables = *spec.variables();
   const PrimitiveInfo& info = step.info();
   const std::string name(info.name);
@@ -163,7 +163,7 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
     if (info.argument == Argument::kFactor && !spec.fit_suffices(spec.fit(step.size))) {
       return what + ": the factor " + step.size.text(variables) + not_whole(step.size);
     }
-    return what + ": the layers left cover less than " + limit("min_fit");
+    return what + ": the remaining layers cover less than " + limit("min_fit");
   }
   if (why == reason::kBudget) {
     const Charges charges = step_charges(spec, graph, step);
@@ -173,14 +173,14 @@ std::string describe_refusal(const Specification& spec, const Graph& graph, cons
         parts.push_back(std::to_string(charges[v]) + " of " + variables.name(v) + " (budget " +
                         std::to_string(spec.variable(v).budget) + ")");
     }
-    return what + ": a budget is used up; the step charges " + join(parts, ", ");
+    return what + ": a budget is exhausted; the step uses " + join(parts, ", ");
   }
-  if (why == reason::kPassedThrough) return what + ": a passed-through dimension is not touched";
+  if (why == reason::kPassedThrough) return what + ": no step may use a passed-through dimension";
   if (why == reason::kElementWise)
     return what + ": a weight that keeps all its coordinates needs element_wise_weights";
   if (why == reason::kCap) return what + ": " + limit(info.limit) + " is reached";
   if (why == reason::kCausal)
-    return what + ": a causal dimension takes causal windows, and others take centred ones";
+    return what + ": windows are causal on a causal dimension and centered on other dimensions";
   if (why == reason::kShiftAmount)
     return what + " by " + std::to_string(step.amount) + ": " + limit("max_shift_amount") + ", " +
            limit("negative_shifts");
@@ -193,7 +193,7 @@ Ledger replay(const Specification& spec, const Graph& graph) {
   for (const Step& step : graph.steps()) {
     const Reason why = admit(spec, prefix, step, ledger);
     if (!why.empty()) {
-      throw Complaint(describe_refusal(spec, prefix, step, why))
+      throw Complaint(describe_rejection(spec, prefix, step, why))
           .where("specification \"" + spec.text() + "\", step " +
                  std::to_string(prefix.steps().size() + 1) + " of " +
                  std::to_string(graph.steps().size()) + " (" + std::string(step.info().name) + ")")

@@ -13,7 +13,7 @@
 
 namespace syno {
 
-/// The name of what refuses a step or an operator; empty when nothing does. Names are stable: searches count by them.
+/// The name of what rejects a step or an operator; empty when nothing does. Names are stable: searches count by them.
 using Reason = std::string_view;
 
 namespace reason {
@@ -68,11 +68,11 @@ Charges step_charges(const Specification& spec, const Graph& graph, const Step& 
 /// Whether `spec` allows `step` on top of `graph`; when it does, `ledger` moves on. `graph` does not hold the step yet.
 Reason admit(const Specification& spec, const Graph& graph, const Step& step, Ledger& ledger);
 
-/// In words: what of `step` is refused for `reason`, what was expected and what was found.
-std::string describe_refusal(const Specification& spec, const Graph& graph, const Step& step,
-                             Reason reason);
+/// In words: what of `step` is rejected for `reason`, what was expected and what was found.
+std::string describe_rejection(const Specification& spec, const Graph& graph, const Step& step,
+                               Reason reason);
 
-/// The ledger of a whole graph; throws UserError with describe_refusal's text and the step's number when a step is refused.
+/// The ledger of a whole graph; throws UserError with describe_rejection's text and the step's number when a step is rejected.
 Ledger replay(const Specification& spec, const Graph& graph);
 
 }  // namespace syno

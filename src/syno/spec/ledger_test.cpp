@@ -25,7 +25,7 @@ TEST(Ledger, OperatorOneUsesTheBudgetsThatThePaperGives) {
   EXPECT_EQ(ledger.fit, spec.full_fit());
 }
 
-TEST(Ledger, RefusalsNameTheStepAndTheReason) {
+TEST(Ledger, RejectionsNameTheStepAndTheReason) {
   SpecificationSource source = preset("paper/resnet18");
   source.primary[2] = "C_out: 3";
   const Specification spec(source);
@@ -34,7 +34,7 @@ TEST(Ledger, RefusalsNameTheStepAndTheReason) {
     FAIL();
   } catch (const UserError& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("a budget is used up; the step charges"), std::string::npos) << text;
+    EXPECT_NE(text.find("a budget is exhausted; the step uses"), std::string::npos) << text;
     EXPECT_NE(text.find("(contract)"), std::string::npos) << text;
   }
 }
@@ -61,7 +61,7 @@ TEST(Ledger, AStrideFactorIsAnIntegerUnderEveryBindingOfTheFit) {
   const Graph graph(all.variables(), all.output());
   ledger = start_ledger(all);
   EXPECT_EQ(admit(all, graph, stride(all), ledger), reason::kFit);
-  const std::string text = describe_refusal(all, graph, stride(all), reason::kFit);
+  const std::string text = describe_rejection(all, graph, stride(all), reason::kFit);
   EXPECT_NE(text.find("the factor s^-1*C is not a positive integer under enough bindings"),
             std::string::npos)
       << text;
@@ -79,7 +79,7 @@ TEST(Ledger, SaysWhereASizeIsAnIntegerUnderNoBinding) {
   const Step step = Step::reduce(Size::parse("s^-1*C", *spec.variables()));
   Ledger ledger = start_ledger(spec);
   EXPECT_EQ(admit(spec, graph, step, ledger), reason::kFit);
-  EXPECT_EQ(describe_refusal(spec, graph, step, reason::kFit),
+  EXPECT_EQ(describe_rejection(spec, graph, step, reason::kFit),
             "cannot reduce over size s^-1*C: s^-1*C is a positive integer under no binding");
 }
 
@@ -101,28 +101,28 @@ TEST(Ledger, EachLimitRefusesUnderItsOwnName) {
   const Specification spec(source);
   Graph graph(spec.variables(), spec.output());
   const CoordinateId window = graph.apply(Step::reduce(Size::parse("g", *spec.variables()))).out[0];
-  const auto refusal = [&](const Step& step) {
+  const auto rejection = [&](const Step& step) {
     Ledger ledger = start_ledger(spec);
     const Reason why = admit(spec, graph, step, ledger);
     EXPECT_EQ(ledger, why.empty() ? ledger : start_ledger(spec));
     if (!why.empty()) {
-      EXPECT_FALSE(describe_refusal(spec, graph, step, why).empty());
+      EXPECT_FALSE(describe_rejection(spec, graph, step, why).empty());
     }
     return why;
   };
   const auto size = [&](const char* text) { return Size::parse(text, *spec.variables()); };
-  EXPECT_EQ(refusal(Step::shift(2, 2)), reason::kShiftAmount);
-  EXPECT_EQ(refusal(Step::shift(0, 1)), reason::kPassedThrough);
-  EXPECT_EQ(refusal(Step::expand(1)), reason::kCap);
-  EXPECT_EQ(refusal(Step::unfold(2, window)), reason::kEvenWindow);
-  EXPECT_EQ(refusal(Step::merge(1, size("H"))), reason::kBudget);
-  EXPECT_EQ(refusal(Step::merge(1, size("C_in"))), reason::kIllegalSize);
-  EXPECT_EQ(refusal(Step::merge(1, size("k_1"))), reason::kFit);
-  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kKeep}})), reason::kElementWise);
-  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kDrop}})), reason::kWeightParams);
-  EXPECT_EQ(refusal(Step::contract({{1, ShareRole::kDrop}, {window, ShareRole::kKeep}})),
+  EXPECT_EQ(rejection(Step::shift(2, 2)), reason::kShiftAmount);
+  EXPECT_EQ(rejection(Step::shift(0, 1)), reason::kPassedThrough);
+  EXPECT_EQ(rejection(Step::expand(1)), reason::kCap);
+  EXPECT_EQ(rejection(Step::unfold(2, window)), reason::kEvenWindow);
+  EXPECT_EQ(rejection(Step::merge(1, size("H"))), reason::kBudget);
+  EXPECT_EQ(rejection(Step::merge(1, size("C_in"))), reason::kIllegalSize);
+  EXPECT_EQ(rejection(Step::merge(1, size("k_1"))), reason::kFit);
+  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kKeep}})), reason::kElementWise);
+  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kDrop}})), reason::kWeightParams);
+  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kDrop}, {window, ShareRole::kKeep}})),
             reason::kNone);
-  EXPECT_EQ(refusal(Step::stride(2, size("s"))), reason::kCap);
+  EXPECT_EQ(rejection(Step::stride(2, size("s"))), reason::kCap);
 }
 
 }  // namespace

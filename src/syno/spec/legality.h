@@ -154,7 +154,7 @@ template <class Account>
 
 }  // namespace detail
 
-/// Why `spec` does not allow the step, or nothing; then the step is entered in the account. Where it is refused, the
+/// Why `spec` does not allow the step, or nothing; then the step is entered in the account. Where it is rejected, the
 /// account is left in between.
 template <class Account>
 [[gnu::always_inline]] inline Reason decide(const Specification& spec, Account& account,

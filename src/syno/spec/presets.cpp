@@ -29,7 +29,7 @@ SpecificationSource vision() {
   return source;
 }
 
-// Adds the layers, equal shapes in one binding, and the window of multiply-adds as shares of the whole network.
+// Adds the layers, equal shapes in one binding, and the window of MACs as shares of the whole network.
 void add_layers(SpecificationSource& source, const std::vector<Layer>& layers,
                 double untouched_macs, double low, double high) {
   double total = untouched_macs;

@@ -1,4 +1,4 @@
-// Specification: what operators are asked for. Shapes, variables with budgets, the layers (bindings) that an operator
+// Specification: what operators are requested. Shapes, variables with budgets, the layers (bindings) that an operator
 // must fit, and limits.
 //
 //     variable := name ( '=' integer )? ':' budget          "H: 2", "s=2: 2", "N: 0"
@@ -48,7 +48,7 @@ struct SpecificationSource {
   std::vector<Binding> bindings;
   /// How many layers each binding stands for; empty: one each.
   std::vector<std::int64_t> multiplicities;
-  /// Multiply-adds of the layers each binding stands for, together; empty: elements of input times output.
+  /// MACs of the layers each binding stands for, together; empty: elements of input times output.
   std::vector<double> layer_macs;
   /// Pairs (output dimension, input dimension) that no primitive touches.
   std::vector<std::pair<int, int>> passed_through;
@@ -79,7 +79,7 @@ class Specification {
   const std::vector<std::int64_t>& multiplicities() const { return multiplicities_; }
   /// All bindings.
   FitMask full_fit() const { return full_fit_; }
-  /// Whether the bindings left cover min_fit of the replaceable multiply-adds.
+  /// Whether the bindings left cover min_fit of the replaceable MACs.
   bool fit_suffices(FitMask fit) const;
 
   /// Whether a coordinate may have this extent: not 1, no primary in a denominator, few variables and small powers.

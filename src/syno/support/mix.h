@@ -1,4 +1,4 @@
-// Mixers of 64-bit words. What they give must never change: random draws are made of mix_bits and semantic keys of
+// Mixers of 64-bit words. What they give must never change: random samples are made of mix_bits and semantic keys of
 // mix_words. Identities that are stored are made by Hasher (hash.h); tables that never leave memory use table_hash.
 #pragma once
 

@@ -7,7 +7,7 @@ namespace syno {
 namespace {
 
 TEST(Mix, IsTheSameOnEveryMachine) {
-  // Golden: semantic keys and random draws are made of these.
+  // Golden: semantic keys and random samples are made of these.
   EXPECT_EQ(mix_bits(kGoldenRatio), 0xE220A8397B1DCDAFULL);
   EXPECT_EQ(mix_words(1, 2), 0xAC0B98B45C618DBDULL);
   EXPECT_EQ(mix_words(2, 1), 0x1A1BDE9F3316EDDFULL);

@@ -36,9 +36,9 @@ std::int64_t depth_limit(const Specification& spec, const TrialOptions& options)
 }
 
 // Takes random steps. One object a thread.
-class Walker {
+class Particle {
  public:
-  Walker(const Specification& spec, const RuleSet& rules, TrialGuide guide)
+  Particle(const Specification& spec, const RuleSet& rules, TrialGuide guide)
       : spec_(spec), rules_(rules), space_(spec), root_(spec.variables(), spec.output()) {
     if (guide == TrialGuide::kBound) bound_.emplace(space_, rules, BoundMode::kFull);
     if (guide == TrialGuide::kDistance) distance_.emplace(space_, DistanceForm::kEachGroup);
@@ -111,7 +111,7 @@ class Walker {
     }
     const Step step = space_.step(state_, move);
     const RuleContext context{.spec = spec_, .graph = graph_, .step = step, .before = &ledger_};
-    if (rules_.first_refusal(context) != nullptr) return false;
+    if (rules_.rejecting_rule(context) != nullptr) return false;
     if (!admit(spec_, graph_, step, ledger_).empty()) return false;
     graph_.apply(step);
     state_ = child;
@@ -158,9 +158,9 @@ std::vector<std::unique_ptr<Worker>> make_workers(const TrialOptions& options, c
 
 struct TrialWorker {
   TrialWorker(const Specification& spec, const TrialOptions& options)
-      : walker(spec, options.rules, options.guide), judge(spec) {}
-  Walker walker;
-  OperatorJudge judge;
+      : particle(spec, options.rules, options.guide), checker(spec) {}
+  Particle particle;
+  OperatorChecker checker;
   Trials counts;
   std::set<Hash128> keys;
 };
@@ -174,22 +174,23 @@ struct Sample {
 
 struct SampleWorker {
   SampleWorker(const Specification& spec, const RuleSet& none, const TrialOptions& options)
-      : walker(spec, none, options.guide),
+      : particle(spec, none, options.guide),
         generator(spec, options.rules, BoundMode::kNone),
-        judge(spec) {}
-  Walker walker;
+        checker(spec) {}
+  Particle particle;
   ChildGenerator generator;
-  OperatorJudge judge;
+  OperatorChecker checker;
   std::vector<Sample> samples;
 };
 
 using O = TrialOptions;
 
 constexpr std::array kOptions = std::to_array<Option<TrialOptions>>({
-    {"trials", &O::trials, 1, "random trials"},
-    {"depth", &O::max_depth, 0, "primitives in an operator; 0: max_depth of the specification"},
+    {"trials", &O::trials, 1, "number of random trials"},
+    {"depth", &O::max_depth, 0,
+     "largest number of primitives in an operator; 0: max_depth of the specification"},
     {"max_seconds", &O::max_seconds, 0,
-     "seconds; where they end the trials, the result depends on the machine; 0: no limit"},
+     "limit in seconds; if it ends the trials, the result depends on the machine; 0: no limit"},
 });
 
 }  // namespace
@@ -220,22 +221,22 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
 
   const auto trial = [&](TrialWorker& worker, std::int64_t number) {
     CounterRandom random(options.seed, kTrialStream + static_cast<std::uint64_t>(number));
-    Walker& walker = worker.walker;
+    Particle& particle = worker.particle;
     ++worker.counts.trials;
     check_interrupt();
-    walker.start();
+    particle.start();
     bool complete = false;
     bool valid = false;
-    while (walker.step(random, limit)) {
+    while (particle.step(random, limit)) {
       ++worker.counts.steps;
-      if (!walker.is_complete()) continue;
-      for (const auto& match : walker.matches()) {
+      if (!particle.is_complete()) continue;
+      for (const auto& match : particle.matches()) {
         complete = true;
-        if (options.rules.first_refusal(spec, walker.graph(), spec.input(), match) != nullptr)
+        if (options.rules.rejecting_rule(spec, particle.graph(), spec.input(), match) != nullptr)
           continue;
         const Operator op =
-            Operator(walker.graph(), spec.input(), match).in_table(spec.variables());
-        if (!worker.judge.first_reason(op).empty()) continue;
+            Operator(particle.graph(), spec.input(), match).in_table(spec.variables());
+        if (!worker.checker.rejection_reason(op).empty()) continue;
         valid = true;
         worker.keys.insert(semantic_key(op, spec.bindings()));
       }
@@ -255,7 +256,7 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
     result.steps += worker->counts.steps;
     result.complete += worker->counts.complete;
     result.valid += worker->counts.valid;
-    result.looked_at += worker->walker.looked_at();
+    result.looked_at += worker->particle.looked_at();
     keys.insert(worker->keys.begin(), worker->keys.end());
   }
   result.distinct = static_cast<std::int64_t>(keys.size());
@@ -280,17 +281,17 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
     CounterRandom random(options.seed, kSampleStream + static_cast<std::uint64_t>(number));
     const std::int64_t limit =
         2 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - 1)));
-    Walker& walker = worker.walker;
+    Particle& particle = worker.particle;
     check_interrupt();
-    walker.start();
+    particle.start();
     int met = 0;
-    while (walker.step(random, limit)) {
+    while (particle.step(random, limit)) {
       // One step is below the sizes that are counted.
-      if (!walker.is_complete() || walker.graph().depth() < 2) continue;
-      const auto matches = walker.matches();
+      if (!particle.is_complete() || particle.graph().depth() < 2) continue;
+      const auto matches = particle.matches();
       if (matches.empty()) continue;
       const auto& match = matches[random.below(matches.size())];
-      worker.samples.push_back({number, met++, Operator(walker.graph(), spec.input(), match)});
+      worker.samples.push_back({number, met++, Operator(particle.graph(), spec.input(), match)});
       found.fetch_add(1, std::memory_order_relaxed);
     }
   };
@@ -333,10 +334,10 @@ CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& op
         const Operator local = samples[static_cast<std::size_t>(n)].op.in_table(spec.variables());
         Verdict& verdict = verdicts[static_cast<std::size_t>(n)];
         verdict.key = semantic_key(local, spec.bindings());
-        verdict.canonical = options.rules.first_refusal(spec, local.graph(), spec.input(),
-                                                        local.match()) == nullptr &&
+        verdict.canonical = options.rules.rejecting_rule(spec, local.graph(), spec.input(),
+                                                         local.match()) == nullptr &&
                             find_path(worker.generator, local, spec.limits().max_depth).reached;
-        verdict.listed = verdict.canonical && worker.judge.first_reason(local).empty();
+        verdict.listed = verdict.canonical && worker.checker.rejection_reason(local).empty();
       });
 
   std::vector<std::pair<std::set<Hash128>, std::set<Hash128>>> seen(static_cast<std::size_t>(most) +

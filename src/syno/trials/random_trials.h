@@ -1,7 +1,7 @@
-// The paper's two experiments on synthesis by random trials: how few of the graphs that are drawn without rules a search
+// The paper's two experiments on synthesis by random trials: how few of the graphs that are sampled without rules a search
 // with rules would keep (its Table 2), and how seldom trials reach an operator without a distance (its section 9.4).
 //
-// A trial starts at the root and takes one random step after the other: a primitive is drawn among those that have an
+// A trial starts at the root and takes one random step after the other: a primitive is sampled among those that have an
 // allowed step, then one of its steps. It never goes back.
 #pragma once
 
@@ -63,9 +63,9 @@ Trials random_trials(const Specification& spec, const TrialOptions& options,
                      const TrialProgress& progress = {});
 
 struct CanonicalRow {
-  /// Complete graphs of one number of primitives that were drawn without rules.
+  /// Complete graphs of one number of primitives that were sampled without rules.
   std::int64_t samples = 0;
-  /// Those that no rule refuses: some order of their steps is allowed.
+  /// Those that no rule rejects: some order of their steps is allowed.
   std::int64_t canonical = 0;
   /// Those that pass all conditions of quality and cost, too.
   std::int64_t listed = 0;
@@ -81,7 +81,7 @@ struct CanonicalRates {
   double seconds = 0;
 };
 
-/// Draws complete graphs without rules and counts those that a search with `options.rules` would keep. Each trial draws
+/// Samples complete graphs without rules and counts those that a search with `options.rules` would keep. Each trial samples
 /// how many steps it may take, from 2 to max_depth, and counts every complete graph of at least 2 steps with a weight that
 /// it meets, with one of its matchings. `options.trials` is the number of samples.
 CanonicalRates canonical_rates(const Specification& spec, const TrialOptions& options,

@@ -2,7 +2,7 @@
 /// From the input: the data is multiplied element-wise with a weight; dropped coordinates are new dimensions of the data.
 /// One shared coordinate is a Share of the paper. All Shares of one weight are one step, a contraction, and each has a
 /// role: keep, drop or join.
-/// Legal when the coordinates are different ones of the frontier.   Cost: one multiply-add a term.
+/// Legal when the coordinates are different ones of the frontier.   Cost: one MAC for each term.
 #include "syno/graph/primitive.h"
 
 namespace syno {

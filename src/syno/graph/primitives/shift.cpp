@@ -1,5 +1,5 @@
 /// Shift(d): [(i + d) mod N] <- [i]     mod is non-negative, so d may be negative
-/// From the input: a dimension of size N is rotated by d (a roll by -d).
+/// From the input: a dimension of size N is cyclically shifted by d (a roll by -d).
 /// Legal when the specification allows the amount d (1 unless it says otherwise).   Cost: a copy.
 #include "syno/graph/primitive.h"
 
@@ -9,7 +9,7 @@ const PrimitiveInfo kShiftInfo{
     .primitive = Primitive::kShift,
     .name = "shift",
     .form = "shift OLD AMOUNT -> NEW",
-    .doc = "[(i + d) mod N] <- [i]: rotates a dimension of size N cyclically by d",
+    .doc = "[(i + d) mod N] <- [i]: shifts a dimension of size N cyclically by d",
     .kind = StepKind::kView,
     .consumes = 1,
     .produces = 1,
@@ -17,7 +17,7 @@ const PrimitiveInfo kShiftInfo{
     .relation = Relation::kOnto,
     .charge = Charge::kNothing,
     .limit = "max_shifts",
-    .makes = {ExpressionKind::kRotated, ExpressionKind::kIterator},
+    .makes = {ExpressionKind::kCyclicShift, ExpressionKind::kIterator},
 };
 
 Step Step::shift(CoordinateId in, int amount) {

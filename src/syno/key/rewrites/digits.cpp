@@ -159,9 +159,9 @@ bool split_once(Points& points) {
     }
     if (std::erase(points.box, cut.base) > 0)
       points.box.insert(points.box.end(), cut.bases.begin(), cut.bases.end());
-    for (Rotation& rotation : points.rotations) {
-      decltype(rotation.parts) parts;
-      for (const Rotation::Part& part : rotation.parts) {
+    for (CyclicShift& cyclic_shift : points.cyclic_shifts) {
+      decltype(cyclic_shift.parts) parts;
+      for (const CyclicShift::Part& part : cyclic_shift.parts) {
         if (part.base != cut.base) {
           parts.push_back(part);
           continue;
@@ -169,7 +169,7 @@ bool split_once(Points& points) {
         for (std::size_t i = 0; i < cut.bases.size(); ++i)
           parts.push_back({cut.bases[i], part.low * cut.cuts[i], part.low * cut.cuts[i + 1]});
       }
-      rotation.parts = std::move(parts);
+      cyclic_shift.parts = std::move(parts);
     }
   }
   rewrite(points, [&](const Atom& atom) -> std::optional<Form> {

@@ -3,7 +3,7 @@
 //   visible     a generator that is one atom is known; it and carries of known atoms disappear
 //               from the others
 //   gap         {H + L} is {H, L} when g divides H and L spans fewer than g integers
-//   rotation    {X + V mod B} is {X} when V is known and X spans fewer than B integers
+//   cyclic shift    {X + V mod B} is {X} when V is known and X spans fewer than B integers
 //   difference  f - c*g replaces f when it is shorter
 // All bases are whole here (split_bases has run).
 #include <algorithm>
@@ -27,7 +27,7 @@ class Simplifier {
     // in practice.
     for (int round = 0; round < 200; ++round) {
       normalise();
-      if (hide_known() || split_at_gaps() || unrotate() || shorten()) continue;
+      if (hide_known() || split_at_gaps() || undo_cyclic_shift() || shorten()) continue;
       return;
     }
     throw CapExceeded{"partition"};
@@ -101,7 +101,7 @@ class Simplifier {
   }
 
   // f = c*(X - B*floor((X + V)/B)), known terms of f being gone already.
-  bool unrotate() {
+  bool undo_cyclic_shift() {
     for (Form& form : generators_) {
       for (const Term& term : form.terms) {
         const Atom carry = algebra_.atom(term.atom);

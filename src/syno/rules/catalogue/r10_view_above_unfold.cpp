@@ -26,7 +26,7 @@ std::int64_t window(const RuleContext& c, const Step& unfold, const Values& valu
   return value_of(c.graph.extent(unfold.in[1]), values);
 }
 
-// Positions from which some place of the window, rotated or not, is beyond an end.
+// Positions from which some place of the window, cyclically shifted or not, is beyond an end.
 double shift_share(const RuleContext& c, const Values& values) {
   const Step& unfold = *unfold_below_shift(c);
   return hit_share(c.graph, unfold.in[0], window(c, unfold, values) - 1 + std::abs(c.step.amount),
@@ -93,18 +93,21 @@ const Rule kShiftAboveUnfold{
     .name = "shift-above-unfold",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      a Shift of what an Unfold made stands below the Unfold instead
-Why:       sh(i + j - K/2) and sh(i) + j - K/2 are the same wherever neither leaves the dimension or comes round its end
-When:      no weight holds the Unfold's result; at most half of the outputs of a layer come from those ends,
-           and 1 in 8 once primary sizes are large
-Soundness: approximate: of the positions along a dimension of extent N, K - 1 + d differ for a window K and a Shift by d (a
-           tenth of 28 for K = 3, 3 of 7); lost is the choice of what is read there: zeros or the other end
+        R"(What:      A Shift of the result of an Unfold is rejected. The form with the Shift below the Unfold is kept.
+Why:       sh(i + j - K/2) and sh(i) + j - K/2 are equal wherever neither leaves the dimension or wraps around its
+           end.
+When:      No weight holds the result of the Unfold. At most half of the outputs of a layer may come from these ends,
+           and at most 1 in 8 once primary sizes are large.
+Soundness: approximate. For a window K and a Shift by d, K - 1 + d of the positions along a dimension of extent N
+           differ (for K = 3 a tenth of 28, and 3 of 7). Lost is the choice of what is read at these positions: zeros
+           or values from the other end.
 Status:    unreleased, new after 0.1
-Example:   unfold(h, r:[k]) -> c; shift(c, 1) is refused; shift(h, 1) -> u; unfold(u, r) is kept)",
+Example:   unfold(h, r:[k]) -> c; shift(c, 1) is rejected; shift(h, 1) -> u; unfold(u, r) is kept.)",
     .steps = {Primitive::kShift},
     .matches = shift_matches,
     .rewrite = shift_rewrite,
     .share = shift_share,
+    .version = "ae9e92f0",
 };
 
 const Rule kSplitAboveUnfold{
@@ -112,18 +115,21 @@ const Rule kSplitAboveUnfold{
     .name = "split-above-unfold",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      a Split whose minor part is a window stands below the Unfold instead
-Why:       B*i + (j + k - K/2) is a window around B*i + j; only at the ends of a block does one read zeros and the other the
-           next block
-When:      no weight holds the Unfold's result; at most half of the outputs of a layer come from the ends of blocks,
-           and 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with them
-Soundness: approximate: of the positions in a block of B, K - 1 differ; lost are windows that stop at the ends of blocks
+        R"(What:      A Split whose minor part is a window is rejected. The form with the Split below the Unfold is kept.
+Why:       B*i + (j + k - K/2) is a window around B*i + j. They differ only at the ends of a block, where one reads
+           zeros and the other reads the next block.
+When:      No weight holds the result of the Unfold. At most half of the outputs of a layer may come from the ends of
+           blocks, and at most 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with the
+           primary sizes.
+Soundness: approximate. Of the positions in a block of B, K - 1 differ. Lost are windows that stop at the ends of
+           blocks.
 Status:    unreleased, new after 0.1
-Example:   unfold(h, r:[k]) -> c; split(i, c) is refused; split(i, h) -> t; unfold(t, r) is kept)",
+Example:   unfold(h, r:[k]) -> c; split(i, c) is rejected; split(i, h) -> t; unfold(t, r) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
     .rewrite = split_rewrite,
     .share = split_share,
+    .version = "7232901c",
 };
 
 const Rule kMergeAboveUnfold{
@@ -131,18 +137,22 @@ const Rule kMergeAboveUnfold{
     .name = "merge-above-unfold",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      a Merge by B of a window stands below the Unfold instead, which slides inside the block
-Why:       with K much smaller than B, (i + j - K/2) div B is i div B and (i + j - K/2) mod B is i mod B + j - K/2 at almost
-           every place (the paper, Figure 3c)
-When:      no weight holds the Unfold's result; at most half of the outputs of a layer come from the ends of blocks,
-           and 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with them
-Soundness: approximate: of the positions in a block of B, K - 1 differ; lost are windows that read across the ends of blocks
+        R"(What:      A Merge of a window by B is rejected. The form with the Merge below the Unfold, whose window slides within
+           the block, is kept.
+Why:       If K is much smaller than B, then at almost every position (i + j - K/2) div B is i div B, and (i + j -
+           K/2) mod B is i mod B + j - K/2 (Figure 3c of the paper).
+When:      No weight holds the result of the Unfold. At most half of the outputs of a layer may come from the ends of
+           blocks, and at most 1 in 8 once primary sizes are large, so B is at least 8*(K - 1) or grows with the
+           primary sizes.
+Soundness: approximate. Of the positions in a block of B, K - 1 differ. Lost are windows that read across the ends of
+           blocks.
 Status:    unreleased, new after 0.1
-Example:   unfold(h, r:[k]) -> c; merge(c, g) is refused; merge(h, g) -> q, m; unfold(m, r) is kept)",
+Example:   unfold(h, r:[k]) -> c; merge(c, g) is rejected; merge(h, g) -> q, m; unfold(m, r) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
     .rewrite = merge_rewrite,
     .share = merge_share,
+    .version = "38ef263e",
 };
 
 }  // namespace syno

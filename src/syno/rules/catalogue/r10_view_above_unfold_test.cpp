@@ -18,25 +18,27 @@ SpecificationSource blocks() {
 TEST(ShiftAboveUnfold, StandsBelow) {
   const Specification spec(roomy());
   const char* lines = "reduce k -> r\ncontract o0:drop r:keep\nunfold o1 r -> c\nshift c 1 -> d";
-  EXPECT_TRUE(refused(kShiftAboveUnfold, spec, lines));
+  EXPECT_TRUE(rejected(kShiftAboveUnfold, spec, lines));
   EXPECT_TRUE(keeps(kShiftAboveUnfold, spec, lines,
                     "reduce k -> r\ncontract o0:drop r:keep\nshift o1 1 -> c\nunfold c r -> d"));
-  EXPECT_FALSE(refused(kShiftAboveUnfold, spec,
-                       "reduce k -> r\ncontract o0:drop r:keep\nshift o1 1 -> c\nunfold c r -> d"));
+  EXPECT_FALSE(
+      rejected(kShiftAboveUnfold, spec,
+               "reduce k -> r\ncontract o0:drop r:keep\nshift o1 1 -> c\nunfold c r -> d"));
 }
 
 TEST(ShiftAboveUnfold, LeavesAloneWhatAWeightHolds) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kShiftAboveUnfold, spec,
-                       "reduce k -> r\nunfold o1 r -> c\ncontract o0:drop c:keep\nshift c 1 -> d"));
+  EXPECT_FALSE(
+      rejected(kShiftAboveUnfold, spec,
+               "reduce k -> r\nunfold o1 r -> c\ncontract o0:drop c:keep\nshift c 1 -> d"));
 }
 
 // Every output has terms at the ends of a Reduce, so none would be equal.
 TEST(ShiftAboveUnfold, NeedsPositionsOfTheOutput) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kShiftAboveUnfold, spec,
-                       "reduce k -> r\nreduce H -> t\ncontract o0:drop r:keep t:keep\n"
-                       "unfold t r -> c\nshift c 1 -> d"));
+  EXPECT_FALSE(rejected(kShiftAboveUnfold, spec,
+                        "reduce k -> r\nreduce H -> t\ncontract o0:drop r:keep t:keep\n"
+                        "unfold t r -> c\nshift c 1 -> d"));
 }
 
 TEST(ShiftAboveUnfold, SaysWhatShareDiffers) {
@@ -51,26 +53,26 @@ TEST(ShiftAboveUnfold, SaysWhatShareDiffers) {
 TEST(SplitAboveUnfold, StandsBelow) {
   const Specification spec(roomy());
   const char* lines = "reduce k -> r\ncontract o0:drop r:keep\nunfold o1 r -> c\nsplit o2 c -> d";
-  EXPECT_TRUE(refused(kSplitAboveUnfold, spec, lines));
+  EXPECT_TRUE(rejected(kSplitAboveUnfold, spec, lines));
   EXPECT_TRUE(keeps(kSplitAboveUnfold, spec, lines,
                     "reduce k -> r\ncontract o0:drop r:keep\nsplit o2 o1 -> c\nunfold c r -> d"));
   EXPECT_FALSE(
-      refused(kSplitAboveUnfold, spec,
-              "reduce k -> r\ncontract o0:drop r:keep\nsplit o2 o1 -> c\nunfold c r -> d"));
+      rejected(kSplitAboveUnfold, spec,
+               "reduce k -> r\ncontract o0:drop r:keep\nsplit o2 o1 -> c\nunfold c r -> d"));
 }
 
 TEST(SplitAboveUnfold, LeavesAloneWhatAWeightHolds) {
   const Specification spec(roomy());
   EXPECT_FALSE(
-      refused(kSplitAboveUnfold, spec,
-              "reduce k -> r\nunfold o1 r -> c\ncontract o0:drop c:keep\nsplit o2 c -> d"));
+      rejected(kSplitAboveUnfold, spec,
+               "reduce k -> r\nunfold o1 r -> c\ncontract o0:drop c:keep\nsplit o2 c -> d"));
 }
 
 TEST(SplitAboveUnfold, IsAboutTheMinorPartInALargeBlock) {
   const Specification spec(blocks());
   const char* before = "reduce k -> r\ncontract o0:drop r:keep\n";
   const auto split = [&](const char* lines) {
-    return refused(kSplitAboveUnfold, spec, std::string(before) + lines);
+    return rejected(kSplitAboveUnfold, spec, std::string(before) + lines);
   };
   EXPECT_TRUE(split("merge o1 g -> q m\nunfold m r -> c\nsplit q c -> d"));
   EXPECT_FALSE(split("unfold o1 r -> c\nsplit c o2 -> d")) << "a window of blocks";
@@ -80,12 +82,12 @@ TEST(SplitAboveUnfold, IsAboutTheMinorPartInALargeBlock) {
 TEST(MergeAboveUnfold, StandsBelowInALargeBlock) {
   const Specification spec(blocks());
   const char* lines = "reduce k -> r\ncontract o0:drop r:keep\nunfold o1 r -> c\nmerge c g -> q m";
-  EXPECT_TRUE(refused(kMergeAboveUnfold, spec, lines));
+  EXPECT_TRUE(rejected(kMergeAboveUnfold, spec, lines));
   EXPECT_TRUE(keeps(kMergeAboveUnfold, spec, lines,
                     "reduce k -> r\ncontract o0:drop r:keep\nmerge o1 g -> q m\nunfold m r -> c"));
   EXPECT_FALSE(
-      refused(kMergeAboveUnfold, spec,
-              "reduce k -> r\ncontract o0:drop r:keep\nunfold o1 r -> c\nmerge c s -> q m"));
+      rejected(kMergeAboveUnfold, spec,
+               "reduce k -> r\ncontract o0:drop r:keep\nunfold o1 r -> c\nmerge c s -> q m"));
 }
 
 }  // namespace

@@ -50,18 +50,21 @@ const Rule kNestedUnfolds{
     .name = "nested-unfolds",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      of two Unfolds of one coordinate, the one with the smaller window stands below
-Why:       i + j - J/2 + k - K/2 does not depend on the order; only near the ends do they read zeros at different places
-When:      no weight holds what is between them; the windows differ in size; at most half of the outputs of a layer come from the ends,
-           and 1 in 8 once primary sizes are large
-Soundness: approximate: of the positions along a dimension, at most K - 1 differ for the larger window K; lost is the order
-           in which two windows are cut off at the ends
+        R"(What:      Two Unfolds of one coordinate are rejected if the Unfold with the larger window is below. The form with the
+           smaller window below is kept.
+Why:       i + j - J/2 + k - K/2 does not depend on the order. Only near the ends do the two forms read zeros at
+           different positions.
+When:      No weight holds the coordinate between the Unfolds, and the windows differ in size. At most half of the
+           outputs of a layer may come from the ends, and at most 1 in 8 once primary sizes are large.
+Soundness: approximate. Of the positions along a dimension, at most K - 1 differ, where K is the larger window. Lost
+           is the order in which the two windows are cut off at the ends.
 Status:    unreleased, new after 0.1
-Example:   unfold(h, r:[5]) -> c; unfold(c, q:[3]) is refused; unfold(h, q) -> d; unfold(d, r) is kept)",
+Example:   unfold(h, r:[5]) -> c; unfold(c, q:[3]) is rejected; unfold(h, q) -> d; unfold(d, r) is kept.)",
     .steps = {Primitive::kUnfold},
     .matches = matches,
     .rewrite = rewrite,
     .share = share,
+    .version = "b42e165e",
 };
 
 }  // namespace syno

@@ -20,7 +20,7 @@ const Step* shift_below(const RuleContext& c) {
              : nullptr;
 }
 
-// Positions of a block that a rotation takes into the next one.
+// Positions of a block that a cyclic shift takes into the next one.
 double split_share(const RuleContext& c, const Values& values) {
   const CoordinateId minor = split_below(c)->in[1];
   return hit_share(c.graph, minor, std::abs(c.step.amount), value_of(c.graph.extent(minor), values),
@@ -64,18 +64,21 @@ const Rule kShiftAboveSplit{
     .name = "shift-above-split",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      a Shift of what a Split with a large block made is a Shift of its minor part
-Why:       B*i + j + d is B*i + (j + d) unless that leaves the block, which d of B values of j do
-When:      no weight holds the Split's result; at most half of the outputs of a layer come from those values,
-           and 1 in 8 once primary sizes are large,
-           so B is at least 8*d or grows with them
-Soundness: approximate: of the positions in a block of B, d differ; lost are rotations that go on into the next block
+        R"(What:      A Shift of the result of a Split with a large block is rejected. The form with a Shift of the minor part is
+           kept.
+Why:       B*i + j + d is B*i + (j + d) unless j + d leaves the block, which happens for d of the B values of j.
+When:      No weight holds the result of the Split. At most half of the outputs of a layer may come from these values,
+           and at most 1 in 8 once primary sizes are large, so B is at least 8*d or grows with the primary sizes.
+Soundness: approximate. Of the positions in a block of B, d differ. Lost are cyclic shifts that continue into the next
+           block.
 Status:    unreleased, new after 0.1
-Example:   split(i, h) -> t; shift(t, 1) is refused; shift(h, 1) -> u; split(i, u) is kept; with a block of s=2 both stay)",
+Example:   split(i, h) -> t; shift(t, 1) is rejected; shift(h, 1) -> u; split(i, u) is kept; with a block of s=2 both
+           are kept.)",
     .steps = {Primitive::kShift},
     .matches = split_matches,
     .rewrite = split_rewrite,
     .share = split_share,
+    .version = "af38ab24",
 };
 
 const Rule kMergeAboveShift{
@@ -83,18 +86,22 @@ const Rule kMergeAboveShift{
     .name = "merge-above-shift",
     .kind = RuleKind::kApproximate,
     .doc =
-        R"(What:      a Merge by a large block of what a Shift made stands below the Shift, which rotates the remainder
-Why:       (i + d) div B is i div B and (i + d) mod B is (i mod B + d) mod B unless i + d leaves the block, as for d of B values
-When:      no weight holds the Shift's result; at most half of the outputs of a layer come from those values,
-           and 1 in 8 once primary sizes are large,
-           so B is at least 8*d or grows with them
-Soundness: approximate: of the positions in a block of B, d differ; lost are rotations that go on into the next block
+        R"(What:      A Merge of the result of a Shift by a large block is rejected. The form with the Merge below, and a Shift
+           of the remainder, is kept.
+Why:       (i + d) div B is i div B, and (i + d) mod B is (i mod B + d) mod B, unless i + d leaves the block, which
+           happens for d of the B values.
+When:      No weight holds the result of the Shift. At most half of the outputs of a layer may come from these values,
+           and at most 1 in 8 once primary sizes are large, so B is at least 8*d or grows with the primary sizes.
+Soundness: approximate. Of the positions in a block of B, d differ. Lost are cyclic shifts that continue into the next
+           block.
 Status:    unreleased, new after 0.1
-Example:   shift(h, 1) -> u; merge(u, g) is refused; merge(h, g) -> q, m; shift(m, 1) is kept; with a block of s=2 both stay)",
+Example:   shift(h, 1) -> u; merge(u, g) is rejected; merge(h, g) -> q, m; shift(m, 1) is kept; with a block of s=2
+           both are kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
     .rewrite = merge_rewrite,
     .share = merge_share,
+    .version = "34c008ac",
 };
 
 }  // namespace syno

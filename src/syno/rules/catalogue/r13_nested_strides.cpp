@@ -24,15 +24,16 @@ const Rule kNestedStrides{
     .name = "nested-strides",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Stride of what a Stride made is one Stride by the product
-Why:       T*(S*i) is (T*S)*i
-When:      no weight holds what is between them
+        R"(What:      A Stride of the result of a Stride is rejected. One Stride by the product is kept.
+Why:       T*(S*i) is (T*S)*i.
+When:      No weight holds the coordinate between the Strides.
 Soundness: exact
 Status:    unreleased, new after 0.1
-Example:   stride(h, s) -> c; stride(c, k) is refused; stride(h, k*s) is kept)",
+Example:   stride(h, s) -> c; stride(c, k) is rejected; stride(h, k*s) is kept.)",
     .steps = {Primitive::kStride},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "31c4c8ee",
 };
 
 }  // namespace syno

@@ -8,15 +8,15 @@ using namespace rule_test;
 TEST(NestedStrides, AreOneStride) {
   const Specification spec(roomy());
   const char* lines = "stride o1 s -> c\nstride c k -> d";
-  EXPECT_TRUE(refused(kNestedStrides, spec, lines));
+  EXPECT_TRUE(rejected(kNestedStrides, spec, lines));
   EXPECT_TRUE(keeps(kNestedStrides, spec, lines, "stride o1 k*s -> c"));
 }
 
 TEST(NestedStrides, LeaveAStrideAloneThatAWeightHolds) {
   const Specification spec(roomy());
   EXPECT_FALSE(
-      refused(kNestedStrides, spec, "stride o1 s -> c\ncontract o0:drop c:keep\nstride c k -> d"));
-  EXPECT_FALSE(refused(kNestedStrides, spec, "stride o1 s -> c\nstride o2 k -> d"));
+      rejected(kNestedStrides, spec, "stride o1 s -> c\ncontract o0:drop c:keep\nstride c k -> d"));
+  EXPECT_FALSE(rejected(kNestedStrides, spec, "stride o1 s -> c\nstride o2 k -> d"));
 }
 
 }  // namespace

@@ -38,15 +38,16 @@ const Rule kAdjacentExpands{
     .name = "adjacent-expands",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      no Expands of both pieces of one Merge
-Why:       nothing reads them, so they are an Expand of what was merged
-When:      no weight holds a piece
+        R"(What:      Expands of both pieces of one Merge are rejected. One Expand of the merged coordinate is kept.
+Why:       No other step reads the pieces, so the two Expands together are an Expand of the merged coordinate.
+When:      No weight holds a piece.
 Soundness: exact
 Status:    unreleased, new after 0.1
-Example:   merge(h, s) -> q, m; expand(q); expand(m) is refused; expand(h) is kept)",
+Example:   merge(h, s) -> q, m; expand(q); expand(m) is rejected; expand(h) is kept.)",
     .steps = {Primitive::kExpand},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "1bd160ea",
 };
 
 }  // namespace syno

@@ -20,16 +20,18 @@ const Rule kShiftOfReduction{
     .name = "shift-of-reduction",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Shift of a Reduce, or of a free piece of one, is none
-Why:       the sum runs over all values in any order; weights that hold the coordinate are relabelled
-When:      the coordinate is free: made of Reduces by one-to-one views, with the same weights on both sides of Splits
+        R"(What:      A Shift of a Reduce, or of a free piece of a Reduce, is rejected. The form without the Shift is kept.
+Why:       The sum takes all values in any order. Weights that hold the coordinate are relabeled.
+When:      The coordinate is free: only one-to-one views lead from Reduces to it, and the same weights hold both sides
+           of its Splits.
 Soundness: exact (E1 and E3)
 Status:    stable since 0.1
-Example:   reduce k -> r; shift(r, 1) is refused)",
+Example:   reduce k -> r; shift(r, 1) is rejected.)",
     .steps = {Primitive::kShift},
     .matches = matches,
     .rewrite = rewrite,
     .drops_steps = true,
+    .version = "57934df8",
 };
 
 }  // namespace syno

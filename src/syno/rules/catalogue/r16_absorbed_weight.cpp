@@ -44,7 +44,7 @@ void close(const Graph& graph, Set& known) {
         case Primitive::kMerge:
           if (known.holds(step.out[0]) && known.holds(step.out[1]))
             grown = known.add(step.in[0]) || grown;
-          // The remainder is an index of what it cuts off, rotated.
+          // The remainder is an index of what it cuts off, cyclically shifted.
           if (const Parts parts = parts_cut_again(graph, step.in[0], step.size); !parts.empty()) {
             if (std::all_of(parts.begin(), parts.end(),
                             [&](CoordinateId part) { return known.holds(part); }))
@@ -94,15 +94,17 @@ const Rule kAbsorbedWeight{
     .id = "R16",
     .name = "absorbed-weight",
     .kind = RuleKind::kRestriction,
-    .doc = R"(What:      no weight whose index follows from the index of another weight
-Why:       A[o]*B[o,i] takes the values of one weight B'[o,i] and no others: the same maps, over-parameterised
-When:      always
-Soundness: restriction: span-equal forms (E5) train differently but realise the same maps
+    .doc = R"(What:      A weight is left out if its index follows from the index of another weight.
+Why:       A[o]*B[o,i] takes the values of one weight B'[o,i] and no others. The maps are the same, with more
+           parameters than necessary.
+When:      Always.
+Soundness: restriction. Span-equal forms (E5) train differently but represent the same maps.
 Status:    stable since 0.1
-Example:   contract(o keep, i keep); contract(o join) is left out)",
+Example:   contract(o keep, i keep); contract(o join) is left out.)",
     .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
+    .version = "5d40ce10",
 };
 
 }  // namespace syno

@@ -6,7 +6,7 @@
 namespace syno {
 namespace {
 
-// Marks everything that `id` is made of.
+// Fingerprints everything that `id` is made of.
 void mark(const Graph& graph, CoordinateId id, std::vector<bool>& marked) {
   if (marked[static_cast<std::size_t>(id)]) return;
   marked[static_cast<std::size_t>(id)] = true;
@@ -49,16 +49,18 @@ const Rule kWeightsOnlyReduce{
     .name = "weights-only-reduce",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      a Reduce that no data coordinate depends on any more is held whole by two weights
-Why:       it is an index that only weights share, as in a low-rank product; where weights hold other things made of it,
-           the sum runs over scrambled pairs of weight elements
-When:      at the contraction that takes the last coordinate made of the Reduce out of the data
-Soundness: restriction: excludes low-rank products whose shared index is mixed with an output index
+        R"(What:      A Reduce that no data coordinate depends on any more must be held whole by two weights. Other forms are
+           left out.
+Why:       Such a Reduce is an index that only weights share, as in a low-rank product. If the weights hold other
+           coordinates made of it, the sum takes scrambled pairs of elements of the weights.
+When:      The step is the contraction that takes the last coordinate made of the Reduce out of the data.
+Soundness: restriction. It excludes low-rank products whose shared index is mixed with an output index.
 Status:    unreleased, new after 0.1
-Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out)",
+Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out.)",
     .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
+    .version = "42836e55",
 };
 
 }  // namespace syno

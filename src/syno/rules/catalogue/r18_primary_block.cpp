@@ -19,17 +19,19 @@ const Rule kPrimaryBlock{
     .name = "primary-block",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      the block of a Merge is made of coefficients, never of primary variables
-Why:       a block as large as a whole dimension mixes positions and channels without any locality; all published
-           operators have small blocks
-When:      always; an unordered iterator can be merged the other way round (R5b)
-Soundness: restriction: excludes, for example, splitting positions and channels into one index and cutting it at C_in
+        R"(What:      A Merge is left out if its block contains a primary variable. Blocks consist of coefficients.
+Why:       A block as large as a whole dimension mixes positions and channels without locality. All published
+           operators have small blocks.
+When:      Always; an unordered iterator can be merged in the other order (R5b).
+Soundness: restriction. It excludes, for example, operators that join positions and channels into one index and cut
+           this index at C_in.
 Status:    unreleased, new after 0.1
-Example:   split(r, h) -> c; merge(c, C_in) is left out; merge(c, s) is not)",
+Example:   split(r, h) -> c; merge(c, C_in) is left out; merge(c, s) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kSmallBlocks},
+    .version = "3e2c461d",
 };
 
 }  // namespace syno

@@ -36,17 +36,18 @@ const Rule kFixedVariable{
     .name = "fixed-variable",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      a Merge makes no new size with a variable of budget 0
-Why:       a budget of 0 says that the variable never enters a new size; only products of Splits may hold it, and a Merge
-           takes them apart into sizes of the input and output again
-When:      always
-Soundness: restriction: with H: 0, H is not cut into blocks, but s*H is cut into H and s
+        R"(What:      A Merge is left out if it makes a new size with a variable of budget 0.
+Why:       With a budget of 0, a variable occurs in no new size. Only products that Splits make may contain it, and a
+           Merge takes these apart into sizes of the input and the output again.
+When:      Always.
+Soundness: restriction. With H: 0, H is not cut into blocks, but s*H is cut into H and s.
 Status:    unreleased, new after 0.1
-Example:   merge(h:[H], s) is left out; split(h, r:[s]) -> c; merge(c, s) is not)",
+Example:   merge(h:[H], s) is left out; split(h, r:[s]) -> c; merge(c, s) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kFixedSizes},
+    .version = "ae62f0fe",
 };
 
 }  // namespace syno

@@ -83,16 +83,18 @@ const Rule kMergeUndoesSplit{
     .name = "merge-undoes-split",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      a Merge by B of nested Splits whose last parts have the product B gives the parts back
-Why:       (B*i + j) div B is i and (B*i + j) mod B is j: wasted steps
-When:      no weight holds what the Splits make
-Soundness: restriction: the same coordinates without the detour; what only the detour allows, such as dropping a
-           Reduce that no weight holds or that is too large to be joined, is left out on purpose
+        R"(What:      A Merge by B of nested Splits whose last parts have the product B returns these parts.
+Why:       (B*i + j) div B is i, and (B*i + j) mod B is j. The two steps have no effect.
+When:      No weight holds a result of the Splits.
+Soundness: restriction. The same coordinates are reachable without the two steps. Operators that only these steps
+           allow are outside the space, for example operators that drop a Reduce that no weight holds, or one that is
+           too large to be joined.
 Status:    stable since 0.1
-Example:   merge(split(i, j), B) with |j| = B is i, j)",
+Example:   merge(split(i, j), B) with |j| = B is i, j.)",
     .steps = {Primitive::kMerge},
     .matches = undoes_split,
     .rewrite = nullptr,
+    .version = "d87fb893",
 };
 
 const Rule kMergeAroundReduction{
@@ -100,16 +102,20 @@ const Rule kMergeAroundReduction{
     .name = "merge-around-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      a Merge by b*B of nested Splits whose last part, of size B, is made of Reduces goes below that Split
-Why:       (B*i + r) div b*B is i div b, and the rest is B*(i mod b) + r: a Merge by b and a Split say the same
-When:      no weight holds what the Splits make; b is a size of its own
-Soundness: restriction: the same coordinates in as many steps; what only the detour allows, such as dropping a Reduce that
-           is too large to be joined inside a Merge's result, is left out on purpose
+        R"(What:      A Merge by b*B of nested Splits is left out if their last part has size B and consists of Reduces. The
+           Merge can be moved below this Split.
+Why:       (B*i + r) div (b*B) is i div b, and the remainder is B*(i mod b) + r. A Merge by b and a Split express the
+           same.
+When:      No weight holds a result of the Splits, and b is a legal size.
+Soundness: restriction. The same coordinates are reachable with the same number of steps. Operators that only the
+           rejected form allows are outside the space, for example operators that drop a Reduce that is too large to
+           be joined within a result of the Merge.
 Status:    unreleased, new after 0.1
-Example:   split(h, r:[k]) -> c; merge(c, s*k) is left out; merge(h, s) -> q, m; split(m, r) is not)",
+Example:   split(h, r:[k]) -> c; merge(c, s*k) is left out; merge(h, s) -> q, m; split(m, r) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = goes_around,
     .rewrite = nullptr,
+    .version = "e13f2925",
 };
 
 const Rule kMergeAboveSplit{
@@ -117,19 +123,22 @@ const Rule kMergeAboveSplit{
     .name = "merge-above-split",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Merge of what a Split made, when one block divides the other: the Split moves above the Merge
-Why:       with B*i+j, j < B: merging by a divisor b of B gives (B/b*i + j/b, j%b);
-           by a multiple b*B it gives (i/b, B*(i%b)+j)
-When:      no weight holds the Split's result; B and the merge block divide one another under every binding; no piece
-           becomes a Split's result that could leave the data as a Merge's result; no piece becomes one that is made
-           of reductions alone, which other rules restrict; it is not free (R3b, R4); no weight holds what a part is made of while another
-           weight can follow
+        R"(What:      A Merge of the result of a Split is rejected if one block divides the other. The form with the Split above
+           the Merge is kept.
+Why:       Consider B*i + j with j < B. A Merge by a divisor b of B returns (B/b*i + j div b, j mod b). A Merge by a
+           multiple b*B returns (i div b, B*(i mod b) + j).
+When:      No weight holds the result of the Split. B and the block of the Merge divide one another under every
+           binding. No piece turns from a result of a Merge that could leave the data into a result of a Split. No
+           piece turns into one that consists of reductions alone, which other rules restrict. The Merge is not free
+           (R3b and R4 apply to free pieces). If a weight holds a coordinate that a part is made of, no other weight
+           can follow.
 Soundness: exact
 Status:    stable since 0.1
-Example:   merge(split(i, j:[k*s]), s) is refused; merge(j, s) -> q, m; split(i, q) is kept)",
+Example:   merge(split(i, j:[k*s]), s) is rejected; merge(j, s) -> q, m; split(i, q) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = moves_below_split,
     .rewrite = rewrite,
+    .version = "689d9c56",
 };
 
 }  // namespace syno

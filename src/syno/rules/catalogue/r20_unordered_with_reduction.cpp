@@ -40,16 +40,18 @@ const Rule kUnorderedWithReduction{
     .name = "unordered-with-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Split of a whole unordered output index with Reduces that no weight holds
-Why:       the index has no order, so its mixture with a sum is cut into pieces without a meaning; groups of channels are
-           cut first and joined to a Reduce then
-When:      the index is the iterator, or all of it again after Merges and Splits
-Soundness: restriction: excludes channel indices mixed with sums, such as (C_out*r + o) mod 3 as a window position
+        R"(What:      A Split of a whole unordered output index with Reduces that no weight holds is left out.
+Why:       The index has no order, so a mixture of it with a sum is cut into pieces without a meaning. Groups of
+           channels are cut first and then joined with a Reduce.
+When:      The index is the iterator, or Merges and Splits have put the whole iterator together again.
+Soundness: restriction. It excludes channel indices that are mixed with sums, such as (C_out*r + o) mod 3 as the
+           position in a window.
 Status:    unreleased, new after 0.1
-Example:   split(r, o:[C_out: unordered]) is left out; merge(o, g) -> q, m; split(r, m) is not)",
+Example:   split(r, o:[C_out: unordered]) is left out; merge(o, g) -> q, m; split(r, m) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = nullptr,
+    .version = "6ba96b8a",
 };
 
 }  // namespace syno

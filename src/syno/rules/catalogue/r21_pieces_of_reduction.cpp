@@ -15,17 +15,19 @@ const Rule kPiecesOfReduction{
     .name = "pieces-of-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Merge of what is made of Reduces alone
-Why:       two Reduces say the same, held by the same weights; R4 and R6a refuse it where they cost no more budget, and
-           this rule where they do, also behind Shifts and Splits
-When:      always
-Soundness: restriction: what one large Reduce and a Merge may say on a budget that two Reduces exceed is left out
+        R"(What:      A Merge of a coordinate that consists of Reduces alone is left out.
+Why:       Two Reduces that the same weights hold express the same. R4 and R6a reject the Merge where the two Reduces
+           cost no more budget. This rule rejects it where they cost more, and also above Shifts and Splits.
+When:      Always.
+Soundness: restriction. Operators that one large Reduce and a Merge can express within a budget that two Reduces
+           exceed are outside the space.
 Status:    unreleased, new after 0.1
-Example:   reduce C_in; merge(r, s) is left out where s may be used once only)",
+Example:   reduce C_in; merge(r, s) is left out if s may be used only once.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kWholeReductions},
+    .version = "0e873aa1",
 };
 
 }  // namespace syno

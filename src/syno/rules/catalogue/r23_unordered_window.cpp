@@ -15,7 +15,7 @@ bool holds_window(const Graph& graph, CoordinateId id) {
   return false;
 }
 
-bool refuses_match(const Specification& /*spec*/, const Graph& graph, const Shape& input,
+bool rejects_match(const Specification& /*spec*/, const Graph& graph, const Shape& input,
                    std::span<const CoordinateId> match) {
   for (std::size_t d = 0; d < input.size(); ++d) {
     if (input[d].unordered && holds_window(graph, match[d])) return true;
@@ -34,17 +34,18 @@ const Rule kUnorderedWindow{
     .name = "unordered-window",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Unfold slides over an unordered input dimension
-Why:       the neighbours of an index that has no order mean nothing
-When:      a coordinate that is matched to an unordered input dimension is an Unfold's result, or made of one by Splits
-           and Shifts
-Soundness: restriction: excludes windows over channels
+        R"(What:      An Unfold that slides over an unordered input dimension is left out.
+Why:       The neighbors of an index without an order have no meaning.
+When:      A coordinate that is matched to an unordered input dimension is the result of an Unfold, or Splits and
+           Shifts make it from such a result.
+Soundness: restriction. It excludes windows over channels.
 Status:    unreleased, new after 0.1
-Example:   unfold(r:[C_in], k) -> c; c matched to [C_in: unordered] is left out)",
+Example:   unfold(r:[C_in], k) -> c; c matched to [C_in: unordered] is left out.)",
     .steps = {},
     .matches = never,
     .rewrite = nullptr,
-    .refuses_match = refuses_match,
+    .rejects_match = rejects_match,
+    .version = "cb3926f3",
 };
 
 }  // namespace syno

@@ -44,17 +44,18 @@ const Rule kRotationOfMajor{
     .name = "rotation-of-major",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      with |j| = B, a Shift of i under (sh(split(i, j))) div B, mod B is a Shift of the quotient
-Why:       rotating i by d rotates B*i + j by B*d, which commutes with any Shift and rotates the quotient by d; the
-           remainder stays
-When:      no weight holds the rotated part, the Split's result, or what Shifts make of it
+        R"(What:      With |j| = B, a Shift of i in (sh(split(i, j))) div B, mod B is rejected. A Shift of the quotient is kept.
+Why:       A cyclic shift of i by d is a cyclic shift of B*i + j by B*d. It commutes with every Shift and shifts the
+           quotient cyclically by d. The remainder does not change.
+When:      No weight holds the shifted part, the result of the Split, or the result of a Shift of it.
 Soundness: exact
 Status:    unreleased, new after 0.1
-Example:   shift(h, 1) -> u; split(u, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) is refused; the Shift of the quotient is
-           kept)",
+Example:   shift(h, 1) -> u; split(u, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) is rejected; the Shift of the
+           quotient is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "1c9a23c5",
 };
 
 }  // namespace syno

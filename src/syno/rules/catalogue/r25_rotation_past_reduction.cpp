@@ -24,7 +24,7 @@ bool matches(const RuleContext& c) {
   return major != first || c.graph.share_count(minor) == 0;
 }
 
-// The Splits without the first part; the others come in the order that the guard has to judge.
+// The Splits without the first part; the others come in the order that the guard has to check.
 CoordinateId without(Rebuild& rebuild, const Graph& graph, CoordinateId id, CoordinateId first) {
   const Step& split = *graph.producer(id);
   const CoordinateId minor = rebuild.now(split.in[1]);
@@ -55,16 +55,17 @@ const Rule kRotationPastReduction{
     .name = "rotation-past-reduction",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Shift of nested Splits with a Reduce as their first part is a Shift of the other parts
-Why:       |i|*r + i + d is |i|*r' + sh(i), where r' is r, or the next one where i + d passes the end of i: for each i the
-           sum over r' is the sum over r
-When:      no weight holds the Reduce, what the Splits make, or the only other part
+        R"(What:      A Shift of nested Splits whose first part is a Reduce is rejected. A Shift of the other parts is kept.
+Why:       |i|*r + i + d is |i|*r' + sh(i), where r' is r, or the next value of r if i + d passes the end of i. For
+           each i, the sum over r' is the sum over r.
+When:      No weight holds the Reduce, a result of the Splits, or the only other part.
 Soundness: exact (E4)
 Status:    unreleased, new after 0.1
-Example:   split(r:[s], h) -> c; shift(c, 1) is refused; shift(h, 1) -> u; split(r, u) is kept)",
+Example:   split(r:[s], h) -> c; shift(c, 1) is rejected; shift(h, 1) -> u; split(r, u) is kept.)",
     .steps = {Primitive::kShift},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "df54e0da",
 };
 
 }  // namespace syno

@@ -99,17 +99,18 @@ const Rule kHeldRemainder{
     .name = "held-remainder",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      with |j| = B, weights hold the remainder of (sh(split(i, j))) mod B instead of j; j may be several parts of
-           nested Splits that the same weights hold
-Why:       the remainder is j, rotated: the weights' elements are relabelled
-When:      the weights that hold j can stand above the Merge; no weight holds what the Splits and Shifts make
+        R"(What:      With |j| = B, weights that hold j below (sh(split(i, j))) mod B are rejected. The form in which they hold
+           this remainder is kept. j may be several parts of nested Splits that the same weights hold.
+Why:       The remainder is a cyclic shift of j, so the elements of the weights are relabeled.
+When:      The weights that hold j can be placed above the Merge. No weight holds a result of the Splits and Shifts.
 Soundness: exact (E3)
 Status:    unreleased, new after 0.1
-Example:   contract(r keep, ..); split(h, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) -> q, m is refused; contract(m keep, ..)
-           above the Merge is kept)",
+Example:   contract(r keep, ..); split(h, r:[s]) -> c; shift(c, 1) -> d; merge(d, s) -> q, m is rejected; contract(m
+           keep, ..) above the Merge is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "49d4f139",
 };
 
 }  // namespace syno

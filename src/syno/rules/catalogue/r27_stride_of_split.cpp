@@ -25,15 +25,16 @@ const Rule kStrideOfSplit{
     .name = "stride-of-split",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Stride of a Split is a Split with a Stride of the minor part
-Why:       S*(|j|*i + j) is (S*|j|)*i + S*j
-When:      no weight holds the Split's result; the strided minor part has a legal size
+        R"(What:      A Stride of the result of a Split is rejected. A Split with a Stride of the minor part is kept.
+Why:       S*(|j|*i + j) is (S*|j|)*i + S*j.
+When:      No weight holds the result of the Split, and the minor part with the Stride has a legal size.
 Soundness: exact
 Status:    unreleased, new after 0.1
-Example:   split(h, r:[k]) -> c; stride(c, s) is refused; stride(r, s) -> u; split(h, u) is kept)",
+Example:   split(h, r:[k]) -> c; stride(c, s) is rejected; stride(r, s) -> u; split(h, u) is kept.)",
     .steps = {Primitive::kStride},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "1c3def06",
 };
 
 }  // namespace syno

@@ -8,15 +8,16 @@ using namespace rule_test;
 TEST(StrideOfSplit, IsAStrideOfTheMinorPart) {
   const Specification spec(roomy());
   const char* lines = "reduce k -> r\nsplit o1 r -> c\nstride c s -> d";
-  EXPECT_TRUE(refused(kStrideOfSplit, spec, lines));
+  EXPECT_TRUE(rejected(kStrideOfSplit, spec, lines));
   EXPECT_TRUE(
       keeps(kStrideOfSplit, spec, lines, "reduce k -> r\nstride r s -> u\nsplit o1 u -> c"));
 }
 
 TEST(StrideOfSplit, LeavesASplitAloneThatAWeightHolds) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kStrideOfSplit, spec,
-                       "reduce k -> r\nsplit o1 r -> c\ncontract o0:drop c:keep\nstride c s -> d"));
+  EXPECT_FALSE(
+      rejected(kStrideOfSplit, spec,
+               "reduce k -> r\nsplit o1 r -> c\ncontract o0:drop c:keep\nstride c s -> d"));
 }
 
 }  // namespace

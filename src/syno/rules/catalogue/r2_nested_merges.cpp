@@ -37,15 +37,18 @@ const Rule kNestedMerges{
     .name = "nested-merges",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      merging the remainder of a Merge again is merging by the small block first and then the quotient
-Why:       with block M and then B of the remainder: i/M, (i%M)/B, i%B; and (i/B)/(M/B) = i/M, (i/B)%(M/B) = (i%M)/B
-When:      no weight holds the remainder, and it is not free (R4b and R5b order free pieces)
+        R"(What:      A Merge of the remainder of a Merge is rejected. The form that merges by the small block first, and then
+           merges the quotient, is kept.
+Why:       A Merge by M and a Merge of the remainder by B give i div M, (i mod M) div B and i mod B. These are (i div
+           B) div (M/B), (i div B) mod (M/B) and i mod B.
+When:      No weight holds the remainder, and the remainder is not free (R4b and R5b order free pieces).
 Soundness: exact
 Status:    stable since 0.1
-Example:   merge(i, s*k) then merge(i%(s*k), k) is refused; merge(i, k) then merge(i/k, s) is kept)",
+Example:   merge(i, s*k) then merge(i%(s*k), k) is rejected; merge(i, k) then merge(i/k, s) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "ef8e423c",
 };
 
 }  // namespace syno

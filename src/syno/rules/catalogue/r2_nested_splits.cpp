@@ -24,15 +24,16 @@ const Rule kNestedSplits{
     .id = "R2a",
     .name = "nested-splits",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      split(a, split(b, c)) is split(split(a, b), c)
-Why:       |b|*|c|*a + (|c|*b + c) equals |c|*(|b|*a + b) + c
-When:      no weight holds the inner Split's result
+    .doc = R"(What:      split(a, split(b, c)) is rejected. split(split(a, b), c) is kept.
+Why:       |b|*|c|*a + (|c|*b + c) equals |c|*(|b|*a + b) + c.
+When:      No weight holds the result of the inner Split.
 Soundness: exact
 Status:    stable since 0.1
-Example:   split(o, split(q, r)) is refused, split(split(o, q), r) is kept)",
+Example:   split(o, split(q, r)) is rejected; split(split(o, q), r) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "7439d612",
 };
 
 }  // namespace syno

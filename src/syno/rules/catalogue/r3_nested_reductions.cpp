@@ -50,15 +50,18 @@ const Rule kNestedReductions{
     .name = "nested-reductions",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      the minor parts of two nested Splits, when both are Reduces, are one Reduce of the product
-Why:       |r2|*(|r1|*i + r1) + r2 is |r|*i + r with r = |r2|*r1 + r2, which runs over every value below |r1|*|r2| once
-When:      the same weights hold both Reduces, or none does; no weight holds the inner Split's result
+        R"(What:      Two nested Splits whose minor parts are Reduces are rejected. One Split with one Reduce of the product is
+           kept.
+Why:       |r2|*(|r1|*i + r1) + r2 is |r|*i + r with r = |r2|*r1 + r2, and r takes every value below |r1|*|r2| once.
+When:      Either the same weights hold both Reduces, or no weight holds any of them. No weight holds the result of
+           the inner Split.
 Soundness: exact (E1, E3)
 Status:    unreleased, new after 0.1
-Example:   split(h, r:[s]) -> c; split(c, q:[k]) is refused; split(h, t:[s*k]) is kept)",
+Example:   split(h, r:[s]) -> c; split(c, q:[k]) is rejected; split(h, t:[s*k]) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "36a07367",
 };
 
 }  // namespace syno

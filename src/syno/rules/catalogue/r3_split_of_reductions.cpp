@@ -13,14 +13,14 @@ bool matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const Graph refused = whole(c);
-  return with_reduces(refused, free_region(refused, refused.steps().back().out[0]), c.guard);
+  const Graph rejected = whole(c);
+  return with_reduces(rejected, free_region(rejected, rejected.steps().back().out[0]), c.guard);
 }
 
 std::optional<Graph> merged_rewrite(const RuleContext& c) {
-  const Graph refused = whole(c);
-  return with_ascending_merges(c.spec, refused, free_region(refused, refused.steps().back().out[0]),
-                               c.guard);
+  const Graph rejected = whole(c);
+  return with_ascending_merges(c.spec, rejected,
+                               free_region(rejected, rejected.steps().back().out[0]), c.guard);
 }
 
 }  // namespace
@@ -30,17 +30,18 @@ const Rule kSplitOfReductions{
     .name = "split-of-reductions",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Split of two Reduces, or free pieces of some, is one Reduce of the product; so is every other free
-           piece of them
-Why:       |r2|*r1 + r2 runs over every value below |r1|*|r2| once; weights that hold both are relabelled
-When:      the same weights hold something of both; the Reduces that stand for the pieces cost no more budget
+        R"(What:      A Split of two Reduces, or of free pieces of Reduces, is rejected. One Reduce of the product is kept, and
+           every other free piece also becomes one Reduce.
+Why:       |r2|*r1 + r2 takes every value below |r1|*|r2| once. Weights that hold both are relabeled.
+When:      The same weights hold something of both. The Reduces that replace the pieces cost no more budget.
 Soundness: exact (E1)
 Status:    stable since 0.1
-Example:   split(r:[C_in/s], q:[s]) is refused, reduce C_in is kept)",
+Example:   split(r:[C_in/s], q:[s]) is rejected; reduce C_in is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
     .guarantees = {Guarantee::kSeparateReductions},
+    .version = "74ab604e",
 };
 
 const Rule kSplitOfReductionPieces{
@@ -48,15 +49,18 @@ const Rule kSplitOfReductionPieces{
     .name = "split-of-reduction-pieces",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Split of two free pieces of Reduces is one Reduce merged into what is left
-Why:       free pieces run over all their values independently, however they were made
-When:      R3b does not fire, for want of budget, and fewer Merges make pieces of the same sizes
+        R"(What:      A Split of two free pieces of Reduces is rejected. One Reduce that is merged into the remaining pieces is
+           kept.
+Why:       Free pieces take all their values independently of each other, no matter which steps made them.
+When:      R3b does not apply because the budget is too small, and pieces of the same sizes can be made with fewer
+           Merges.
 Soundness: exact (E1)
 Status:    unreleased, new after 0.1
-Example:   merge(r, s) -> q, m; split(m, q) is refused, r is kept)",
+Example:   merge(r, s) -> q, m; split(m, q) is rejected; r is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = merged_rewrite,
+    .version = "69b0d886",
 };
 
 }  // namespace syno

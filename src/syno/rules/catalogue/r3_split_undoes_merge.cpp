@@ -23,16 +23,17 @@ const Rule kSplitUndoesMerge{
     .id = "R3a",
     .name = "split-undoes-merge",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      split(i div B, i mod B) is i
-Why:       (i div B)*B + i mod B equals i, so the pair adds no new operator
-When:      no weight holds either piece
+    .doc = R"(What:      split(i div B, i mod B) is rejected. The coordinate i is kept.
+Why:       (i div B)*B + i mod B equals i, so the two steps have no effect.
+When:      No weight holds one of the pieces.
 Soundness: exact
 Status:    stable since 0.1
-Example:   merge(h, s) -> q, m; split(q, m) is refused, h is kept)",
+Example:   merge(h, s) -> q, m; split(q, m) is rejected; h is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
     .drops_steps = true,
+    .version = "3d778ab0",
 };
 
 }  // namespace syno

@@ -10,15 +10,15 @@ bool matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const Graph refused = whole(c);
-  return with_reduces(refused, free_region(refused, refused.steps().back().out[0]), c.guard);
+  const Graph rejected = whole(c);
+  return with_reduces(rejected, free_region(rejected, rejected.steps().back().out[0]), c.guard);
 }
 
 std::optional<Graph> merged_rewrite(const RuleContext& c) {
-  const Graph refused = whole(c);
-  const FreeRegion region = free_region(refused, refused.steps().back().out[0]);
-  if (has_ascending_merges(c.spec, refused, region)) return std::nullopt;
-  return with_ascending_merges(c.spec, refused, region, c.guard);
+  const Graph rejected = whole(c);
+  const FreeRegion region = free_region(rejected, rejected.steps().back().out[0]);
+  if (has_ascending_merges(c.spec, rejected, region)) return std::nullopt;
+  return with_ascending_merges(c.spec, rejected, region, c.guard);
 }
 
 }  // namespace
@@ -27,17 +27,19 @@ const Rule kMergeOfReduction{
     .id = "R4a",
     .name = "merge-of-reduction",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      a Merge of a Reduce, or of a free piece of one, is two Reduces
-Why:       r div B and r mod B run over all pairs once; weights that hold r hold both
-When:      two Reduces cost no more budget than one and the Merge, or no later step could charge
-           what they cost; max_reductions leaves room. Reductions are a multiset and come before every other step:
-           children are generated in that order.
+    .doc =
+        R"(What:      A Merge of a Reduce, or of a free piece of a Reduce, is rejected. Two Reduces are kept.
+Why:       r div B and r mod B take every pair of values once. Weights that hold r hold both instead.
+When:      Two Reduces cost no more budget than one Reduce and the Merge, or no later step could use the difference.
+           max_reductions allows one more Reduce. The reductions of an operator are a multiset and precede all other
+           steps, because children are generated in this order.
 Soundness: exact (E1)
 Status:    stable since 0.1
-Example:   reduce k*s; merge(r, s) is refused; reduce k, reduce s is kept)",
+Example:   reduce k*s; merge(r, s) is rejected; reduce k, reduce s is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "dd4ab341",
 };
 
 const Rule kMergeOrderOfReduction{
@@ -45,15 +47,17 @@ const Rule kMergeOrderOfReduction{
     .name = "merge-order-of-reduction",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      the free pieces of a Reduce are made by merging quotients with ascending blocks only
-Why:       free pieces run over all their values independently, however they were made
-When:      R4a does not fire, for want of budget
+        R"(What:      The free pieces of a Reduce are made only by Merges of quotients with ascending blocks. Other orders of the
+           blocks are rejected.
+Why:       Free pieces take all their values independently of each other, no matter which steps made them.
+When:      R4a does not apply because the budget is too small.
 Soundness: exact (E1)
 Status:    unreleased, new after 0.1
-Example:   of merge(r:[C_in], s) and merge(r, s^-1*C_in) one is kept)",
+Example:   One of merge(r:[C_in], s) and merge(r, s^-1*C_in) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
     .rewrite = merged_rewrite,
+    .version = "038f0a97",
 };
 
 }  // namespace syno

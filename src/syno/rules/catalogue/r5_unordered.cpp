@@ -29,10 +29,10 @@ bool split_matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const Graph refused = whole(c);
-  const FreeRegion region = free_region(refused, refused.steps().back().out[0]);
-  if (has_ascending_merges(c.spec, refused, region)) return std::nullopt;
-  return with_ascending_merges(c.spec, refused, region, c.guard);
+  const Graph rejected = whole(c);
+  const FreeRegion region = free_region(rejected, rejected.steps().back().out[0]);
+  if (has_ascending_merges(c.spec, rejected, region)) return std::nullopt;
+  return with_ascending_merges(c.spec, rejected, region, c.guard);
 }
 
 }  // namespace
@@ -42,16 +42,18 @@ const Rule kShiftOfUnordered{
     .name = "shift-of-unordered",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Shift of an iterator of an unordered output dimension, or of a free piece of one, is none
-Why:       it permutes the index of that dimension; weights that hold the coordinate are relabelled
-When:      the coordinate is free: made of the iterator by one-to-one views
+        R"(What:      A Shift of the iterator of an unordered output dimension, or of a free piece of it, is rejected. The form
+           without the Shift is kept.
+Why:       The Shift permutes the index of this dimension. Weights that hold the coordinate are relabeled.
+When:      The coordinate is free, which means that only one-to-one views lead from the iterator to it.
 Soundness: exact (E4 and E3)
 Status:    stable since 0.1
-Example:   shift(o:[C_out: unordered], 1) is refused)",
+Example:   shift(o:[C_out: unordered], 1) is rejected.)",
     .steps = {Primitive::kShift},
     .matches = shift_matches,
     .rewrite = shift_rewrite,
     .drops_steps = true,
+    .version = "84f21ad9",
 };
 
 const Rule kMergeOrderOfUnordered{
@@ -59,15 +61,18 @@ const Rule kMergeOrderOfUnordered{
     .name = "merge-order-of-unordered",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      the pieces of an unordered iterator are made by merging quotients with ascending blocks only
-Why:       exchanging pieces permutes the index of the dimension; weights that hold the iterator hold all pieces
-When:      always
+        R"(What:      The pieces of an unordered iterator are made only by Merges of quotients with ascending blocks. Other
+           orders of the blocks are rejected.
+Why:       To exchange pieces is to permute the index of the dimension. Weights that hold the iterator hold all
+           pieces.
+When:      Always.
 Soundness: exact (E4)
 Status:    stable since 0.1
-Example:   of merge(o, g) and merge(o, g^-1*C_out) one is kept)",
+Example:   One of merge(o, g) and merge(o, g^-1*C_out) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
     .rewrite = rewrite,
+    .version = "8124ccb5",
 };
 
 const Rule kSplitOfUnorderedPieces{
@@ -75,16 +80,17 @@ const Rule kSplitOfUnorderedPieces{
     .name = "split-of-unordered-pieces",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      two pieces of one unordered iterator, split together in any order, are a piece that fewer Merges make,
-           or the iterator itself
-Why:       the result permutes the index of the dimension
-When:      the same weights hold something of both
+        R"(What:      A Split of two pieces of one unordered iterator, in either order, is rejected. A piece that needs fewer
+           Merges, or the iterator itself, is kept.
+Why:       The result is a permutation of the index of the dimension.
+When:      The same weights hold something of both.
 Soundness: exact (E4)
 Status:    stable since 0.1
-Example:   merge(o, g) -> q, m; split(m, q) is refused (a channel shuffle of the output))",
+Example:   merge(o, g) -> q, m; split(m, q) is rejected (a channel shuffle of the output).)",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
     .rewrite = rewrite,
+    .version = "451cc7ed",
 };
 
 }  // namespace syno

@@ -8,7 +8,7 @@
 #include "syno/rules/free_region.h"
 #include "syno/rules/rebuild.h"
 #include "syno/rules/reorder.h"
-#include "syno/spec/variable_marks.h"
+#include "syno/spec/variable_fingerprints.h"
 #include "syno/support/hash.h"
 
 namespace syno {
@@ -20,7 +20,7 @@ Hash128 blind(const Specification& spec, const Graph& graph, CoordinateId id) {
   const Step* step = graph.producer(id);
   if (step == nullptr) return hasher.add(graph.coordinate(id).index).finish();
   hasher.add(static_cast<int>(step->primitive)).add(static_cast<int>(graph.coordinate(id).index));
-  hasher.add(size_mark(spec, step->size)).add(step->amount).add(step->causal);
+  hasher.add(size_fingerprint(spec, step->size)).add(step->amount).add(step->causal);
   for (const CoordinateId in : step->in) {
     if (in != kNoCoordinate) hasher.add(blind(spec, graph, in));
   }
@@ -293,7 +293,7 @@ bool is_rotated(const Graph& graph, CoordinateId id) {
 
 constexpr std::size_t kMostParts = 6;
 
-// Whether the index of an unordered input dimension is not in its plain form: it is rotated somewhere, its parts stand in
+// Whether the index of an unordered input dimension is not in its plain form: it is cyclically shifted somewhere, its parts stand in
 // another order than they could, or two of them are Reduces that could be one.
 bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id) {
   if (is_rotated(graph, id)) return true;
@@ -310,7 +310,7 @@ bool is_permuted(const Specification& spec, const Graph& graph, CoordinateId id)
   return kept && with_holders(kept->form, kept->held) != form;
 }
 
-bool refuses_match(const Specification& spec, const Graph& graph, const Shape& input,
+bool rejects_match(const Specification& spec, const Graph& graph, const Shape& input,
                    std::span<const CoordinateId> match) {
   for (std::size_t d = 0; d < input.size(); ++d) {
     if (input[d].unordered && is_permuted(spec, graph, match[d])) return true;
@@ -329,18 +329,21 @@ const Rule kPermutedInput{
     .name = "permuted-input",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      the index of an unordered input dimension holds no Shift outside Unfolds and Merges, the parts of its Splits
-           stand in one order, and no two of them are Reduces that could be one
-Why:       Shifts and Splits in another order permute the index of the dimension; weights that hold what they make are
-           relabelled; two Reduces that may stand side by side are one (R3b)
-When:      a coordinate is matched to an unordered input dimension, and the products of the other order are allowed
-Soundness: exact (E1, E3 and E4): the plain form takes no more steps
+        R"(What:      A coordinate that is matched to an unordered input dimension has a normal form. It contains no Shift
+           outside of Unfolds and Merges, the parts of its Splits have one fixed order, and no two parts are Reduces
+           that can be one Reduce. Other forms are rejected.
+Why:       Shifts and other orders of the Splits permute the index of the dimension. Weights that hold their results
+           are relabeled. Two Reduces that can be adjacent parts are one Reduce (R3b).
+When:      A coordinate is matched to an unordered input dimension, and the specification allows the products of the
+           other order.
+Soundness: exact (E1, E3 and E4). The normal form takes no more steps.
 Status:    unreleased, new after 0.1
-Example:   split(r, q) -> c; shift(c, 1) -> d; d matched to [C_in: unordered] is refused, split(r, q) is kept)",
+Example:   split(r, q) -> c; shift(c, 1) -> d; d matched to [C_in: unordered] is rejected; split(r, q) is kept.)",
     .steps = {},
     .matches = never,
     .rewrite = nullptr,
-    .refuses_match = refuses_match,
+    .rejects_match = rejects_match,
+    .version = "a51d1854",
 };
 
 }  // namespace syno

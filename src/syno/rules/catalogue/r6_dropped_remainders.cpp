@@ -69,16 +69,19 @@ const Rule kDroppedRemainders{
     .name = "dropped-remainders",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      two remainders of nested Merges that leave the data together are the remainder of one Merge
-Why:       i mod B and (i div B) mod D are the digits of i mod B*D, and i div B div D is i div B*D; weights that hold both
-           are relabelled
-When:      the same weights hold both remainders, and a contraction takes both; no weight holds the inner quotient
+        R"(What:      A contraction that takes two remainders of nested Merges out of the data is rejected. The form with the
+           remainder of one Merge is kept.
+Why:       i mod B and (i div B) mod D are the digits of i mod (B*D), and (i div B) div D is i div (B*D). Weights that
+           hold both remainders are relabeled.
+When:      The same weights hold both remainders, and one contraction takes both out of the data. No weight holds the
+           inner quotient.
 Soundness: exact (E3)
 Status:    unreleased, new after 0.1
-Example:   merge(h, k) -> q, m; merge(q, s) -> u, v; contract(m drop, v drop, ..) is refused; merge(h, k*s) is kept)",
+Example:   merge(h, k) -> q, m; merge(q, s) -> u, v; contract(m drop, v drop, ..) is rejected; merge(h, k*s) is kept.)",
     .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "14ff6c0c",
 };
 
 }  // namespace syno

@@ -9,7 +9,7 @@ TEST(DroppedRemainders, AreOneRemainder) {
   const Specification spec(roomy());
   const char* lines =
       "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract m:drop r:keep v:drop";
-  EXPECT_TRUE(refused(kDroppedRemainders, spec, lines));
+  EXPECT_TRUE(rejected(kDroppedRemainders, spec, lines));
   EXPECT_TRUE(keeps(kDroppedRemainders, spec, lines,
                     "reduce s -> r\nmerge o1 k*s -> u m\ncontract m:drop r:keep"));
 }
@@ -19,7 +19,7 @@ TEST(DroppedRemainders, EarlierWeightsHoldTheOne) {
   const char* lines =
       "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract o0:drop m:keep v:keep\n"
       "contract m:join r:keep v:join";
-  EXPECT_TRUE(refused(kDroppedRemainders, spec, lines));
+  EXPECT_TRUE(rejected(kDroppedRemainders, spec, lines));
   EXPECT_TRUE(keeps(kDroppedRemainders, spec, lines,
                     "reduce s -> r\nmerge o1 k*s -> u m\ncontract o0:drop m:keep\n"
                     "contract m:join r:keep"));
@@ -27,13 +27,13 @@ TEST(DroppedRemainders, EarlierWeightsHoldTheOne) {
 
 TEST(DroppedRemainders, StayTwoWhereOneStaysOrIsHeldAlone) {
   const Specification spec(roomy());
+  EXPECT_FALSE(rejected(
+      kDroppedRemainders, spec,
+      "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract m:drop r:keep v:keep"));
   EXPECT_FALSE(
-      refused(kDroppedRemainders, spec,
-              "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract m:drop r:keep v:keep"));
-  EXPECT_FALSE(
-      refused(kDroppedRemainders, spec,
-              "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract o0:drop m:keep\n"
-              "contract m:join r:keep v:drop"));
+      rejected(kDroppedRemainders, spec,
+               "reduce s -> r\nmerge o1 k -> q m\nmerge q s -> u v\ncontract o0:drop m:keep\n"
+               "contract m:join r:keep v:drop"));
 }
 
 }  // namespace

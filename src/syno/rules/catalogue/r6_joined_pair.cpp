@@ -64,16 +64,18 @@ const Rule kJoinedPair{
     .id = "R6c",
     .name = "joined-pair",
     .kind = RuleKind::kExact,
-    .doc = R"(What:      two Reduces that only the same weights share are one Reduce of the product
-Why:       a pair of indices is one index of the product, relabelled, in each weight that holds it
-When:      a contraction joins both, and every weight holds both or none
+    .doc =
+        R"(What:      Two Reduces that only the same weights share are rejected. One Reduce of the product is kept.
+Why:       In each weight that holds both indices, the pair of indices is one relabeled index of the product.
+When:      One contraction joins both Reduces, and every weight holds either both or none of them.
 Soundness: exact (E1 and E3)
 Status:    unreleased, new after 0.1
-Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is refused; one Reduce s*k
-           is kept)",
+Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is rejected; one
+           Reduce of s*k is kept.)",
     .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "0900629d",
 };
 
 }  // namespace syno

@@ -10,23 +10,23 @@ TEST(JoinedPair, IsOneReduce) {
   const char* lines =
       "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep b:keep\n"
       "contract o1:keep a:join b:join";
-  EXPECT_TRUE(refused(kJoinedPair, spec, lines));
+  EXPECT_TRUE(rejected(kJoinedPair, spec, lines));
   EXPECT_TRUE(keeps(kJoinedPair, spec, lines,
                     "reduce k*s -> r\ncontract o0:drop r:keep\ncontract o1:keep r:join"));
 }
 
 TEST(JoinedPair, LeavesReducesAloneThatOtherWeightsHoldApart) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kJoinedPair, spec,
-                       "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep\n"
-                       "contract b:keep o2:keep\ncontract o1:keep a:join b:join"));
+  EXPECT_FALSE(rejected(kJoinedPair, spec,
+                        "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep\n"
+                        "contract b:keep o2:keep\ncontract o1:keep a:join b:join"));
 }
 
 TEST(JoinedPair, LeavesReducesAloneThatStayInTheData) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kJoinedPair, spec,
-                       "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep b:keep\n"
-                       "contract o1:keep a:join b:keep"));
+  EXPECT_FALSE(rejected(kJoinedPair, spec,
+                        "reduce k -> a\nreduce s -> b\ncontract o0:drop a:keep b:keep\n"
+                        "contract o1:keep a:join b:keep"));
 }
 
 }  // namespace

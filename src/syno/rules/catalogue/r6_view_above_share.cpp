@@ -62,7 +62,7 @@ bool pieces_match(const RuleContext& c) {
   return c.step.primitive == Primitive::kContract && merge_of_pieces(c);
 }
 
-// The weights take what was merged. A rotation of that is seen by weights alone, so it goes as well.
+// The weights take what was merged. A cyclic shift of that is seen by weights alone, so it goes as well.
 std::optional<Graph> pieces_rewrite(const RuleContext& c) {
   const std::optional<std::size_t> merge = merge_of_pieces(c);
   if (!merge) return std::nullopt;
@@ -110,15 +110,17 @@ const Rule kViewAboveShare{
     .name = "view-above-share",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Shift or Merge of a coordinate that weights hold stands below those weights instead
-Why:       a one-to-one view of a weight dimension only relabels the weight's elements
-When:      every weight that holds the coordinate can hold the view's results instead
+        R"(What:      A Shift or Merge of a coordinate that weights hold is rejected. The form with this view below the weights
+           is kept.
+Why:       A one-to-one view of a dimension of a weight only relabels the elements of the weight.
+When:      Every weight that holds the coordinate can hold the results of the view instead.
 Soundness: exact (E3)
 Status:    stable since 0.1
-Example:   contract(h keep, ..); shift(h) is refused; shift(h) -> u; contract(u keep, ..) is kept)",
+Example:   contract(h keep, ..); shift(h) is rejected; shift(h) -> u; contract(u keep, ..) is kept.)",
     .steps = {Primitive::kShift, Primitive::kMerge},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "f9134188",
 };
 
 const Rule kDroppedPieces{
@@ -126,15 +128,18 @@ const Rule kDroppedPieces{
     .name = "dropped-pieces",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      weights that take both results of a Merge out of the data take what was merged, without its rotations
-Why:       the pair (i div B, i mod B) as weight index is i relabelled, and so is a rotation of i
-When:      every weight holds both pieces or none
+        R"(What:      A contraction that takes both results of a Merge out of the data is rejected. The form that takes out the
+           merged coordinate, without its cyclic shifts, is kept.
+Why:       As the index of a weight, the pair (i div B, i mod B) is a relabeling of i. A cyclic shift of i is a
+           relabeling as well.
+When:      Every weight holds either both pieces or none of them.
 Soundness: exact (E3)
 Status:    stable since 0.1
-Example:   merge(o, g) -> q, m; contract(q drop, m drop) is refused; contract(o drop) is kept)",
+Example:   merge(o, g) -> q, m; contract(q drop, m drop) is rejected; contract(o drop) is kept.)",
     .steps = {Primitive::kContract},
     .matches = pieces_match,
     .rewrite = pieces_rewrite,
+    .version = "2e1139fa",
 };
 
 }  // namespace syno

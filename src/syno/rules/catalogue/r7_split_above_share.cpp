@@ -63,16 +63,19 @@ const Rule kSplitAboveShare{
     .name = "split-above-share",
     .kind = RuleKind::kExact,
     .doc =
-        R"(What:      a Split of two coordinates that one weight holds both stands below that weight instead
-Why:       a weight dimension pair (i, j) and the one dimension B*i+j are relabellings of each other. The order of
-           independent contractions, and of the Shares inside one, needs no rule: graphs that differ only so are equal.
-When:      weights that hold one of the two only can stand below the Split
+        R"(What:      A Split of two coordinates that one weight holds is rejected. The form with the Split below this weight is
+           kept.
+Why:       A pair (i, j) of dimensions of a weight and the one dimension B*i + j are relabelings of each other.
+           Independent contractions, and the Shares within one contraction, need no rule, because graphs that differ
+           only in their order are equal.
+When:      The weights that hold only one of the two coordinates can be placed below the Split.
 Soundness: exact (E3)
 Status:    stable since 0.1
-Example:   contract(i keep, j keep, ..); split(i, j) is refused; split(i, j) -> u; contract(u keep, ..) is kept)",
+Example:   contract(i keep, j keep, ..); split(i, j) is rejected; split(i, j) -> u; contract(u keep, ..) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = matches,
     .rewrite = rewrite,
+    .version = "8ac7870f",
 };
 
 }  // namespace syno

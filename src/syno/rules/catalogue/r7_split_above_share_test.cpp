@@ -8,7 +8,7 @@ using namespace rule_test;
 TEST(SplitAboveShare, StandsBelowTheWeight) {
   const Specification spec(roomy());
   const char* lines = "contract o0:drop o1:keep o2:keep\nsplit o1 o2 -> c";
-  EXPECT_TRUE(refused(kSplitAboveShare, spec, lines));
+  EXPECT_TRUE(rejected(kSplitAboveShare, spec, lines));
   EXPECT_TRUE(keeps(kSplitAboveShare, spec, lines, "split o1 o2 -> c\ncontract o0:drop c:keep"));
 }
 
@@ -17,7 +17,7 @@ TEST(SplitAboveShare, StandsBelowAllWeightsThatHoldThePair) {
   const char* lines =
       "reduce k -> r\ncontract o0:drop o1:keep o2:keep\n"
       "contract o1:keep o2:keep r:keep\nsplit o2 o1 -> c";
-  EXPECT_TRUE(refused(kSplitAboveShare, spec, lines));
+  EXPECT_TRUE(rejected(kSplitAboveShare, spec, lines));
   EXPECT_TRUE(keeps(kSplitAboveShare, spec, lines,
                     "reduce k -> r\nsplit o2 o1 -> c\ncontract o0:drop c:keep\n"
                     "contract c:keep r:keep"));
@@ -25,22 +25,22 @@ TEST(SplitAboveShare, StandsBelowAllWeightsThatHoldThePair) {
 
 TEST(SplitAboveShare, NeedsAWeightThatHoldsBoth) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kSplitAboveShare, spec, "contract o0:drop o1:keep\nsplit o1 o2 -> c"));
-  EXPECT_FALSE(refused(kSplitAboveShare, spec,
-                       "contract o0:drop o1:keep\ncontract o2:keep\nsplit o1 o2 -> c"));
+  EXPECT_FALSE(rejected(kSplitAboveShare, spec, "contract o0:drop o1:keep\nsplit o1 o2 -> c"));
+  EXPECT_FALSE(rejected(kSplitAboveShare, spec,
+                        "contract o0:drop o1:keep\ncontract o2:keep\nsplit o1 o2 -> c"));
 }
 
 TEST(SplitAboveShare, WeightsThatHoldOnePartOnlyStandBelow) {
   const Specification spec(roomy());
   const char* lines = "contract o0:drop o1:keep o2:keep\ncontract o1:keep\nsplit o1 o2 -> c";
-  EXPECT_TRUE(refused(kSplitAboveShare, spec, lines));
+  EXPECT_TRUE(rejected(kSplitAboveShare, spec, lines));
   EXPECT_TRUE(keeps(kSplitAboveShare, spec, lines,
                     "contract o1:keep\nsplit o1 o2 -> c\ncontract o0:drop c:keep"));
 }
 
 TEST(SplitAboveShare, LeavesCoordinatesAloneThatNoWeightHolds) {
   const Specification spec(roomy());
-  EXPECT_FALSE(refused(kSplitAboveShare, spec, "split o1 o2 -> c"));
+  EXPECT_FALSE(rejected(kSplitAboveShare, spec, "split o1 o2 -> c"));
 }
 
 }  // namespace

@@ -25,17 +25,20 @@ const Rule kDroppedKinds{
     .name = "dropped-kinds",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      a coordinate that leaves the data in a contraction is an output iterator, a result of a Merge, or a
-           Reduce (or piece of one) that an earlier weight holds
-Why:       a sum over an index of one weight alone only adds up the weight; other derived outer indices tie weight elements together in ways that were not found useful
-When:      always
-Soundness: restriction: excludes, for example, a weight indexed by a window position alone
+        R"(What:      A coordinate leaves the data in a contraction only if it is an output iterator, a result of a Merge, or a
+           Reduce (or a piece of one) that an earlier weight holds. Contractions that drop other coordinates are left
+           out.
+Why:       A sum over an index of one weight alone only sums this weight. Other derived outer indices connect elements
+           of weights in ways that proved not useful.
+When:      Always.
+Soundness: restriction. It excludes, for example, a weight whose only index is the position in a window.
 Status:    stable since 0.1
-Example:   split(o, r) -> u; contract(u drop, ..) is left out)",
+Example:   split(o, r) -> u; contract(u drop, ..) is left out.)",
     .steps = {Primitive::kContract},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kPlainDrops},
+    .version = "d4d38df9",
 };
 
 }  // namespace syno

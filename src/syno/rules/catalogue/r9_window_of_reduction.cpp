@@ -17,17 +17,19 @@ const Rule kWindowOfReduction{
     .name = "window-of-reduction",
     .kind = RuleKind::kRestriction,
     .doc =
-        R"(What:      no Unfold whose window is made of Reduces that no weight holds, and none whose two sides are made of reductions
-           only
-Why:       the first is plain average pooling over overlapping windows, the second sums the same elements again
-When:      always
-Soundness: restriction: excludes plain pooling windows
+        R"(What:      An Unfold is left out if its window consists of Reduces that no weight holds, or if both of its inputs
+           consist of reductions only.
+Why:       The first is plain average pooling over overlapping windows. The second sums the same elements several
+           times.
+When:      Always.
+Soundness: restriction. It excludes plain pooling windows.
 Status:    stable since 0.1
-Example:   reduce k -> r; unfold(h, r) is left out until a weight holds r)",
+Example:   reduce k -> r; unfold(h, r) is left out until a weight holds r.)",
     .steps = {Primitive::kUnfold},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kHeldWindows},
+    .version = "2da266d5",
 };
 
 }  // namespace syno

@@ -37,21 +37,21 @@ constexpr std::size_t kMaxAnswers = std::size_t{1} << 18;
 
 }  // namespace
 
-class OperatorJudge::State {
+class OperatorChecker::State {
  public:
   explicit State(const Specification& spec)
       : spec_(spec), extents_(spec.bindings()), quality_(spec, extents_), counter_(extents_) {}
 
   const Specification& spec() const { return spec_; }
 
-  std::string_view judge(const Graph& graph, const std::vector<CoordinateId>& match, FitMask fit) {
+  std::string_view check(const Graph& graph, const std::vector<CoordinateId>& match, FitMask fit) {
     forget();
     if (!quality_.usable() || graph.output() != spec_.output() ||
         !map_.read(graph, match, extents_)) {
-      return judge_slowly(Operator(graph, spec_.input(), match), fit);
+      return check_slowly(Operator(graph, spec_.input(), match), fit);
     }
     map_.fit &= spec_.full_fit();
-    const std::string_view why = first_reason(graph, match, fit & map_.fit);
+    const std::string_view why = rejection_reason(graph, match, fit & map_.fit);
     if (why.empty()) {
       try {
         count_params(graph, match);
@@ -65,19 +65,19 @@ class OperatorJudge::State {
   }
 
   // With the functions that list everything, for operators of other shapes or of unusual size.
-  std::string_view judge_slowly(const Operator& op, FitMask fit) {
+  std::string_view check_slowly(const Operator& op, FitMask fit) {
     forget();
     last_ = op.in_table(spec_.variables());
     std::vector<std::string> found;
-    for (const Refusal& refusal : quality_refusals(*last_, spec_, fit))
-      found.emplace_back(refusal.reason);
+    for (const Rejection& rejection : quality_rejections(*last_, spec_, fit))
+      found.emplace_back(rejection.reason);
     if (fit == 0) found.emplace_back(reason::kFit);
-    for (const RefusalReason& refusal : cost_refusals(*last_, spec_))
-      found.push_back(refusal.reason);
+    for (const RejectionReason& rejection : cost_rejections(*last_, spec_))
+      found.push_back(rejection.reason);
     for (const std::string_view name : kOrder) {
       if (std::find(found.begin(), found.end(), name) != found.end()) return name;
     }
-    ensure(found.empty(), "OperatorJudge: a reason without a place in the order");
+    ensure(found.empty(), "OperatorChecker: a reason without a place in the order");
     return {};
   }
 
@@ -101,12 +101,12 @@ class OperatorJudge::State {
   }
 
   const Operator& last() const {
-    ensure(last_.has_value(), "OperatorJudge: costs of an operator that was refused");
+    ensure(last_.has_value(), "OperatorChecker: costs of an operator that was rejected");
     return *last_;
   }
 
-  std::string_view first_reason(const Graph& graph, const std::vector<CoordinateId>& match,
-                                FitMask fit) {
+  std::string_view rejection_reason(const Graph& graph, const std::vector<CoordinateId>& match,
+                                    FitMask fit) {
     if (const Reason why = QualityMemo::structure(graph, map_); !why.empty()) return why;
     if (fit == 0) return reason::kFit;
     if (const Reason why = quality_.pooling(map_, fit); !why.empty()) return why;
@@ -166,39 +166,41 @@ class OperatorJudge::State {
   CompactMap map_;
   std::optional<std::int64_t> macs_;
   std::optional<std::int64_t> params_;
-  /// Where costs could not be counted, or the operator was judged slowly.
+  /// Where costs could not be counted, or the operator was checked slowly.
   std::optional<Operator> last_;
 };
 
-OperatorJudge::OperatorJudge(const Specification& spec) : state_(std::make_unique<State>(spec)) {}
-OperatorJudge::~OperatorJudge() = default;
-OperatorJudge::OperatorJudge(OperatorJudge&&) noexcept = default;
+OperatorChecker::OperatorChecker(const Specification& spec)
+    : state_(std::make_unique<State>(spec)) {}
+OperatorChecker::~OperatorChecker() = default;
+OperatorChecker::OperatorChecker(OperatorChecker&&) noexcept = default;
 
-std::string_view OperatorJudge::first_reason(const Operator& op) {
+std::string_view OperatorChecker::rejection_reason(const Operator& op) {
   const Specification& spec = state_->spec();
   if (op.variables() != spec.variables() && *op.variables() != *spec.variables())
-    return first_reason(op.in_table(spec.variables()));
-  return first_reason(op, judged_fit(op, spec));
+    return rejection_reason(op.in_table(spec.variables()));
+  return rejection_reason(op, checked_fit(op, spec));
 }
 
-std::string_view OperatorJudge::first_reason(const Operator& op, FitMask fit) {
+std::string_view OperatorChecker::rejection_reason(const Operator& op, FitMask fit) {
   const Specification& spec = state_->spec();
   if (op.variables() != spec.variables() && *op.variables() != *spec.variables())
-    return first_reason(op.in_table(spec.variables()), fit);
-  if (op.input() != spec.input()) return state_->judge_slowly(op, fit);
-  return state_->judge(op.graph(), op.match(), fit);
+    return rejection_reason(op.in_table(spec.variables()), fit);
+  if (op.input() != spec.input()) return state_->check_slowly(op, fit);
+  return state_->check(op.graph(), op.match(), fit);
 }
 
-std::string_view OperatorJudge::first_reason(const Graph& graph,
-                                             const std::vector<CoordinateId>& match, FitMask fit) {
-  return state_->judge(graph, match, fit);
+std::string_view OperatorChecker::rejection_reason(const Graph& graph,
+                                                   const std::vector<CoordinateId>& match,
+                                                   FitMask fit) {
+  return state_->check(graph, match, fit);
 }
 
-std::int64_t OperatorJudge::macs() {
+std::int64_t OperatorChecker::macs() {
   return state_->macs();
 }
 
-std::int64_t OperatorJudge::params() {
+std::int64_t OperatorChecker::params() {
   return state_->params();
 }
 

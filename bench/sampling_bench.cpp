@@ -1,8 +1,8 @@
-// Draws from a listed space, and the space itself as a file.
+// Samples from an enumerated space, and the space itself as a file.
 #include <benchmark/benchmark.h>
 #include <sstream>
 
-#include "syno/space/draws.h"
+#include "syno/space/sampling.h"
 #include "syno/space/space_file.h"
 
 #include "population.h"
@@ -12,40 +12,40 @@ namespace {
 using syno::bench::listed_to_8;
 using syno::bench::resnet18;
 
-/// Items are draws without replacement, until all are drawn, each time with another seed.
-void draw_uniformly(benchmark::State& state) {
+/// Items are samples without replacement, until all are sampled, each time with another seed.
+void sample_uniformly(benchmark::State& state) {
   const syno::Space& space = listed_to_8();
   std::uint64_t seed = 0;
-  std::int64_t drawn = 0;
+  std::int64_t sampled = 0;
   for (auto _ : state) {
-    const syno::UniformDraws draws(space.operator_count(), seed++);
-    for (std::uint64_t n = 0; n < draws.count(); ++n) benchmark::DoNotOptimize(draws.at(n));
-    drawn += static_cast<std::int64_t>(draws.count());
+    const syno::UniformSamples samples(space.operator_count(), seed++);
+    for (std::uint64_t n = 0; n < samples.count(); ++n) benchmark::DoNotOptimize(samples.at(n));
+    sampled += static_cast<std::int64_t>(samples.count());
   }
-  state.SetItemsProcessed(drawn);
+  state.SetItemsProcessed(sampled);
 }
-BENCHMARK(draw_uniformly)->Unit(benchmark::kMillisecond);
+BENCHMARK(sample_uniformly)->Unit(benchmark::kMillisecond);
 
-/// Items are operators that were drawn and built.
-void draw_and_build(benchmark::State& state) {
+/// Items are operators that were sampled and built.
+void sample_and_build(benchmark::State& state) {
   const syno::Space& space = listed_to_8();
-  const syno::UniformDraws draws(space.operator_count(), 1);
+  const syno::UniformSamples samples(space.operator_count(), 1);
   std::uint64_t n = 0;
   for (auto _ : state)
-    benchmark::DoNotOptimize(space.op(resnet18(), draws.at(n++ % draws.count())));
+    benchmark::DoNotOptimize(space.op(resnet18(), samples.at(n++ % samples.count())));
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(draw_and_build);
+BENCHMARK(sample_and_build);
 
-/// Items are draws, 100 at once, by what is given: none, macs, params, primitives.
-void draw_strata(benchmark::State& state) {
+/// Items are samples, 100 at once, by what is given: none, macs, params, primitives.
+void sample_strata(benchmark::State& state) {
   const auto by = static_cast<syno::Stratify>(state.range(0));
   std::uint64_t seed = 0;
   for (auto _ : state)
-    benchmark::DoNotOptimize(syno::draw_operators(listed_to_8(), resnet18(), 100, seed++, by));
+    benchmark::DoNotOptimize(syno::sample_operators(listed_to_8(), resnet18(), 100, seed++, by));
   state.SetItemsProcessed(state.iterations() * 100);
 }
-BENCHMARK(draw_strata)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+BENCHMARK(sample_strata)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
 
 /// Items are partial graphs.
 void save_space(benchmark::State& state) {

@@ -1,4 +1,4 @@
-// space/: listings that go on from depth limit to depth limit, their files, draws from them, reasons of rejections.
+// space/: enumerations that go on from depth limit to depth limit, their files, samples from them, reasons of rejections.
 #include <fstream>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -6,8 +6,8 @@
 
 #include "syno/rules/docs.h"
 #include "syno/space/deepen.h"
-#include "syno/space/draws.h"
 #include "syno/space/reasons.h"
+#include "syno/space/sampling.h"
 #include "syno/space/space_file.h"
 #include "syno/support/error.h"
 
@@ -33,13 +33,14 @@ std::pair<Space, std::string> run_deepening(const Specification& spec, const Rul
   options.rules = rules;
   options.bound = bound_mode(bound);
   const EnumerateProgress reports = watched(progress);
-  const auto listed = [&on_limit](const Space& space) {
+  const auto enumerated = [&on_limit](const Space& space) {
     const nb::gil_scoped_acquire acquire;
     if (!on_limit.is_none()) on_limit(nb::cast(space, nb::rv_policy::copy));
   };
   const LongCall call;
-  Listing listing = deepen(spec, options, reports, listed, before);
-  return {std::move(listing.space), std::string(listing_end_name(listing.end, options))};
+  EnumeratedSpace enumeration = deepen(spec, options, reports, enumerated, before);
+  return {std::move(enumeration.space),
+          std::string(enumeration_end_name(enumeration.end, options))};
 }
 
 void save(const Space& space, const std::string& path, const Specification& spec,
@@ -98,30 +99,37 @@ void bind_listing(nb::module_& m) {
               "collections.abc.Callable[[EnumerateStatus], bool] | None = None, on_limit: "
               "collections.abc.Callable[[Space], None] | None = None, before: Space | None = None)"
               " -> tuple[Space, str]"),
-      "list_space one depth limit after the other, and why it ended: complete, stopped, "
-      "max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each "
-      "complete one; `before` is what is listed already.");
+      "Calls enumerate_space for one depth limit after the other. Returns the space and why the "
+      "enumeration "
+      "ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. "
+      "on_limit(space) is called "
+      "with each complete space; `before` is a space to continue from.");
   m.def("save_space", &save, "space"_a, "path"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
-        "Writes the file of an enumeration: what it was made for, and the space.");
+        "Writes an enumeration to a file, with its specification and rules.");
   m.def("load_space", &load, "path"_a, "name"_a, "spec"_a, "rules"_a, nb::call_guard<LongCall>(),
-        "Refuses files of other specifications or rules, and says what differs. `name` stands in "
-        "messages.");
+        "Reads an enumeration from a file. Raises UserError that names the differences if the file "
+        "belongs to "
+        "another specification or rule set. `name` is the name of the file in messages.");
   m.def(
-      "draw_operators",
+      "sample_operators",
       [](const Space& space, const Specification& spec, std::uint64_t count, std::uint64_t seed,
          const std::string& by, std::int64_t threads) {
-        return draw_operators(space, spec, count, seed, parse_stratify(by), threads);
+        return sample_operators(space, spec, count, seed, parse_stratify(by), threads);
       },
       "space"_a, "spec"_a, "count"_a, "seed"_a, "by"_a = "none", "threads"_a = 0,
       nb::call_guard<LongCall>(),
-      "Indices of distinct operators: uniform, or spread over quantiles of macs or params, or over "
-      "multisets of primitives.");
-  m.def("reason_groups", &reason_groups, "Groups of reasons, in the order in which a search asks.");
+      "Samples the indices of distinct operators: uniformly, or stratified by quantiles of macs or "
+      "params, or "
+      "by multisets of primitives.");
+  m.def("reason_groups", &reason_groups,
+        "The groups of rejection reasons, in the order in which a search checks them.");
   m.def("reason_info", &described, "reason"_a,
         nb::sig("def reason_info(reason: str) -> dict[str, str]"),
-        "group, subgroup and doc of a reason that a search counts.");
+        "The group, subgroup and doc of a rejection reason.");
   m.def("rule_doc_parts", &doc_parts, "rule"_a,
-        "(heading, text) of a rule's doc, by id or name. UserError that lists the rules.");
+        "The doc of a rule, given by id or name, as (heading, text). The UserError for an unknown "
+        "rule lists the "
+        "rules.");
 }
 
 }  // namespace syno::bindings

@@ -1,4 +1,4 @@
-#include "syno/space/draws.h"
+#include "syno/space/sampling.h"
 
 #include <algorithm>
 #include <array>
@@ -33,20 +33,20 @@ std::vector<std::int64_t> costs(const Space& space, const Specification& spec, S
                                 std::int64_t threads) {
   std::vector<std::int64_t> values(space.operator_count());
   constexpr std::size_t kChunk = 64;
-  // The judge of each thread remembers what parts of operators cost; it knows no cost of what it refuses.
-  std::vector<std::unique_ptr<OperatorJudge>> judges(thread_count(threads));
+  // The checker of each thread remembers what parts of operators cost; it knows no cost of what it rejects.
+  std::vector<std::unique_ptr<OperatorChecker>> checks(thread_count(threads));
   const auto work = [&](std::size_t thread, std::size_t from, std::size_t to) {
-    if (!judges[thread]) judges[thread] = std::make_unique<OperatorJudge>(spec);
-    OperatorJudge& judge = *judges[thread];
+    if (!checks[thread]) checks[thread] = std::make_unique<OperatorChecker>(spec);
+    OperatorChecker& checker = *checks[thread];
     for (std::size_t i = from; i < to; ++i) {
       check_interrupt();
       const Operator op = space.op(spec, i);
-      const bool judged = judge.first_reason(op).empty();
-      values[i] = by == Stratify::kMacs ? (judged ? judge.macs() : total_macs(op, spec))
-                                        : (judged ? judge.params() : total_params(op, spec));
+      const bool checked = checker.rejection_reason(op).empty();
+      values[i] = by == Stratify::kMacs ? (checked ? checker.macs() : total_macs(op, spec))
+                                        : (checked ? checker.params() : total_params(op, spec));
     }
   };
-  share_out(judges.size(), values.size(), kChunk, work);
+  share_out(checks.size(), values.size(), kChunk, work);
   return values;
 }
 
@@ -56,13 +56,14 @@ std::vector<std::size_t> by_quantiles(const std::vector<std::int64_t>& values, s
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<std::size_t> drawn;
+  std::vector<std::size_t> sampled;
   for (std::uint64_t group = 0; group < count; ++group) {
     const std::size_t begin = order.size() * group / count;
     const std::size_t end = order.size() * (group + 1) / count;
-    drawn.push_back(order[begin + CounterRandom(seed, kQuantileStream + group).below(end - begin)]);
+    sampled.push_back(
+        order[begin + CounterRandom(seed, kQuantileStream + group).below(end - begin)]);
   }
-  return drawn;
+  return sampled;
 }
 
 std::vector<std::size_t> by_primitives(const Space& space, std::uint64_t count,
@@ -82,13 +83,13 @@ std::vector<std::size_t> by_primitives(const Space& space, std::uint64_t count,
   std::vector<std::size_t> turns(strata.size());
   for (std::size_t s = 0; s < turns.size(); ++s) turns[s] = s;
   shuffle(turns, seed, kTurnStream);
-  std::vector<std::size_t> drawn;
-  for (std::size_t round = 0; drawn.size() < count; ++round) {
+  std::vector<std::size_t> sampled;
+  for (std::size_t round = 0; sampled.size() < count; ++round) {
     for (const std::size_t s : turns) {
-      if (round < strata[s].size() && drawn.size() < count) drawn.push_back(strata[s][round]);
+      if (round < strata[s].size() && sampled.size() < count) sampled.push_back(strata[s][round]);
     }
   }
-  return drawn;
+  return sampled;
 }
 
 }  // namespace
@@ -98,22 +99,22 @@ Stratify parse_stratify(std::string_view name) {
   if (name == "macs") return Stratify::kMacs;
   if (name == "params") return Stratify::kParams;
   if (name == "primitives") return Stratify::kPrimitives;
-  throw Complaint("operators cannot be drawn by '" + std::string(name) + "'")
+  throw Complaint("operators cannot be sampled by '" + std::string(name) + "'")
       .expected("none, macs, params or primitives", std::string(name))
       .error();
 }
 
-std::vector<std::size_t> draw_operators(const Space& space, const Specification& spec,
-                                        std::uint64_t count, std::uint64_t seed, Stratify by,
-                                        std::int64_t threads) {
+std::vector<std::size_t> sample_operators(const Space& space, const Specification& spec,
+                                          std::uint64_t count, std::uint64_t seed, Stratify by,
+                                          std::int64_t threads) {
   const std::uint64_t all = space.operator_count();
   count = std::min(count, all);
   if (by == Stratify::kPrimitives) return by_primitives(space, count, seed);
   if (by != Stratify::kNone) return by_quantiles(costs(space, spec, by, threads), count, seed);
-  const UniformDraws draws(all, seed);
-  std::vector<std::size_t> drawn;
-  for (std::uint64_t n = 0; n < count; ++n) drawn.push_back(draws.at(n));
-  return drawn;
+  const UniformSamples samples(all, seed);
+  std::vector<std::size_t> sampled;
+  for (std::uint64_t n = 0; n < count; ++n) sampled.push_back(samples.at(n));
+  return sampled;
 }
 
 }  // namespace syno

@@ -1,4 +1,4 @@
-#include "syno/space/marks.h"
+#include "syno/space/fingerprints.h"
 
 #include <algorithm>
 #include <numeric>
@@ -13,28 +13,29 @@ void add(Hash128& sum, const Hash128& part) {
 
 }  // namespace
 
-Marks::Mark Marks::make(const Hash128& value) {
+Fingerprints::Fingerprint Fingerprints::make(const Hash128& value) {
   return {value, Hasher("frontier").add(value).finish(), Hasher("weight").add(value).finish()};
 }
 
-Marks::Marks(StateSpace& space) : rest_(1) {
+Fingerprints::Fingerprints(StateSpace& space) : rest_(1) {
   for (std::size_t d = 0; d < space.specification().output().size(); ++d)
-    slots_.push_back(make(space.mark_of_output(d)));
+    slots_.push_back(make(space.fingerprint_of_output(d)));
 }
 
-Marks::Mark Marks::view(StateSpace& space, const State& state, const Move& move, int result,
-                        std::size_t labelling) const {
+Fingerprints::Fingerprint Fingerprints::view(StateSpace& space, const State& state,
+                                             const Move& move, int result,
+                                             std::size_t labelling) const {
   (void)state;
   Hasher hasher("view");
   hasher.add(static_cast<int>(move.primitive) | result << 8 | static_cast<int>(move.causal) << 9 |
              static_cast<int>(move.amount) << 10);
   hasher.add(at(move.a, labelling).value);
   if (move.info().consumes == 2) hasher.add(at(move.b, labelling).value);
-  if (move.size != kNoSize) hasher.add(space.mark(move.size));
+  if (move.size != kNoSize) hasher.add(space.fingerprint(move.size));
   return make(hasher.finish());
 }
 
-Hash128 Marks::mark(const State& state) const {
+Hash128 Fingerprints::fingerprint(const State& state) const {
   Hash128 least{~0ULL, ~0ULL};
   for (std::size_t l = 0; l < labellings_; ++l) {
     Hash128 sum = rest_[l];
@@ -46,13 +47,13 @@ Hash128 Marks::mark(const State& state) const {
   return least;
 }
 
-Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) const {
+Hash128 Fingerprints::after(StateSpace& space, const State& state, const Move& move) const {
   if (move.is_reduction()) {
-    Marks next = *this;
+    Fingerprints next = *this;
     next.advance(space, state, move);
     State longer = state;
     ++longer.size;
-    return next.mark(longer);
+    return next.fingerprint(longer);
   }
   Hash128 least{~0ULL, ~0ULL};
   for (std::size_t l = 0; l < labellings_; ++l) {
@@ -84,7 +85,7 @@ Hash128 Marks::after(StateSpace& space, const State& state, const Move& move) co
 }
 
 // All ways to label the reductions of each size, after one more was added.
-void Marks::relabel(StateSpace& space, const State& state, SizeId added) {
+void Fingerprints::relabel(StateSpace& space, const State& state, SizeId added) {
   std::vector<SizeId> sizes;
   std::size_t first = state.size;
   for (std::size_t place = 0; place < state.size; ++place) {
@@ -111,18 +112,19 @@ void Marks::relabel(StateSpace& space, const State& state, SizeId added) {
     begin = end;
   }
   labellings_ = ways.size();
-  std::vector<Mark> slots;
+  std::vector<Fingerprint> slots;
   for (std::size_t place = 0; place < first; ++place)
-    slots.insert(slots.end(), labellings_, make(space.mark_of_output(place)));
+    slots.insert(slots.end(), labellings_, make(space.fingerprint_of_output(place)));
   for (std::size_t r = 0; r < sizes.size(); ++r) {
     for (const std::vector<int>& way : ways)
-      slots.push_back(make(Hasher("reduction").add(space.mark(sizes[r])).add(way[r]).finish()));
+      slots.push_back(
+          make(Hasher("reduction").add(space.fingerprint(sizes[r])).add(way[r]).finish()));
   }
   slots_ = std::move(slots);
   rest_.assign(labellings_, Hash128{});
 }
 
-void Marks::advance(StateSpace& space, const State& state, const Move& move) {
+void Fingerprints::advance(StateSpace& space, const State& state, const Move& move) {
   if (move.is_reduction()) {
     relabel(space, state, move.size);
     return;
@@ -145,7 +147,7 @@ void Marks::advance(StateSpace& space, const State& state, const Move& move) {
     }
     return;
   }
-  std::vector<Mark> made;
+  std::vector<Fingerprint> made;
   if (move.is_repetition()) {
     for (std::size_t l = 0; l < labellings_; ++l)
       add(rest_[l], Hasher("repeated").add(at(move.a, l).value).finish());

@@ -15,70 +15,70 @@ const syno::Specification& resnet18() {
   return spec;
 }
 
-struct Judged {
+struct Checked {
   syno::Operator op;
   syno::FitMask fit = 0;
 };
 
 /// Drawn without replacement from all structures, with a fixed seed.
-const std::vector<Judged>& population() {
-  static const std::vector<Judged> drawn = [] {
+const std::vector<Checked>& population() {
+  static const std::vector<Checked> sampled = [] {
     syno::EnumerateOptions options;
     options.max_depth = options.first_depth = 6;
     options.max_nodes = 1'000'000;
     options.quality = options.keys = false;
     const syno::Specification& spec = resnet18();
-    const syno::Space space = syno::list_space(spec, options);
-    const syno::UniformDraws draws(space.operator_count(), 1);
-    std::vector<Judged> result;
+    const syno::Space space = syno::enumerate_space(spec, options);
+    const syno::UniformSamples samples(space.operator_count(), 1);
+    std::vector<Checked> result;
     for (std::uint64_t n = 0; n < std::min(kOperators, space.operator_count()); ++n) {
-      result.push_back({space.op(spec, draws.at(n)).in_table(spec.variables()), 0});
-      result.back().fit = syno::judged_fit(result.back().op, spec);
+      result.push_back({space.op(spec, samples.at(n)).in_table(spec.variables()), 0});
+      result.back().fit = syno::checked_fit(result.back().op, spec);
     }
     return result;
   }();
-  return drawn;
+  return sampled;
 }
 
 /// Items are operators. From an empty memory each time.
-void judge_from_nothing(benchmark::State& state) {
+void check_from_nothing(benchmark::State& state) {
   std::int64_t count = 0;
   const auto& operators = population();
   for (auto _ : state) {
-    syno::OperatorJudge judge(resnet18());
-    for (const Judged& judged : operators)
-      benchmark::DoNotOptimize(judge.first_reason(judged.op, judged.fit));
+    syno::OperatorChecker checker(resnet18());
+    for (const Checked& checked : operators)
+      benchmark::DoNotOptimize(checker.rejection_reason(checked.op, checked.fit));
     count += static_cast<std::int64_t>(operators.size());
   }
   state.SetItemsProcessed(count);
 }
-BENCHMARK(judge_from_nothing)->Unit(benchmark::kMillisecond);
+BENCHMARK(check_from_nothing)->Unit(benchmark::kMillisecond);
 
 /// Items are operators. The parts of all of them are known.
-void judge_again(benchmark::State& state) {
+void check_again(benchmark::State& state) {
   std::int64_t count = 0;
   const auto& operators = population();
-  syno::OperatorJudge judge(resnet18());
-  for (const Judged& judged : operators) judge.first_reason(judged.op, judged.fit);
+  syno::OperatorChecker checker(resnet18());
+  for (const Checked& checked : operators) checker.rejection_reason(checked.op, checked.fit);
   for (auto _ : state) {
-    for (const Judged& judged : operators)
-      benchmark::DoNotOptimize(judge.first_reason(judged.op, judged.fit));
+    for (const Checked& checked : operators)
+      benchmark::DoNotOptimize(checker.rejection_reason(checked.op, checked.fit));
     count += static_cast<std::int64_t>(operators.size());
   }
   state.SetItemsProcessed(count);
 }
-BENCHMARK(judge_again)->Unit(benchmark::kMillisecond);
+BENCHMARK(check_again)->Unit(benchmark::kMillisecond);
 
 /// Items are operators: every reason against each of a hundred, with its text.
-void list_refusals(benchmark::State& state) {
+void list_rejections(benchmark::State& state) {
   std::int64_t count = 0;
   const auto& operators = population();
   for (auto _ : state) {
     for (std::size_t i = 0; i < std::min<std::size_t>(100, operators.size()); ++i, ++count)
-      benchmark::DoNotOptimize(syno::quality_and_cost_refusals(operators[i].op, resnet18()));
+      benchmark::DoNotOptimize(syno::quality_and_cost_rejections(operators[i].op, resnet18()));
   }
   state.SetItemsProcessed(count);
 }
-BENCHMARK(list_refusals)->Unit(benchmark::kMillisecond);
+BENCHMARK(list_rejections)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace syno {
 
 /// One a variable, from kind, budget, values under the bindings and powers in the shapes. Variables that agree in all of
 /// them are told apart by the order of the table. The calling thread's copy, good until it asks about several others.
-const std::vector<Hash128>& variable_marks(const Specification& spec);
+const std::vector<Hash128>& variable_fingerprints(const Specification& spec);
 
 /// The same for a size.
-Hash128 size_mark(const Specification& spec, const Size& size);
+Hash128 size_fingerprint(const Specification& spec, const Size& size);
 
 }  // namespace syno

@@ -2,7 +2,7 @@
 //
 // Where e runs over 0..N-1 as a mixed radix of digits S, turning e by d is a bijection of the
 // points. When S is seen elsewhere only in partitions that with a digit of S hold every lower one
-// (so e mod m, which turns with e), s may take the place of S: the rotation is nothing. Otherwise s
+// (so e mod m, which turns with e), s may take the place of S: the cyclic shift is nothing. Otherwise s
 // is written out with its carry,
 //     s = e + d - N*floor((e + d)/N),
 // except that a partition that tells s mod m apart tells e mod m apart when m divides N.
@@ -41,15 +41,15 @@ int lone_base(const Algebra& algebra, const Form& form) {
 
 class Settler {
  public:
-  Settler(Points& points, const Rotation& rotation)
-      : points_(points), algebra_(points.algebra), rotation_(rotation) {
-    std::sort(rotation_.parts.begin(), rotation_.parts.end(),
+  Settler(Points& points, const CyclicShift& cyclic_shift)
+      : points_(points), algebra_(points.algebra), cyclic_shift_(cyclic_shift) {
+    std::sort(cyclic_shift_.parts.begin(), cyclic_shift_.parts.end(),
               [](const auto& a, const auto& b) { return a.low < b.low; });
   }
 
   // Whether s took the place of the digits of e.
   bool free() {
-    digits_ = mixed_radix(points_, rotation_.before, rotation_.extent);
+    digits_ = mixed_radix(points_, cyclic_shift_.before, cyclic_shift_.extent);
     if (digits_.empty() || seen_outside_partitions()) return false;
     std::vector<std::size_t> held;
     for (const Partition& partition : points_.partitions) {
@@ -71,15 +71,15 @@ class Settler {
       std::erase_if(algebra_.facts,
                     [&](const Fact& fact) { return algebra_.mentions(fact.form, base); });
     }
-    for (const Rotation::Part& part : rotation_.parts) points_.box.push_back(part.base);
+    for (const CyclicShift::Part& part : cyclic_shift_.parts) points_.box.push_back(part.base);
     return true;
   }
 
-  void unrotate_partitions() {
+  void undo_cyclic_shifts_of_partitions() {
     for (Partition& partition : points_.partitions) {
       std::vector<int> lower;
       Integer modulus = 1;
-      for (const Rotation::Part& part : rotation_.parts) {
+      for (const CyclicShift::Part& part : cyclic_shift_.parts) {
         const auto& generators = partition.generators;
         const bool seen = std::any_of(generators.begin(), generators.end(), [&](const Form& form) {
           return lone_base(algebra_, form) == part.base;
@@ -92,23 +92,24 @@ class Settler {
       erase_if(partition.generators, [&](const Form& form) {
         return std::find(lower.begin(), lower.end(), lone_base(algebra_, form)) != lower.end();
       });
-      partition.generators.push_back(algebra_.modulo(rotation_.before, modulus, kAllSteps));
+      partition.generators.push_back(algebra_.modulo(cyclic_shift_.before, modulus, kAllSteps));
     }
   }
 
   void write_out() {
-    Form turned = rotation_.before;
-    turned.constant = plus(turned.constant, rotation_.amount);
-    turned = algebra_.modulo(turned, rotation_.extent, rotation_.step);
-    algebra_.facts.push_back({turned, rotation_.extent - 1, rotation_.step});
+    Form turned = cyclic_shift_.before;
+    turned.constant = plus(turned.constant, cyclic_shift_.amount);
+    turned = algebra_.modulo(turned, cyclic_shift_.extent, cyclic_shift_.step);
+    algebra_.facts.push_back({turned, cyclic_shift_.extent - 1, cyclic_shift_.step});
     rewrite(points_, [&](const Atom& atom) -> std::optional<Form> {
-      for (const Rotation::Part& part : rotation_.parts) {
+      for (const CyclicShift::Part& part : cyclic_shift_.parts) {
         if (part.base != atom.base) continue;
         const Integer low = times(part.low, atom.low);
         const Integer high = times(part.low, atom.high);
-        const Form from_low = algebra_.floor_divide(turned, low, rotation_.step);
-        const Form from_high =
-            high == rotation_.extent ? Form{} : algebra_.floor_divide(turned, high, rotation_.step);
+        const Form from_low = algebra_.floor_divide(turned, low, cyclic_shift_.step);
+        const Form from_high = high == cyclic_shift_.extent
+                                   ? Form{}
+                                   : algebra_.floor_divide(turned, high, cyclic_shift_.step);
         return algebra_.combine(from_low, 1, from_high, -(high / low));
       }
       return std::nullopt;
@@ -129,8 +130,8 @@ class Settler {
     const auto seen = [&](const auto& held) { return mentions_digit(held.form); };
     return std::any_of(points_.exact.begin(), points_.exact.end(), seen) ||
            std::any_of(points_.conditions.begin(), points_.conditions.end(), seen) ||
-           std::any_of(points_.rotations.begin(), points_.rotations.end(),
-                       [&](const Rotation& other) { return mentions_digit(other.before); });
+           std::any_of(points_.cyclic_shifts.begin(), points_.cyclic_shifts.end(),
+                       [&](const CyclicShift& other) { return mentions_digit(other.before); });
   }
 
   // How many of the lowest digits the partition holds as generators; nothing when it sees digits in
@@ -153,29 +154,29 @@ class Settler {
 
   Form value_of_parts() {
     Form value;
-    for (const Rotation::Part& part : rotation_.parts)
+    for (const CyclicShift::Part& part : cyclic_shift_.parts)
       value = algebra_.combine(value, 1, algebra_.base(part.base), part.low);
     return value;
   }
 
   Points& points_;
   Algebra& algebra_;
-  Rotation rotation_;
+  CyclicShift cyclic_shift_;
   std::vector<int> digits_;
 };
 
 }  // namespace
 
-void settle_rotations(Points& points) {
+void settle_cyclic_shifts(Points& points) {
   split_bases(points);
-  while (!points.rotations.empty()) {
+  while (!points.cyclic_shifts.empty()) {
     simplify_partitions(points);
     split_bases(points);
-    const Rotation rotation = points.rotations.front();
-    points.rotations.erase(points.rotations.begin());
-    Settler settler(points, rotation);
+    const CyclicShift cyclic_shift = points.cyclic_shifts.front();
+    points.cyclic_shifts.erase(points.cyclic_shifts.begin());
+    Settler settler(points, cyclic_shift);
     if (!settler.free()) {
-      settler.unrotate_partitions();
+      settler.undo_cyclic_shifts_of_partitions();
       settler.write_out();
     }
     split_bases(points);

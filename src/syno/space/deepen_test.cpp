@@ -1,4 +1,6 @@
-// Listings by depth limit, their files, draws from them, and the groups of reasons.
+// Enumerations by depth limit, their files, samples from them, and the groups of reasons.
+#include "syno/space/deepen.h"
+
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -9,9 +11,8 @@
 #include "syno/quality/quality.h"
 #include "syno/space/accept.h"
 #include "syno/space/children.h"
-#include "syno/space/deepen.h"
-#include "syno/space/draws.h"
 #include "syno/space/reasons.h"
+#include "syno/space/sampling.h"
 #include "syno/space/small_spaces_test.h"
 #include "syno/space/space_file.h"
 #include "syno/support/error.h"
@@ -37,41 +38,41 @@ EnumerateOptions options() {
   return options;
 }
 
-TEST(Deepen, IsListSpaceOneLimitAtATime) {
+TEST(Deepen, IsEnumerateSpaceOneLimitAtATime) {
   const Specification spec(small());
-  const Space want = list_space(spec, options());
+  const Space want = enumerate_space(spec, options());
   std::vector<std::int64_t> limits;
-  const Listing listing = deepen(spec, options(), {}, [&](const Space& space) {
+  const EnumeratedSpace enumeration = deepen(spec, options(), {}, [&](const Space& space) {
     limits.push_back(space.complete_depth);
     EXPECT_EQ(space.complete_depth, space.depth_limit);
   });
   EXPECT_EQ(limits, (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(listing.end, ListingEnd::kComplete);
-  EXPECT_TRUE(listing.space.exhausted);
-  EXPECT_EQ(listing.space.signature(), want.signature());
-  EXPECT_EQ(listing.space.complete_depth, want.complete_depth);
-  EXPECT_GE(listing.space.visited, static_cast<std::int64_t>(want.node_count()));
+  EXPECT_EQ(enumeration.end, EnumerationEnd::kComplete);
+  EXPECT_TRUE(enumeration.space.exhausted);
+  EXPECT_EQ(enumeration.space.signature(), want.signature());
+  EXPECT_EQ(enumeration.space.complete_depth, want.complete_depth);
+  EXPECT_GE(enumeration.space.visited, static_cast<std::int64_t>(want.node_count()));
 }
 
-TEST(Deepen, GoesOnFromWhatIsListedAndKeepsItWhereABudgetEnds) {
+TEST(Deepen, ContinuesAnEnumerationAndKeepsItIfABudgetEnds) {
   const Specification spec(small());
   EnumerateOptions first = options();
   first.max_depth = 3;
   const Space before = deepen(spec, first).space;
   EXPECT_EQ(before.complete_depth, 3);
-  const Listing whole = deepen(spec, options(), {}, {}, &before);
-  EXPECT_EQ(whole.space.signature(), list_space(spec, options()).signature());
+  const EnumeratedSpace whole = deepen(spec, options(), {}, {}, &before);
+  EXPECT_EQ(whole.space.signature(), enumerate_space(spec, options()).signature());
   EnumerateOptions brief = options();
   brief.max_nodes = 1;
-  const Listing none = deepen(spec, brief, {}, {}, &before);
-  EXPECT_EQ(none.end, ListingEnd::kBudget);
+  const EnumeratedSpace none = deepen(spec, brief, {}, {}, &before);
+  EXPECT_EQ(none.end, EnumerationEnd::kBudget);
   EXPECT_EQ(none.space.complete_depth, 3);
   EXPECT_EQ(none.space.signature(), before.signature());
-  EXPECT_EQ(listing_end_name(none.end, brief), "max_nodes");
+  EXPECT_EQ(enumeration_end_name(none.end, brief), "max_nodes");
   brief.max_memory = 1;
-  EXPECT_EQ(listing_end_name(none.end, brief), "max_nodes or max_memory");
-  const Listing done = deepen(spec, first, {}, {}, &before);
-  EXPECT_EQ(done.end, ListingEnd::kComplete);
+  EXPECT_EQ(enumeration_end_name(none.end, brief), "max_nodes or max_memory");
+  const EnumeratedSpace done = deepen(spec, first, {}, {}, &before);
+  EXPECT_EQ(done.end, EnumerationEnd::kComplete);
   EXPECT_EQ(done.space.visited, 0);
 }
 
@@ -79,14 +80,14 @@ TEST(Deepen, SaysWhyItEnded) {
   const Specification spec(small());
   EnumerateOptions timed = options();
   timed.max_seconds = 1e-9;
-  EXPECT_EQ(deepen(spec, timed).end, ListingEnd::kSeconds);
+  EXPECT_EQ(deepen(spec, timed).end, EnumerationEnd::kSeconds);
 }
 
 std::string file_of(const Specification& spec, const RuleSet& rules) {
-  EnumerateOptions listing = options();
-  listing.rules = rules;
+  EnumerateOptions enumeration = options();
+  enumeration.rules = rules;
   std::ostringstream out;
-  save_space(out, deepen(spec, listing).space, spec, rules);
+  save_space(out, deepen(spec, enumeration).space, spec, rules);
   return out.str();
 }
 
@@ -168,26 +169,26 @@ TEST(SpaceFile, AnotherOrderOfDeclarationIsTheSame) {
   EXPECT_EQ(error_of(file, Specification(turned), RuleSet()), "");
 }
 
-TEST(Draws, AreDistinctAndTheSameForTheSameSeed) {
+TEST(Samples, AreDistinctAndTheSameForTheSameSeed) {
   const Specification spec(small());
   const Space space = deepen(spec, options()).space;
   const std::size_t all = space.operator_count();
   for (const Stratify by :
        {Stratify::kNone, Stratify::kMacs, Stratify::kParams, Stratify::kPrimitives}) {
     for (const std::uint64_t count : {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{100'000}}) {
-      const std::vector<std::size_t> drawn = draw_operators(space, spec, count, 3, by, 1);
-      EXPECT_EQ(drawn.size(), std::min<std::size_t>(count, all));
-      EXPECT_EQ(std::set<std::size_t>(drawn.begin(), drawn.end()).size(), drawn.size());
-      EXPECT_EQ(drawn, draw_operators(space, spec, count, 3, by, 2));
+      const std::vector<std::size_t> sampled = sample_operators(space, spec, count, 3, by, 1);
+      EXPECT_EQ(sampled.size(), std::min<std::size_t>(count, all));
+      EXPECT_EQ(std::set<std::size_t>(sampled.begin(), sampled.end()).size(), sampled.size());
+      EXPECT_EQ(sampled, sample_operators(space, spec, count, 3, by, 2));
     }
-    EXPECT_NE(draw_operators(space, spec, 7, 3, by), draw_operators(space, spec, 7, 4, by));
+    EXPECT_NE(sample_operators(space, spec, 7, 3, by), sample_operators(space, spec, 7, 4, by));
   }
-  EXPECT_TRUE(draw_operators(space, spec, 0, 1).empty());
+  EXPECT_TRUE(sample_operators(space, spec, 0, 1).empty());
   EXPECT_THROW(parse_stratify("cost"), UserError);
   EXPECT_EQ(parse_stratify("params"), Stratify::kParams);
 }
 
-TEST(Draws, AreUniformInsideAStratum) {
+TEST(Samples, AreUniformInsideAStratum) {
   const Specification spec(small());
   const Space space = deepen(spec, options()).space;
   const std::size_t all = space.operator_count();
@@ -196,7 +197,7 @@ TEST(Draws, AreUniformInsideAStratum) {
        {std::pair{Stratify::kNone, 20'000}, std::pair{Stratify::kMacs, 400}}) {
     std::map<std::size_t, int> counts;
     for (int seed = 0; seed < seeds; ++seed)
-      ++counts[draw_operators(space, spec, 1, static_cast<std::uint64_t>(seed), by)[0]];
+      ++counts[sample_operators(space, spec, 1, static_cast<std::uint64_t>(seed), by)[0]];
     const double expected = static_cast<double>(seeds) / static_cast<double>(all);
     double chi_square = 0;
     for (std::size_t i = 0; i < all; ++i)
@@ -206,15 +207,15 @@ TEST(Draws, AreUniformInsideAStratum) {
   }
 }
 
-// Not the first draw alone: all orders are alike. Seeds are fixed, so this is the same on every run.
-TEST(Draws, OfAFewComeInEveryOrderAlike) {
+// Not the first sample alone: all orders are alike. Seeds are fixed, so this is the same on every run.
+TEST(Samples, OfAFewComeInEveryOrderAlike) {
   constexpr int kSeeds = 24'000;
   constexpr int kOrders = 120;
   std::map<std::vector<std::uint64_t>, int> counts;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const UniformDraws draws(5, seed);
+    const UniformSamples samples(5, seed);
     std::vector<std::uint64_t> order;
-    for (std::uint64_t n = 0; n < draws.count(); ++n) order.push_back(draws.at(n));
+    for (std::uint64_t n = 0; n < samples.count(); ++n) order.push_back(samples.at(n));
     ++counts[order];
   }
   EXPECT_EQ(counts.size(), kOrders);
@@ -223,12 +224,12 @@ TEST(Draws, OfAFewComeInEveryOrderAlike) {
     const double off = count - double{kSeeds} / kOrders;
     chi_square += off * off / (double{kSeeds} / kOrders);
   }
-  // 99.9 of 100 uniform draws have less, by the chi-square distribution with 119 degrees of freedom.
+  // 99.9 of 100 uniform samples have less, by the chi-square distribution with 119 degrees of freedom.
   EXPECT_LT(chi_square, 172.7);
 }
 
-// Every place in the order of draws, for each operator of a space.
-TEST(Draws, PutEveryOperatorAnywhereAlike) {
+// Every place in the order of samples, for each operator of a space.
+TEST(Samples, PutEveryOperatorAnywhereAlike) {
   const Specification spec(small());
   const Space space = deepen(spec, options()).space;
   const std::size_t all = space.operator_count();
@@ -236,8 +237,8 @@ TEST(Draws, PutEveryOperatorAnywhereAlike) {
   constexpr int kSeeds = 4000;
   std::vector<int> counts(all * all);
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const std::vector<std::size_t> drawn = draw_operators(space, spec, all, seed);
-    for (std::size_t place = 0; place < all; ++place) ++counts[place * all + drawn[place]];
+    const std::vector<std::size_t> sampled = sample_operators(space, spec, all, seed);
+    for (std::size_t place = 0; place < all; ++place) ++counts[place * all + sampled[place]];
   }
   const double expected = double{kSeeds} / static_cast<double>(all);
   double chi_square = 0;
@@ -246,8 +247,8 @@ TEST(Draws, PutEveryOperatorAnywhereAlike) {
   EXPECT_NEAR(chi_square, freedom, 4 * std::sqrt(2 * freedom));
 }
 
-// Each group of operators by cost gives one draw, each multiset of primitives its turn.
-TEST(Draws, AreSpreadOverTheirStrata) {
+// Each group of operators by cost gives one sample, each multiset of primitives its turn.
+TEST(Samples, AreSpreadOverTheirStrata) {
   const Specification spec(small());
   const Space space = deepen(spec, options()).space;
   const std::size_t all = space.operator_count();
@@ -261,17 +262,17 @@ TEST(Draws, AreSpreadOverTheirStrata) {
     for (std::size_t i = 0; i < all; ++i) sorted.push_back(cost(i));
     std::sort(sorted.begin(), sorted.end());
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const std::vector<std::size_t> drawn = draw_operators(space, spec, kGroups, seed, by);
+      const std::vector<std::size_t> sampled = sample_operators(space, spec, kGroups, seed, by);
       for (std::size_t group = 0; group < kGroups; ++group) {
-        EXPECT_GE(cost(drawn[group]), sorted[all * group / kGroups]);
-        EXPECT_LE(cost(drawn[group]), sorted[all * (group + 1) / kGroups - 1]);
+        EXPECT_GE(cost(sampled[group]), sorted[all * group / kGroups]);
+        EXPECT_LE(cost(sampled[group]), sorted[all * (group + 1) / kGroups - 1]);
       }
     }
   }
   const std::size_t kinds = space.operators_by_primitives().size();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::set<std::array<int, kPrimitiveCount>> met;
-    for (const std::size_t i : draw_operators(space, spec, kinds, seed, Stratify::kPrimitives))
+    for (const std::size_t i : sample_operators(space, spec, kinds, seed, Stratify::kPrimitives))
       met.insert(space.op(spec, i).graph().primitive_counts());
     EXPECT_EQ(met.size(), kinds);
   }
@@ -328,17 +329,17 @@ TEST(Reasons, EveryReasonHasAGroupAndWords) {
   EXPECT_EQ(groups.back(), "other");
 }
 
-// On every graph that a listing keeps, each move is a child or counted once, by a reason that is known.
+// On every graph that an enumeration keeps, each move is a child or counted once, by a reason that is known.
 TEST(Reasons, EveryMoveIsTakenOrCountedByAKnownReason) {
   for (const samples::SmallSpace& sample : samples::small_spaces()) {
     const Specification spec(sample.source);
-    const Space space = list_space(spec, options());
+    const Space space = enumerate_space(spec, options());
     ChildGenerator children(spec, RuleSet());
     StateSpace states(spec);
     // As the bound does: blocks that a rule leaves out are no moves.
     states.sizes().restrict_blocks(true, true);
     std::int64_t taken = 0;
-    std::int64_t refused = 0;
+    std::int64_t rejected = 0;
     for (std::size_t node = 0; node < space.node_count(); node += 1 + space.node_count() / 200) {
       const Graph graph = space.graph(spec, static_cast<std::uint32_t>(node));
       std::vector<Move> moves;
@@ -358,14 +359,14 @@ TEST(Reasons, EveryMoveIsTakenOrCountedByAKnownReason) {
           << sample.name << "\n"
           << graph_text(graph);
       taken += static_cast<std::int64_t>(steps.size());
-      refused += counted;
+      rejected += counted;
     }
     EXPECT_GT(taken, 0) << sample.name;
-    EXPECT_GT(refused, 0) << sample.name;
+    EXPECT_GT(rejected, 0) << sample.name;
   }
 }
 
-TEST(Reasons, WhatAListingCountsIsKnown) {
+TEST(Reasons, WhatAnEnumerationCountsIsKnown) {
   const Specification spec(small());
   for (const auto& [name, count] : deepen(spec, options()).space.rejections) {
     EXPECT_GT(count, 0);

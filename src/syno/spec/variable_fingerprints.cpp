@@ -1,4 +1,4 @@
-#include "syno/spec/variable_marks.h"
+#include "syno/spec/variable_fingerprints.h"
 
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ void add_to(Hash128& sum, const Hash128& part) {
 
 std::vector<Hash128> make(const Specification& spec) {
   const std::size_t count = spec.variables()->count();
-  std::vector<Hash128> marks;
+  std::vector<Hash128> fingerprints;
   for (std::size_t v = 0; v < count; ++v) {
     const VariableInfo& info = spec.variable(v);
     Hasher hasher("variable");
@@ -26,7 +26,7 @@ std::vector<Hash128> make(const Specification& spec) {
     for (const Shape* shape : {&spec.input(), &spec.output()}) {
       for (const Dimension& dim : *shape) hasher.add(dim.size.power(v));
     }
-    marks.push_back(hasher.finish());
+    fingerprints.push_back(hasher.finish());
   }
   // A binding is known by the values of its variables, and a variable by its value in each binding.
   std::vector<Hash128> seen(count);
@@ -34,7 +34,7 @@ std::vector<Hash128> make(const Specification& spec) {
     const Values& values = spec.bindings()[b];
     Hash128 binding{};
     for (std::size_t v = 0; v < count; ++v)
-      add_to(binding, Hasher("value").add(marks[v]).add(values[v]).finish());
+      add_to(binding, Hasher("value").add(fingerprints[v]).add(values[v]).finish());
     Hasher hasher("binding");
     hasher.add(binding).add(spec.multiplicities()[b]);
     if (!spec.source().layer_macs.empty())
@@ -45,37 +45,37 @@ std::vector<Hash128> make(const Specification& spec) {
   }
   std::map<Hash128, int> met;
   for (std::size_t v = 0; v < count; ++v) {
-    const Hash128 mark = Hasher("variable").add(marks[v]).add(seen[v]).finish();
-    marks[v] = Hasher("variable").add(mark).add(met[mark]++).finish();
+    const Hash128 fingerprint = Hasher("variable").add(fingerprints[v]).add(seen[v]).finish();
+    fingerprints[v] = Hasher("variable").add(fingerprint).add(met[fingerprint]++).finish();
   }
-  return marks;
+  return fingerprints;
 }
 
 }  // namespace
 
-const std::vector<Hash128>& variable_marks(const Specification& spec) {
+const std::vector<Hash128>& variable_fingerprints(const Specification& spec) {
   struct Table {
     std::uint64_t identity = 0;
-    std::vector<Hash128> marks;
+    std::vector<Hash128> fingerprints;
   };
   thread_local std::array<Table, kTables> tables;
   thread_local std::size_t oldest = 0;
   for (const Table& table : tables) {
-    if (table.identity == spec.identity()) return table.marks;
+    if (table.identity == spec.identity()) return table.fingerprints;
   }
   Table& table = tables[oldest];
   oldest = (oldest + 1) % kTables;
-  table.marks = make(spec);
+  table.fingerprints = make(spec);
   table.identity = spec.identity();
-  return table.marks;
+  return table.fingerprints;
 }
 
-Hash128 size_mark(const Specification& spec, const Size& size) {
-  const std::vector<Hash128>& marks = variable_marks(spec);
+Hash128 size_fingerprint(const Specification& spec, const Size& size) {
+  const std::vector<Hash128>& fingerprints = variable_fingerprints(spec);
   Hash128 sum{1, 1};
-  for (std::size_t v = 0; v < marks.size(); ++v) {
+  for (std::size_t v = 0; v < fingerprints.size(); ++v) {
     const int power = size.power(v);
-    if (power != 0) add_to(sum, Hasher("power").add(marks[v]).add(power).finish());
+    if (power != 0) add_to(sum, Hasher("power").add(fingerprints[v]).add(power).finish());
   }
   return Hasher("size").add(sum).finish();
 }

@@ -1,5 +1,5 @@
-// Marks against structure hashes: two graphs have one mark exactly when they have one structure.
-#include "syno/space/marks.h"
+// Fingerprints against structure hashes: two graphs have one fingerprint exactly when they have one structure.
+#include "syno/space/fingerprints.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -43,7 +43,7 @@ Graph random_graph(const Specification& spec, StateSpace& space, std::uint64_t s
 
 struct Marked {
   Graph graph;
-  Hash128 mark;
+  Hash128 fingerprint;
 };
 
 // Builds the goal in a random order of its steps and its equal reductions. Nothing where the specification does not allow
@@ -51,7 +51,7 @@ struct Marked {
 std::optional<Marked> build(StateSpace& space, const Orders& orders, CounterRandom& random) {
   Orders::Partial partial = orders.start();
   State state = space.root();
-  Marks marks(space);
+  Fingerprints fingerprints(space);
   while (partial.graph.depth() < orders.goal().depth()) {
     std::vector<std::size_t> ready = orders.ready(partial);
     const std::size_t first = ready.front();
@@ -66,31 +66,31 @@ std::optional<Marked> build(StateSpace& space, const Orders& orders, CounterRand
     }
     const std::size_t s = ready[random.below(ready.size())];
     const Move move = space.move(state, orders.step(partial, s));
-    const Hash128 foretold = marks.after(space, state, move);
-    marks.advance(space, state, move);
+    const Hash128 foretold = fingerprints.after(space, state, move);
+    fingerprints.advance(space, state, move);
     if (const Reason why = space.advance(state, move); !why.empty()) {
       EXPECT_TRUE(why == reason::kElementWise || why == reason::kJoined ||
                   why == reason::kDropped || why == reason::kPooling)
           << why;
       return std::nullopt;
     }
-    EXPECT_EQ(marks.mark(state), foretold) << graph_text(partial.graph);
+    EXPECT_EQ(fingerprints.fingerprint(state), foretold) << graph_text(partial.graph);
     partial = orders.take(partial, s);
   }
-  return Marked{partial.graph, marks.mark(state)};
+  return Marked{partial.graph, fingerprints.fingerprint(state)};
 }
 
-class MarkTable {
+class FingerprintTable {
  public:
   void add(const std::optional<Marked>& built, const std::string& name) {
     if (!built) return;
     const Marked& marked = *built;
     const Hash128 structure = structure_hash(marked.graph);
-    const auto [place, is_new] = marks_.try_emplace(structure, marked.mark);
-    EXPECT_EQ(place->second, marked.mark) << name << ": two marks for\n"
-                                          << graph_text(marked.graph);
-    const auto [other, fresh] = structures_.try_emplace(marked.mark, structure);
-    EXPECT_EQ(other->second, structure) << name << ": another structure has the mark of\n"
+    const auto [place, is_new] = fingerprints_.try_emplace(structure, marked.fingerprint);
+    EXPECT_EQ(place->second, marked.fingerprint) << name << ": two fingerprints for\n"
+                                                 << graph_text(marked.graph);
+    const auto [other, fresh] = structures_.try_emplace(marked.fingerprint, structure);
+    EXPECT_EQ(other->second, structure) << name << ": another structure has the fingerprint of\n"
                                         << graph_text(marked.graph);
     repeats_ += !is_new;
   }
@@ -98,16 +98,16 @@ class MarkTable {
   std::size_t repeats() const { return repeats_; }
 
  private:
-  std::map<Hash128, Hash128> marks_;
+  std::map<Hash128, Hash128> fingerprints_;
   std::map<Hash128, Hash128> structures_;
   std::size_t repeats_ = 0;
 };
 
-TEST(Marks, AreEqualExactlyWhereStructuresAre) {
+TEST(Fingerprints, AreEqualExactlyWhereStructuresAre) {
   for (const SmallSpace& small : varied_spaces()) {
     const Specification spec(small.source);
     StateSpace space(spec);
-    MarkTable table;
+    FingerprintTable table;
     for (std::uint64_t seed = 0; seed < 120; ++seed) {
       const Orders orders(random_graph(spec, space, seed, 3 + static_cast<int>(seed % 6)));
       CounterRandom random(seed, 12);
@@ -121,7 +121,7 @@ TEST(Marks, AreEqualExactlyWhereStructuresAre) {
 }
 
 // Look-alikes: many equal reductions, which carry labels.
-TEST(Marks, AreBlindToTheLabelsOfEqualReductions) {
+TEST(Fingerprints, AreBlindToTheLabelsOfEqualReductions) {
   SpecificationSource source = small_space("linear").source;
   source.coefficient = {"s=2: 5"};
   source.limits.max_pooling = 1000;
@@ -132,7 +132,7 @@ TEST(Marks, AreBlindToTheLabelsOfEqualReductions) {
   const Specification spec(source);
   StateSpace space(spec);
   const Size s = Size::variable(spec.variables()->index("s"));
-  MarkTable table;
+  FingerprintTable table;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CounterRandom random(seed, 13);
     Graph graph(spec.variables(), spec.output());
@@ -157,7 +157,7 @@ TEST(Marks, AreBlindToTheLabelsOfEqualReductions) {
   EXPECT_GT(table.structures(), 100U);
 }
 
-TEST(Marks, DoNotDependOnNamesOrTheOrderOfDeclaration) {
+TEST(Fingerprints, DoNotDependOnNamesOrTheOrderOfDeclaration) {
   for (const SmallSpace& small : varied_spaces()) {
     const Specification spec(small.source);
     const auto names = reversed_names(spec);
@@ -177,10 +177,10 @@ TEST(Marks, DoNotDependOnNamesOrTheOrderOfDeclaration) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       const Graph graph = random_graph(spec, space, seed, 5);
       State state = space.root();
-      Marks marks(space);
+      Fingerprints fingerprints(space);
       for (const Step& step : graph.steps()) {
         const Move move = space.move(state, step);
-        marks.advance(space, state, move);
+        fingerprints.advance(space, state, move);
         ASSERT_EQ(space.advance(state, move), "");
       }
       // Reductions come in the order of sizes, which is that of names.
@@ -196,8 +196,9 @@ TEST(Marks, DoNotDependOnNamesOrTheOrderOfDeclaration) {
       CounterRandom random(seed, 14);
       const auto built = build(other_space, orders, random);
       if (!built) continue;
-      EXPECT_EQ(built->mark, marks.mark(state)) << small.name << ", seed " << seed << "\n"
-                                                << graph_text(graph) << graph_text(mapped);
+      EXPECT_EQ(built->fingerprint, fingerprints.fingerprint(state))
+          << small.name << ", seed " << seed << "\n"
+          << graph_text(graph) << graph_text(mapped);
     }
   }
 }
