@@ -16,7 +16,7 @@ SPECIFICATION = Specification(
 
 @pytest.fixture(scope="module")
 def space():
-    return Space.listed(SPECIFICATION)
+    return Space.enumerate(SPECIFICATION)
 
 
 def walk(tree):
@@ -58,7 +58,7 @@ def test_live_steps_reach_the_same_operators(space):
 
 
 def test_counts_are_lower_bounds_where_the_space_is_listed_in_part(space):
-    part = Space.listed(SPECIFICATION, depth=4)
+    part = Space.enumerate(SPECIFICATION, depth=4)
     tree = Tree(SPECIFICATION, part, depth=6)
     assert tree.root.count is None
     assert tree.root.at_least == len(part) < len(space)

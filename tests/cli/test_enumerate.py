@@ -107,20 +107,20 @@ def test_rejections_are_a_tree_that_adds_up() -> None:
 
 
 def test_draws_are_distinct_seeded_and_spread() -> None:
-    first = listed("--depth", "5", "--draw", "6", "--seed", "3")
+    first = listed("--depth", "5", "--sample", "6", "--seed", "3")
     keys = [o["key"] for o in first["operators_drawn"]]
     assert len(set(keys)) == 6
-    again = listed("--depth", "5", "--draw", "6", "--seed", "3")
+    again = listed("--depth", "5", "--sample", "6", "--seed", "3")
     assert [o["key"] for o in again["operators_drawn"]] == keys
-    other = listed("--depth", "5", "--draw", "6", "--seed", "4")
+    other = listed("--depth", "5", "--sample", "6", "--seed", "4")
     assert [o["key"] for o in other["operators_drawn"]] != keys
-    costs = listed("--depth", "5", "--draw", "6", "--stratify", "macs")["operators_drawn"]
+    costs = listed("--depth", "5", "--sample", "6", "--stratify", "macs")["operators_drawn"]
     macs = [o["macs"] for o in costs]
     assert macs == sorted(macs)
     assert macs[0] < macs[-1]
-    kinds = listed("--depth", "5", "--draw", "5", "--stratify", "primitives")["operators_drawn"]
+    kinds = listed("--depth", "5", "--sample", "5", "--stratify", "primitives")["operators_drawn"]
     assert len({json.dumps(o["primitives"], sort_keys=True) for o in kinds}) == 5
-    assert " MACs " in run(*SMALL, "--depth", "3", "--draw", "2").stdout
+    assert " MACs " in run(*SMALL, "--depth", "3", "--sample", "2").stdout
 
 
 def test_a_file_goes_on_where_it_ended_and_prints_nothing_twice(tmp_path: Path) -> None:
@@ -191,10 +191,10 @@ def test_the_time_left_follows_from_how_fast_limits_grow() -> None:
     estimate = Pace(lambda: now)
     assert estimate.seen(10) == (None, None)
     now = 1.0
-    estimate.limit_listed(100)  # 100 graphs
+    estimate.limit_completed(100)  # 100 graphs
     now = 3.0
     assert estimate.seen(300) == (100.0, None)
-    estimate.limit_listed(500)  # 400 graphs
+    estimate.limit_completed(500)  # 400 graphs
     now = 7.0  # 4 seconds into a limit of about 1,600 graphs, 800 of them seen
     assert estimate.seen(1300) == (200.0, 4.0)
     now = 20.0
@@ -231,7 +231,7 @@ def test_there_are_no_walks_where_everything_is_listed() -> None:
 
 
 def test_walks_for_a_while_may_find_what_no_budget_was_left_for() -> None:
-    result = run(*SMALL, "--max-nodes", "1", "--walk-seconds", "0.01", "--draw", "2")
+    result = run(*SMALL, "--max-nodes", "1", "--walk-seconds", "0.01", "--sample", "2")
     assert result.exit_code == 0, result.output
     assert "0 operators (distinct" in " ".join(result.stdout.split())
     assert "beyond depth 1: " in result.stdout

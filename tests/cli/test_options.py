@@ -30,7 +30,7 @@ def test_each_limit_is_an_option_of_the_same_name() -> None:
     text = run("sample", "--help").output
     for descriptor in _core.option_descriptors():
         assert f"--{descriptor['name'].replace('_', '-')}" in text
-    assert "Limits of an operator:" in text
+    assert "Constraints on operators:" in text
 
 
 @pytest.mark.parametrize(

@@ -258,8 +258,8 @@ def test_why_not_prints_the_near_equal_operator(tmp_path: Path) -> None:
         ["s=2: 1"],
         bindings=["C_in=16, C_out=16, H=32"],
     )
-    kept = Space.listed(specification, depth=5).keys()
-    exact = Space.listed(specification, depth=5, rules_off=["approximate"])
+    kept = Space.enumerate(specification, depth=5).keys()
+    exact = Space.enumerate(specification, depth=5, rules_off=["approximate"])
     lost = next(operator for operator in exact if operator.key not in kept)
     file = tmp_path / "op.txt"
     file.write_text(lost.text)

@@ -182,21 +182,25 @@ OPTIONS: dict[str, tuple[str, Options, Sequence[str]]] = {
     "rule without a name": ("sample", {"--rule": "=off"}, ["does not switch a rule", "ID=off"]),
     "rule with another state": ("sample", {"--rule": "R6a=no"}, ["'R6a=no'", "ID=off or ID=on"]),
     "no such rule": ("enumerate", {"--rule": "R99=off"}, ["unknown rule 'R99'", "R6a view-above"]),
-    "no operators to draw": ("enumerate", {"--draw": "0"}, ["'--draw'", "0 is not in the range"]),
+    "no operators to draw": (
+        "enumerate",
+        {"--sample": "0"},
+        ["'--sample'", "0 is not in the range"],
+    ),
     "strata without draws": (
         "enumerate",
         {"--stratify": "macs"},
-        ["--stratify is given without --draw", "expected: --draw K"],
+        ["--stratify is given without --sample", "expected: --sample K"],
     ),
     "unknown strata": (
         "enumerate",
-        {"--draw": "1", "--stratify": "cost"},
+        {"--sample": "1", "--stratify": "cost"},
         ["'cost' is not one of"],
     ),
     "seed a word": ("enumerate", {"--seed": "x"}, ["'--seed'", "'x' is not a valid integer"]),
     "seed negative": (
         "enumerate",
-        {"--seed": "-1", "--draw": "1", "--depth": "2"},
+        {"--seed": "-1", "--sample": "1", "--depth": "2"},
         ["'seed' is an integer of at least 0, got -1", "expected: "],
     ),
     "seed of a sample": (
@@ -213,7 +217,7 @@ OPTIONS: dict[str, tuple[str, Options, Sequence[str]]] = {
     "depth of the bench": ("bench", {"--depth": "13"}, ["--depth 13 is more than", "expected: "]),
     "no nodes": ("enumerate", {"--max-nodes": "0"}, ["'--max-nodes'", "x>=1"]),
     "nodes a word": ("enumerate", {"--max-nodes": "all"}, ["'--max-nodes'", "'all'"]),
-    "no memory": ("enumerate", {"--max-memory": "0"}, ["'0' is no amount of memory", "500M"]),
+    "no memory": ("enumerate", {"--max-memory": "0"}, ["'0' is not an amount of memory", "500M"]),
     "memory in stones": (
         "enumerate",
         {"--max-memory": "5st"},

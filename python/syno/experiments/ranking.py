@@ -211,7 +211,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 Progress = Callable[[int, int, str], None]
 
 
-def draw(
+def select_operators(
     network: Network,
     candidates: Sequence[Operator],
     named: Sequence[tuple[str, Operator]],
@@ -219,10 +219,13 @@ def draw(
     count: int,
     progress: Progress | None = None,
 ) -> list[Entry]:
-    """The operators of a table: the named ones, then `count` drawn from the candidates.
+    """Select the operators of a table: the named ones, then `count` random candidates.
 
-    Those that are slower than `max_slowdown`, or equal to one before, are passed over; of the named
-    ones, slow ones stay. UserError when the candidates run out.
+    Candidates that are slower than `max_slowdown`, or equal to an earlier operator, are skipped;
+    named operators are included even if they are slow.
+
+    Raises:
+        UserError: there are too few candidates.
     """
     entries: list[Entry] = []
     keys: set[str] = set()

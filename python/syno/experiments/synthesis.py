@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from syno import _core
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.beyond import Walked
 from syno.space.options import EnumerationOptions
 from syno.space.space import Space
+from syno.space.walk_extension import WalkExtension
 
 # What each figure is, in the order in which they are printed.
 FIGURES = {
@@ -119,7 +119,7 @@ class _Watch:
     complete: float = 0.0
     first: float | None = None
 
-    def limit_listed(self, space: Space) -> None:
+    def limit_completed(self, space: Space) -> None:
         self.complete = time.perf_counter() - self.started
         if len(space) and self.first is None:
             self.first = self.complete
@@ -139,7 +139,7 @@ def synthesis_rate(
     watch = _Watch()
     # A fresh specification: what the first one has computed is not there yet.
     cold = Specification.from_json(specification.to_json())
-    space = Space.listed(
+    space = Space.enumerate(
         cold,
         depth=options.depth or 0,
         max_nodes=options.max_nodes,
@@ -148,7 +148,7 @@ def synthesis_rate(
         threads=options.threads or 0,
         bound=options.bound,
         rules_off=rules_off,
-        on_limit=watch.limit_listed,
+        on_limit=watch.limit_completed,
     )
     total = time.perf_counter() - watch.started
     return SynthesisRate(space, watch.complete or total, total, watch.first, before, _peak_mb())
@@ -161,12 +161,12 @@ def _peak_mb() -> float:
 
 
 def _yield(space: Space) -> float | None:
-    drawn = space.draw(_DRAWS)
+    drawn = space.sample(_DRAWS)
     again = [Operator.from_text(one.text, space.specification) for one in drawn]
     return _share(sum(not one.refusals() for one in again), len(again))
 
 
-def walk_figures(walked: Walked) -> dict[str, object]:
+def walk_figures(walked: WalkExtension) -> dict[str, object]:
     """Every figure of WALK_FIGURES, under its name."""
     found = walked.walks.statistics()
     return {

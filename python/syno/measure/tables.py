@@ -83,7 +83,7 @@ def _bandwidth(level: int) -> Callable[[Roofline], str]:
     return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
 
 
-def chosen_in_words(measured: Layer) -> str:
+def selection_in_words(measured: Layer) -> str:
     """Which plan of a layer is chosen."""
     count = measured["threads"]
     return (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.network.placeholder import Placeholder
-    from syno.operands.named import NamedOperator
+    from syno.operands.lookup import NamedOperator
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
 

@@ -10,7 +10,7 @@ from syno._util.options import Options, option
 from syno.operands.operand import load_operator, specification_of
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.named import NamedSpecification
+from syno.space.specification_options import NamedSpecification
 
 
 def study() -> str | None:

@@ -106,7 +106,7 @@ class SpaceOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EnumerationOptions(Options):
-    """How far a specification is enumerated, as arguments of `Space.listed`."""
+    """How far a specification is enumerated, as arguments of `Space.enumerate`."""
 
     section: ClassVar[str] = "Enumeration"
     depth: int | None = depth()

@@ -21,7 +21,7 @@ class Pace:
         self._before = 0
         self._started = clock()
 
-    def limit_listed(self, visited: int) -> None:
+    def limit_completed(self, visited: int) -> None:
         """A limit was listed completely, after `visited` partial graphs over all limits."""
         self._sizes.append(visited - self._before)
         self._before = visited

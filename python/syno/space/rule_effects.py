@@ -78,7 +78,7 @@ def rule_effects(
         nonlocal done
         if progress is not None:
             progress(what, done)
-        space = Space.listed(
+        space = Space.enumerate(
             specification, depth=depth, max_nodes=max_nodes, threads=threads, rules_off=off
         )
         done += 1

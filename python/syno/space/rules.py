@@ -5,7 +5,7 @@ def no_shift_of_piece(graph, step):
     '''no Shift of what an Unfold made'''
     return graph.maker(step.inputs[0]) == "unfold"
 
-syno.Space.listed(specification, depth=4, rules=[no_shift_of_piece])
+syno.Space.enumerate(specification, depth=4, rules=[no_shift_of_piece])
 """
 
 from __future__ import annotations

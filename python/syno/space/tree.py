@@ -105,7 +105,7 @@ class Tree:
     ) -> None:
         """depth: primitives in an operator; 0 takes the space's, or the specification's.
 
-        rules_off, rules, bound: as in Space.listed; a space brings its rules.
+        rules_off, rules, bound: as in Space.enumerate; a space brings its rules.
         """
         check_layers(specification)
         checks.whole("'depth'", depth, least=0)
@@ -123,7 +123,7 @@ class Tree:
                     "both a space and rules are given\n"
                     "  expected: rules where there is no space; a space brings its own"
                 )
-            off, added = space.rules_off, space.own_rules
+            off, added = space.rules_off, space.custom_rules
             if depth == 0 and space.exhausted:
                 depth = space.depth_limit
         self._specification = specification
