@@ -104,7 +104,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Space.enumerate(SPECIFICATION, depth=1, rules_off=1), "'rules_off' is no list"
     ),
     "seconds": (
-        lambda: Space.enumerate(SPECIFICATION, depth=1, max_seconds=HUGE), "'max_seconds' is a number"
+        lambda: Space.enumerate(SPECIFICATION, depth=1, max_seconds=HUGE),
+        "'max_seconds' is a number",
     ),
     "model that is no text": (lambda: describe(LONG), "unknown model 'an integer of about"),
     "recipe named self": (lambda: Recipe.from_json({"self": 1}), "an unknown entry 'self'"),

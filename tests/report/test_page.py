@@ -128,7 +128,7 @@ def test_lead_names_the_fastest_operator_within_a_point() -> None:
 
 
 def test_a_study_without_results_still_has_a_page() -> None:
-    empty = Report(title="nothing yet", asked={}, baseline=Baseline(), candidates=())
+    empty = Report(title="nothing yet", settings={}, baseline=Baseline(), candidates=())
     text = page.render(empty)
     assert "No operator has been trained yet." in text
     assert "plotly.js v" not in text

@@ -218,7 +218,8 @@ def _numbers(pairs: Sequence[object]) -> dict[str, int | str]:
             found[name] = int(value)
         else:
             raise UserError(
-                f"cannot read the model option '{pair}'\n  expected: NAME=NUMBER, such as width=16, or weights=PATH"
+                f"cannot read the model option '{pair}'\n"
+                "  expected: NAME=NUMBER, such as width=16, or weights=PATH"
             )
     return found
 

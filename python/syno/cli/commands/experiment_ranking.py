@@ -129,7 +129,7 @@ def _print(found: Agreement, table: Table) -> None:
     output.show(correlations_table(found))
     if found.recall is not None:
         screen.print(
-            f"\n{found.recall} of the best ten at the high rung are among the best ten at the low rung"
+            f"\n{found.recall} of the best ten at the high rung are the best ten at the low one"
         )
     if found.arms:
         output.show(arms_table(found))

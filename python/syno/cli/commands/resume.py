@@ -72,6 +72,6 @@ def _describe(given: _Arguments) -> int:
     else:
         cost = f", about {fmt.duration(found['seconds'])}" if found["seconds"] else ""
         output.echo(
-            f"{found['study']}: {found['done']} operators completed, {found['left']} remaining{cost}"
+            f"{found['study']}: {found['done']} operators completed, {found['left']} left{cost}"
         )
     return framework.OK

@@ -59,7 +59,8 @@ def command(given: _Arguments) -> int:
             enumeration.print_rejections(statistics["rejections"])
     if len(sampled) < given.count:
         output.say(
-            f"only {len(sampled)} of {given.count} operators were found; increase --max-nodes or the constraints"
+            f"only {len(sampled)} of {given.count} operators were found; a larger --max-nodes or "
+            "weaker constraints may allow more"
         )
         return framework.NEGATIVE
     return framework.OK
