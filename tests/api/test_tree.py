@@ -83,9 +83,9 @@ def test_a_sampler_leads_a_search_of_ones_own():
 
 def test_mistakes_are_named(space):
     tree = Tree(SPECIFICATION, space)
-    with pytest.raises(UserError, match="a node of this tree is needed"):
+    with pytest.raises(UserError, match="the node does not belong to this tree"):
         tree.children(Tree(SPECIFICATION).root)
-    with pytest.raises(UserError, match="a node of this tree is needed"):
+    with pytest.raises(UserError, match="the node does not belong to this tree"):
         tree.operators("reduce k")
     with pytest.raises(UserError, match="both a space and rules are given"):
         Tree(SPECIFICATION, space, rules_off=["R6a"])

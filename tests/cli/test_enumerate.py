@@ -68,9 +68,9 @@ def test_the_text_says_how_far_it_came_and_why_it_ended() -> None:
     assert "signature " in done.stdout
     part = run(*SMALL, "--max-nodes", "200")
     assert part.exit_code == 0
-    assert "then ended by --max-nodes\n" in part.stdout
+    assert "--max-nodes ended the enumeration\n" in part.stdout
     timed = run("enumerate", "--preset", "paper/resnet18", "--max-seconds", "0.3")
-    assert "ended by --max-seconds" in timed.stdout
+    assert "--max-seconds ended the enumeration" in timed.stdout
 
 
 def test_a_rule_that_is_off_is_not_asked() -> None:
@@ -128,7 +128,7 @@ def test_a_file_goes_on_where_it_ended_and_prints_nothing_twice(tmp_path: Path) 
     whole = listed("--depth", "5")
     first = run(*SMALL, "--depth", "4", "--file", file)
     assert first.exit_code == 0, first.output
-    assert f"kept in {file}" in first.stderr
+    assert f"wrote {file}" in first.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["small.space"]
     second = run(*SMALL, "--depth", "5", "--file", file, "--resume")
     assert second.exit_code == 0, second.output
@@ -175,7 +175,7 @@ def test_ctrl_c_keeps_the_last_complete_depth_limit(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
-    assert "stopping: the last complete depth limit is kept" in err
+    assert "stopping; the last complete depth limit is kept" in err
     assert "Traceback" not in err
     found = json.loads(out)
     assert found["ended"] == "stopped"
@@ -220,7 +220,7 @@ def test_walks_go_on_where_a_budget_ended_the_listing() -> None:
         assert sum(operator.primitives().values()) > found["complete_depth"]
         assert one["weight"] > 0
     again = run("enumerate", *arguments, "--walks", "600", "--seed", "2", "--threads", "1")
-    assert f"met {walks['operators']:,} operators" in " ".join(again.stdout.split())
+    assert f"found {walks['operators']:,} operators" in " ".join(again.stdout.split())
     assert f"coverage {walks['coverage']:.3f}" in again.stdout
     assert "± " in again.stdout
 

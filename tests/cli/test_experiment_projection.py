@@ -99,7 +99,7 @@ def test_a_pause_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(projection, "_trained", once)
     result = run(tmp_path, "--steps", "5", "--seeds", "1")
     assert result.exit_code == 143, result.output
-    assert "the same command goes on" in result.stderr
+    assert "the same command resumes" in result.stderr
     assert [r.what for r in read(tmp_path / "out.json").runs] == [ORIGINAL]
     monkeypatch.undo()
     assert run(tmp_path, "--steps", "5", "--seeds", "1").exit_code == 0

@@ -27,7 +27,7 @@ def damaged(runs: str) -> str:
 
 def test_a_store_that_is_whole_is_said_to_be(runs: str) -> None:
     done = syno("check", runs)
-    assert (done.exit_code, done.stdout) == (0, f"{runs} is whole: 1 studies, 8 events of logs\n")
+    assert (done.exit_code, done.stdout) == (0, f"{runs} is intact: 1 studies, 8 events\n")
     content = json.loads(syno("check", runs, "--json").stdout)
     assert content["whole"] is True
     assert content["events"] == {"digits-1": 8}
@@ -38,7 +38,7 @@ def test_damage_is_listed_with_what_can_be_saved(damaged: str) -> None:
     done = syno("check", damaged)
     assert done.exit_code == 1
     assert "table evaluation, row 3: its content is not what was written" in done.stdout
-    assert "can be saved: study 'digits-1': 2 of 3 trials" in done.stdout
+    assert "can be recovered: study 'digits-1': 2 of 3 trials" in done.stdout
     assert f"next: syno store recover {damaged} NEW" in done.stderr
     content = json.loads(syno("check", damaged, "--json").stdout)
     assert content["whole"] is False

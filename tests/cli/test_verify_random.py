@@ -49,7 +49,7 @@ def test_a_mismatch_ends_with_1_and_says_how_to_see_it_again(monkeypatch):
     )
     result = run("verify", "--random", "30", "--seed", "2")
     assert result.exit_code == 1, result.output
-    again = re.search(r"made small \(syno (verify --random 1 [^)]*)\):", result.stdout)
+    again = re.search(r"reduced \(syno (verify --random 1 [^)]*)\):", result.stdout)
     assert "reduce " in result.stdout
     assert "in binding {" in result.stdout
     assert again is not None

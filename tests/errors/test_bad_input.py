@@ -126,7 +126,7 @@ SPECIFICATIONS: dict[str, tuple[Options, Sequence[str]]] = {
         {"--passed-through": ["1:1", "1:1"]},
         ["names a dimension twice", "in [C_in, H] -> [C_out, H]", "in one pair at most"],
     ),
-    "no pair": ({"--passed-through": "one:two"}, ["'one:two' is no pair of dimensions"]),
+    "no pair": ({"--passed-through": "one:two"}, ["'one:two' is not a pair of dimensions"]),
     "no shapes": ({"--input": None, "--output": None}, ["without a specification", "expected: "]),
     "half a shape": ({"--output": None}, ["--output is missing", "expected: "]),
     "two specifications": ({"--preset": "paper/gpt2"}, ["both --preset and shapes", "expected: "]),
@@ -158,7 +158,7 @@ LINES: dict[str, tuple[list[str], Sequence[str]]] = {
     "unknown preset": (["sample", "--preset", "paper/none"], ["unknown preset 'paper/none'"]),
     "a preset without layers": (
         ["enumerate", "--preset", "paper/readme"],
-        ["no layer to list operators for", "a value for each of H, W"],
+        ["no layer to enumerate operators for", "a value for each of H, W"],
     ),
     "unknown rule": (["rules", "show", "R99"], ["unknown rule 'R99'", "known rules: "]),
     "unknown kind of rule": (["rules", "list", "--kind", "soft"], ["'soft' is not one of"]),
@@ -221,7 +221,7 @@ OPTIONS: dict[str, tuple[str, Options, Sequence[str]]] = {
     "memory in stones": (
         "enumerate",
         {"--max-memory": "5st"},
-        ["'5st' is no amount", "expected: "],
+        ["'5st' is not an amount", "expected: "],
     ),
     "no seconds": ("enumerate", {"--max-seconds": "0"}, ["'--max-seconds'", "x>0"]),
     "seconds of the bench": ("bench", {"--seconds": "-1"}, ["'--seconds'", "x>0"]),
@@ -410,7 +410,7 @@ OPERANDS: dict[str, tuple[str, Options, Sequence[str]]] = {
         ["index 'h+1' of x is outside", "column 26", "(h+1) mod H", "on the command line"],
     ),
     "a name that no file can have": ("a" * 5000, {}, ["no operator file", "expected: "]),
-    "a folder": (".", {}, ["the folder '.' holds no operator", "expected: "]),
+    "a folder": (".", {}, ["the folder '.' contains no operator", "expected: "]),
     "other variables": (
         TEXT.replace("C_in", "C"),
         {},

@@ -124,7 +124,7 @@ def test_lead_names_the_fastest_operator_within_a_point() -> None:
     assert chosen.short in sections.lead(near)
     far = replace(base, baseline=replace(base.baseline, accuracy=0.999))
     assert sections.fastest_within_a_point(far) is None
-    assert "No measured operator comes within a point" in sections.lead(far)
+    assert "No measured operator is within one percentage point" in sections.lead(far)
 
 
 def test_a_study_without_results_still_has_a_page() -> None:

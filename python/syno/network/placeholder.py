@@ -124,8 +124,8 @@ class Placeholder(nn.Module):
         if self.layer is None:
             raise UserError(
                 f"this placeholder is empty: {self.binding}\n"
-                "  expected: an operator in it      got: none\n"
-                "  hint: sampler.replace(net, kernel_packs) or syno.replace(net, operator) fills it"
+                "  expected: an operator      got: none\n"
+                "  what to do: fill it with sampler.replace(net, packs) or syno.replace(net, operator)"
             )
         self.observe(x)
         if self.layer is self.original:
@@ -156,7 +156,7 @@ class Placeholder(nn.Module):
             height, width = self.binding.get("H"), self.binding.get("W")
             if "W" in extra and "H" in known and height != width:
                 raise UserError(
-                    f"the map is {height} x {width}, not square\n"
+                    f"the feature map is {height} x {width}, not square\n"
                     f"  in {specification!r}, where height and width are both H"
                 )
             sizes = _sizes(specification.input), _sizes(specification.output)
@@ -251,7 +251,7 @@ def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
         raise UserError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one syno.Placeholder      got: none\n"
-            "  hint: put Placeholders into it, or call net = syno.substitute(net, where=...)"
+            "  what to do: add placeholders, or use net = syno.substitute(net, where=...)"
         )
     return found
 

@@ -38,19 +38,22 @@ NO_TOTALS = {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
 
 
 class Specification:
-    """Shapes, variables with budgets, the layers an operator must fit, and limits. A value.
+    """Shapes, variables with budgets, bindings and constraints of operators, as a value.
 
-    input, output: shapes, such as "[N, C_in: unordered, H, H]".
-    primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
-    coefficient: small variables with values and budgets, such as "k=3: 2".
-    bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}; variables with a
-        value may be left out, and so may those that only passed-through dimensions use.
-    multiplicities: how many layers each binding stands for; default one.
-    layer_macs: multiply-adds of those layers together, which weigh them for `min_fit`.
-    passed_through: pairs (output dimension, input dimension) that no primitive touches (batch).
-    limits: keyword arguments such as max_depth=8; `Specification.limit_names()` lists them.
+    Args:
+        input, output: shapes, such as "[N, C_in: unordered, H, H]".
+        primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
+        coefficient: small variables with values and budgets, such as "k=3: 2".
+        bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}. Variables with a
+            value may be omitted, and also those of passed-through dimensions only.
+        multiplicities: number of layers of each binding; default 1.
+        layer_macs: total MACs of the layers of each binding, which are their weights in `min_fit`.
+        passed_through: pairs (output dimension, input dimension) that no primitive touches, such
+            as the batch.
+        limits: constraints such as max_depth=8; `Specification.limit_names()` lists them.
 
-    Raises UserError for everything that is malformed or contradictory.
+    Raises:
+        UserError: an argument is malformed, or arguments contradict each other.
     """
 
     __slots__ = ("_core",)

@@ -134,13 +134,13 @@ def command(given: _Arguments) -> int:
 def _network(given: _Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
     """Return a model with initial weights, or the network of a study, trained as there."""
     from syno.codegen.export.write import network_subject
-    from syno.study.training import filled
+    from syno.study.training import networks
 
     if name == STUDY:
-        net, x = filled.trained(operator, given.operand.store, given.operand.study, output.say)
+        net, x = networks.trained(operator, given.operand.store, given.operand.study, output.say)
     else:
         model = dict(given.model_options)
         shape = (given.image, given.classes)
-        net, x = filled.fresh(operator, name, given.seed, model, *shape, output.say)
+        net, x = networks.fresh(operator, name, given.seed, model, *shape, output.say)
     fold = given.fold_weights
     return network_subject(net, x, given.seed, plan_of=plans.of_pack, fold_weights=fold)

@@ -90,8 +90,8 @@ def export_slots(
     }
     if not packs:
         raise UserError(
-            f"the network {type(net).__name__} holds no operator to export\n"
-            "  hint: syno.replace(net, operator) puts one into its slots"
+            f"the network {type(net).__name__} contains no operator to export\n"
+            "  what to do: use syno.replace(net, operator) to fill its slots"
         )
     return [
         export(pack, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed)
@@ -180,14 +180,14 @@ def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: 
 
     if isinstance(operator, KernelPack):
         if binding is not None:
-            raise UserError("a kernel pack has its own binding: leave `binding` out")
+            raise UserError("a kernel pack has its own binding: omit `binding`")
         return operator
     if not isinstance(operator, Operator):
         raise UserError(f"expected an Operator or a kernel pack, got {type(operator).__name__}")
     if binding is None:
         raise UserError(
-            "an operator is exported under a binding\n"
-            "  expected: a size for each of "
+            "a binding is required to export an operator\n"
+            "  expected: a value for each of "
             f"{', '.join(operator.variables)}      got: no binding"
         )
     with torch.random.fork_rng(devices=[]):

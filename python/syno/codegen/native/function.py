@@ -100,7 +100,7 @@ class NativeFunction:
         """
         if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
             raise UserError(
-                "'weights' is a list with one array a weight\n"
+                "'weights' is a list with one array for each weight\n"
                 f"  expected: a list      got: {type(weights).__name__}"
             )
         arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
@@ -152,11 +152,11 @@ class NativeFunction:
                 f"  expected: {list(self._output(batch))}      got: {list(y.shape)}"
             )
         if not y.flags.writeable:
-            raise UserError("y is read-only\n  expected: an array that may be written")
+            raise UserError("y is read-only\n  expected: a writable array")
         if np.may_share_memory(x, y):
             raise UserError(
-                "x and y overlap\n  expected: arrays in memory of their own\n"
-                "  hint: x is read after the first of y is written; function(x) makes a new y"
+                "x and y overlap\n  expected: arrays with separate memory\n"
+                "  what to do: use function(x), which creates a new array"
             )
         return self._prepared(x, y, batch, threads)
 
@@ -164,7 +164,9 @@ class NativeFunction:
         self, x: NDArray[np.float32], y: NDArray[np.float32], batch: int, threads: int
     ) -> Callable[[], None]:
         if self._packed is None:
-            raise UserError("the function has no weights yet\n  hint: function.pack(weights)")
+            raise UserError(
+                "the function has no weights yet\n  what to do: call function.pack(weights)"
+            )
         check_threads(threads)
         run, take, give = self._run, self._idle.pop, self._idle.append
         size = self._workspace_size(threads)
@@ -243,22 +245,22 @@ def _check_array(name: str, array: object) -> None:
     """UserError for memory that compiled code would read, or write, as something else."""
     if not isinstance(array, np.ndarray):
         raise UserError(
-            f"{name} is no array\n  expected: a numpy array      got: {type(array).__name__}"
+            f"{name} is not an array\n  expected: a numpy array      got: {type(array).__name__}"
         )
     if array.dtype != _FLOAT32:
         raise UserError(
             f"{name} of the wrong type\n  expected: {_FLOAT32}      got: {array.dtype.name}"
-            f"{'' if array.dtype.isnative else ' of the other byte order'}\n"
-            f"  hint: {name}.astype(np.float32)"
+            f"{'' if array.dtype.isnative else ' of another byte order'}\n"
+            f"  what to do: use {name}.astype(np.float32)"
         )
     if not array.flags.c_contiguous:
         found = "Fortran-contiguous memory"
         if not array.flags.f_contiguous:
             found = f"memory with strides {array.strides}"
         raise UserError(
-            f"{name} is not in the order that the code reads and writes\n"
+            f"{name} does not have the memory layout of the code\n"
             f"  expected: C-contiguous memory      got: {found}\n"
-            f"  hint: np.ascontiguousarray({name})"
+            f"  what to do: use np.ascontiguousarray({name})"
         )
     if not array.flags.aligned:
         raise UserError(
