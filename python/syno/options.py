@@ -37,8 +37,8 @@ class TrainOptions(Options):
         deadline_s: wall-clock limit of one training, in seconds. An isolated evaluation is killed
             after twice this time plus 30 s; without a limit, after 8 times the time of the baseline
             plus 30 s.
-        max_slowdown: operators whose training step takes longer than this many steps of the
-            baseline are rejected before training; `math.inf` rejects none.
+        max_slowdown: operators whose training step takes more than this many times as long as that
+            of the baseline are rejected before training; `math.inf` rejects none.
     """
 
     section: ClassVar[str] = "Training"
@@ -64,7 +64,8 @@ class TrainOptions(Options):
         unset="killed after 8 times the time of the baseline plus 30 s",
     )
     max_slowdown: float = option(
-        "Reject operators whose training step takes longer than this many of the baseline.",
+        "Reject operators whose training step takes more than this many times as long as that of "
+        "the baseline.",
         4.0,
         minimum=0,
         above=True,

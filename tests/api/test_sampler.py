@@ -124,7 +124,7 @@ def test_wrong_arguments_are_named():
         ({"seed": -1}, "'seed' is an integer of at least 0, got -1"),
         ({"seed": "a"}, "'seed' is an integer"),
         ({"max_nodes": 0}, "'max_nodes' is an integer of at least 1"),
-        ({}, r"no layer to find operators for(.|\n)*size for each of H"),
+        ({}, r"no layer to find operators for(.|\n)*values of H"),
         ({"max_dept": 3}, "unknown argument or limit 'max_dept'"),
     ):
         with pytest.raises(UserError, match=message):

@@ -72,7 +72,8 @@ class Run:
     """One training.
 
     what: `original` or `operator`; way: equal `steps`, or equal `time`; loss (nats a token),
-    perplexity and bits_a_byte on the held-out tokens; losses: mean training loss of each twentieth.
+    perplexity and bits_a_byte on the validation tokens; losses: mean training loss of each
+    twentieth.
     """
 
     what: str

@@ -50,7 +50,7 @@ class Settings:
     so many operators are trained at the low rung with other scales, too; draw: the seed of all
     draws; max_slowdown: drawn operators whose training step takes longer than so many of the
     original's are left out, as a search does; train_images: what the data has for training, the
-    hold-out split left out.
+    validation split excluded.
     """
 
     model: str
@@ -84,7 +84,7 @@ class Entry:
 @dataclass(frozen=True)
 class Run:
     """A training. operator: its place in the table; losses: mean training loss of each epoch;
-    accuracy: on the hold-out split, 0 to 1, None with a reason where there is none."""
+    accuracy: on the validation split, 0 to 1, None with a reason where there is none."""
 
     operator: int
     rung: str

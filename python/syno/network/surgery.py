@@ -1,4 +1,4 @@
-"""Puts slots into a network and fills them. Needs torch."""
+"""Creation of slots in a network, and filling of slots. Requires PyTorch."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def replace_with_packs(
 
 
 def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]) -> None:
-    """Fills each slot with what `pack` makes for it, or restores it with the reason of its refusal.
+    """Fill each slot with the result of `pack`, or restore it and record the reason.
 
     UserError when no slot can be filled.
     """
@@ -366,7 +366,7 @@ def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
 
 
 def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
-    """Multiply-adds of a layer for one sample, over all its calls.
+    """MACs of a layer for one sample, over all its calls.
 
     An output element of a linear layer or a plain convolution, or an input element of a transposed
     one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.

@@ -72,10 +72,10 @@ class _Arguments(Options):
 def command(given: _Arguments) -> int:
     """Enumerate and count all operators of a specification.
 
-    The enumeration proceeds under growing depth limits until it reaches the depth, a limit or
-    Ctrl-C ends it. The result is that of the last complete depth limit. A graph is complete if it
-    connects the shapes. A structure is a complete graph with a matching to the input that passes
-    all conditions. An operator represents all structures with the same semantic key.
+    The enumeration proceeds under growing depth limits until it reaches the depth, or until a
+    limit or Ctrl-C ends it. The result is that of the last complete depth limit. A graph is
+    complete if it connects the shapes. A structure is a complete graph with a matching to the input
+    that passes all conditions. An operator represents all structures with the same semantic key.
 
     With --walks, guided random walks to the full depth continue an enumeration that a limit ended
     early. The command prints which fraction of what such walks can find was found, and an estimate

@@ -36,7 +36,8 @@ class _Arguments(Options):
     part: int = option("Train one of N operators at the high rung.", 3, minimum=1, metavar="N")
     arms: int = option("Number of operators to train also without initial scales.", 30, minimum=0)
     max_slowdown: float = option(
-        "Exclude operators whose training step takes longer than this many of the baseline.",
+        "Exclude operators whose training step takes more than this many times as long as that of "
+        "the baseline.",
         1.8,
         minimum=0,
         above=True,
