@@ -56,7 +56,7 @@ def test_all_are_trained_and_the_picture_is_there(folder: Path, found: Compariso
     assert not list(folder.glob("*.ckpt"))
     for run_ in found.runs:
         assert run_.status == "ok"
-        assert len(run_.losses) == min(run_.steps, 20)
+        assert len(run_.losses) == -(-run_.steps // -(-run_.steps // 20))  # a mean of whole steps
         assert run_.losses[-1] < run_.losses[0]
     assert found.settings["name"] == "gpt2-projection"
     assert found.settings["fidelity"]["steps"] == 20

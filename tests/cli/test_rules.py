@@ -187,7 +187,7 @@ def test_effect_prints_tables_and_says_what_a_budget_left() -> None:
     assert len(lines) == 6
     assert lines[2].startswith("| all rules | | ")
     assert lines[4].startswith("| R6a view-above-share off | exact | ")
-    assert "(budget spent)" in run(*effect, "--max-nodes", "20").stdout
+    assert "(incomplete)" in run(*effect, "--max-nodes", "20").stdout
     assert "unknown rule 'R0'" in run("rules", "effect", *SMALL, "--only", "R0").output
 
 

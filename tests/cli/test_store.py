@@ -74,7 +74,7 @@ def test_what_is_intact_is_saved(damaged: str, tmp_path: Path) -> None:
     new = tmp_path / "saved.db"
     done = syno("recover", damaged, str(new))
     assert done.exit_code == 0
-    assert "saved study 'digits-1': 2 of 3 trials" in done.stdout
+    assert "recovered study 'digits-1': 2 of 3 trials" in done.stdout
     assert f"next: syno resume {new}" in done.stderr
     assert syno("check", str(new)).exit_code == 0
     again = syno("recover", damaged, str(new))
@@ -90,6 +90,6 @@ def test_nothing_to_save_is_a_negative_result(runs: str, tmp_path: Path) -> None
     connection.close()
     done = syno("recover", runs, str(tmp_path / "saved.db"))
     assert done.exit_code == 1
-    assert "no study could be saved" in done.stderr
+    assert "no study could be recovered" in done.stderr
     rest = json.loads((tmp_path / "saved.db.rest.json").read_text())
     assert len(rest["rows"]["evaluation"]) == 3

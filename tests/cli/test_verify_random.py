@@ -66,7 +66,7 @@ def test_emitters_of_one_operator():
     ("arguments", "message"),
     [
         (("--random", "0"), "'--random'"),
-        (("--random", "3", "op.txt"), "leave OP and --binding"),
+        (("--random", "3", "op.txt"), "--random cannot be used with OP"),
         ((), "nothing to verify"),
         (("--random", "3", "--emitters", "torch"), "unknown emitter 'torch'"),
         (("--random", "3", "--seed", "-1"), "'seed' is an integer of at least 0"),
