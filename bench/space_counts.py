@@ -80,7 +80,7 @@ def counts(space: Any) -> dict[str, int]:
 
 def deepening(depth: int) -> dict[str, Any]:
     """Every limit up to `depth`, and what the last one holds."""
-    space = Space.listed(Specification.preset(PRESET), depth=depth, max_nodes=_MOST, threads=1)
+    space = Space.enumerate(Specification.preset(PRESET), depth=depth, max_nodes=_MOST, threads=1)
     return {
         "depth": depth,
         **space.counts(),

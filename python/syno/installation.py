@@ -1,4 +1,4 @@
-"""Is everything here that Syno needs, and what to do where it is not."""
+"""Checks of the installation, with advice on how to fix problems."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LIBRARIES = (
     "pillow",
     "safetensors",
 )
-_LEAST_FREE = 2**30  # bytes in the cache folder; the arrays of CIFAR-10 take a fifth of it
+_LEAST_FREE = 2**30  # bytes in the cache folder; the arrays of CIFAR-10 need a fifth of this
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: what was found, and what to do when it is not `ok`."""
+    """A check with its result, and advice if the result is not `ok`."""
 
     name: str
     state: str
@@ -39,10 +39,13 @@ class Check:
 
 
 def check_installation(store: str, data_dir: str | None) -> list[Check]:
-    """Looks at the library, its dependencies, the machine and the places of a search.
+    """Check the library, its dependencies, the machine, and the folders and store of a search.
 
-    store: the address that studies would be kept under; data_dir: the folder of data. Nothing is
-    written.
+    Nothing is written.
+
+    Args:
+        store: the address of the store.
+        data_dir: the folder of the data sets; None uses SYNO_DATA.
     """
     return [
         _syno(),
@@ -83,12 +86,12 @@ def _libraries() -> Check:
 
 def _compiler() -> Check:
     program = next(filter(None, map(find_program, (os.environ.get("CXX") or "c++", "g++"))), None)
-    advice = "`apt install g++` (Debian, Ubuntu); only building Syno from source needs it"
+    advice = "`apt install g++` (Debian, Ubuntu); it is needed only to build Syno from source"
     if program is None:
         return Check("compiler", WARN, "no C++ compiler", advice)
     result = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        return Check("compiler", WARN, f"{program} does not run", advice)
+        return Check("compiler", WARN, f"{program} cannot be run", advice)
     return Check("compiler", OK, result.stdout.split("\n", 1)[0])
 
 
@@ -105,14 +108,14 @@ def _data(given: str | None) -> Check:
     from syno.data import KNOWN
 
     place = given or os.environ.get("SYNO_DATA")
-    advice = "name a folder with --data-dir or SYNO_DATA; `digits` needs none"
+    advice = "give a folder with --data-dir or SYNO_DATA; the data set `digits` needs none"
     if not place:
-        return Check("data folder", WARN, "none named", advice)
+        return Check("data folder", WARN, "none given", advice)
     folder = Path(place).expanduser()
     if not folder.is_dir():
         return Check("data folder", WARN, f"there is no folder {folder}", advice)
     names = [n for n in KNOWN if any(entry.name.startswith(n) for entry in folder.iterdir())]
-    return Check("data folder", OK, f"{folder}: {', '.join(names) or 'no data set known by name'}")
+    return Check("data folder", OK, f"{folder}: {', '.join(names) or 'no known data set'}")
 
 
 def _cache() -> Check:
@@ -128,7 +131,7 @@ def _cache() -> Check:
         said, _, then = str(error).partition("\n")
         return Check("cache folder", FAIL, said, then.strip())
     made = _nearest_existing(folder)
-    advice = "set SYNO_CACHE to a folder that can be written and has room"
+    advice = "set SYNO_CACHE to a folder that can be written and has enough space"
     if not os.access(made, os.W_OK | os.X_OK):
         return Check("cache folder", FAIL, f"{folder} cannot be written", advice)
     free = shutil.disk_usage(made).free
@@ -160,8 +163,10 @@ def _store(url: str) -> Check:
         if path is not None and not path.exists():
             folder = path.absolute().parent
             if os.access(folder, os.W_OK | os.X_OK):
-                return Check("store", OK, f"{address.name} does not exist yet and can be made")
-            return Check("store", FAIL, f"{address.name} cannot be made", f"{folder} is read-only")
+                return Check("store", OK, f"{address.name} does not exist yet and can be created")
+            return Check(
+                "store", FAIL, f"{address.name} cannot be created", f"{folder} is read-only"
+            )
         with Store.open(url, read_only=True) as store:
             text = f"{store.name}, version {store.version()}, {len(store.studies())} studies"
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Options of searches and trainings: how networks are trained, timed, and kept apart."""
+"""Options of searches and trainings: training, timing, isolation and quantization."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 DEFAULT_STORE = "sqlite:///runs.db"
-# How many operators a search trains, and how it chooses them, unless it is told.
+# The default number of operators that a search trains, and the default search method.
 EVALUATIONS = 20
 METHOD = "uniform"
-CALIBRATION_IMAGES = 256  # that quantization takes the ranges of numbers from
+CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,43 +27,45 @@ class TrainOptions(Options):
     """How networks are trained.
 
     Args:
-        fidelity: how long and by which recipe, or the name of a fidelity. Default: `digits` for
-            that data set, `fast/text` for a text, otherwise `tiny`.
-        ladder: rungs in place of one fidelity, or the name or file of a ladder: each operator is
-            trained at the lowest, and the best 1/`eta` of a rung are promoted to the next.
+        fidelity: the fidelity of the training, or its name. Default: `digits` for that data set,
+            `fast/text` for text, otherwise `tiny`.
+        ladder: the rungs of successive halving, or the name or file of a ladder; replaces
+            `fidelity`. Each operator is trained at the lowest rung, and the best 1/`eta` of a rung
+            are promoted to the next.
         eta: the best 1/`eta` of a rung are promoted. Default: that of the ladder.
-        tokenizer: of a text, `bytes` or `byte-pair`.
-        deadline_s: wall-clock limit of one training, in seconds. An isolated evaluation that takes
-            twice as long and 30 s more is killed; without a limit, after 8 times what the baseline
-            took and 30 s more.
-        max_slowdown: an operator whose training step takes longer than so many of the baseline's is
-            rejected before training; `math.inf` rejects none.
+        tokenizer: the tokenizer of text, `bytes` or `byte-pair`.
+        deadline_s: wall-clock limit of one training, in seconds. An isolated evaluation is killed
+            after twice this time plus 30 s; without a limit, after 8 times the time of the baseline
+            plus 30 s.
+        max_slowdown: operators whose training step takes more than this many times as long as that
+            of the baseline are rejected before training; `math.inf` rejects none.
     """
 
     section: ClassVar[str] = "Training"
     fidelity: Fidelity | str | None = option("How networks are trained.", None, shown=False)
     ladder: Ladder | str | Sequence[Rung] | None = option(
-        "Rungs in place of one fidelity: each operator is trained at the lowest rung, and the "
-        "best of a rung are promoted to the next. fast/cifar, fast/digits, fast/steady, or a "
-        ".toml file.",
+        "Rungs of successive halving, instead of a fidelity: each operator is trained at the "
+        "lowest rung, and the best of a rung are promoted to the next. fast/cifar, fast/digits, "
+        "fast/steady, or a .toml file.",
         None,
         metavar="NAME",
     )
     eta: int | None = option(
-        "The best 1/N of a rung are promoted.", None, metavar="N", unset="that of the ladder"
+        "Promote the best 1/N of a rung.", None, metavar="N", unset="that of the ladder"
     )
-    tokenizer: str = option("Of text.", "bytes", choices=("bytes", "byte-pair"))
+    tokenizer: str = option("Tokenizer of text.", "bytes", choices=("bytes", "byte-pair"))
     deadline_s: float | None = option(
-        "Wall-clock limit of one training; an isolated evaluation is killed after twice that and "
-        "30 s more.",
+        "Wall-clock limit of one training; an isolated evaluation is killed after twice this time "
+        "plus 30 s.",
         None,
         minimum=0,
         above=True,
         metavar="SECONDS",
-        unset="killed after 8 times what the baseline took and 30 s more",
+        unset="killed after 8 times the time of the baseline plus 30 s",
     )
     max_slowdown: float = option(
-        "Reject operators whose training step takes longer than so many of the original's.",
+        "Reject operators whose training step takes more than this many times as long as that of "
+        "the baseline.",
         4.0,
         minimum=0,
         above=True,
@@ -72,53 +74,55 @@ class TrainOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TimingOptions(Options):
-    """How networks are timed: one sample, `warmup` runs, then `repeats` timed ones.
+    """How the latency of a network is measured: on one sample, after `warmup` runs.
 
     Args:
-        repeats: timed runs of a network.
-        warmup: runs before those.
-        threads: threads of timing, and of training.
+        repeats: number of timed runs.
+        warmup: number of runs before the timed runs.
+        threads: number of threads of timing and training.
     """
 
     section: ClassVar[str] = "Timing"
-    repeats: int = option("Timed runs of a network.", 30, minimum=20)
-    warmup: int = option("Runs before those.", 5, minimum=1)
-    threads: int = option("Threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS)
+    repeats: int = option("Number of timed runs of a network.", 30, minimum=20)
+    warmup: int = option("Number of runs before the timed runs.", 5, minimum=1)
+    threads: int = option(
+        "Number of threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class IsolationOptions(Options):
-    """Whether an evaluation has a process of its own, and what it may take.
+    """Whether each evaluation runs in a separate process, and the limits of this process.
 
     Args:
-        isolate: each evaluation in a process of its own, so that an operator that crashes, hangs
-            or runs out of memory is a failure with its reason and the search continues. Default:
-            where it is possible, on Linux and for a network whose classes can be imported.
-        memory_limit: bytes that an isolated evaluation may hold. Default: three quarters of the
-            machine's memory.
-        max_attempts: without isolation, an operator is given up after so many attempts that ended
-            the process of the search. Default: 5. The end of the search never counts with
-            isolation, where a crash of the evaluation is known, nor against the baseline.
+        isolate: run each evaluation in a separate process, so that an operator that crashes, hangs
+            or runs out of memory fails with a reason and the search continues. Default: if
+            possible, on Linux and for a network whose classes can be imported.
+        memory_limit: maximum memory of an isolated evaluation in bytes. Default: three quarters of
+            the memory of the machine.
+        max_attempts: without isolation, an operator is abandoned after this number of attempts
+            that ended the process of the search. Default: 5. Attempts with isolation do not count,
+            because a crash of the evaluation is recognized, and neither do those of the baseline.
     """
 
     section: ClassVar[str] = "Isolation"
     isolate: bool | None = option(
-        "Each evaluation in a process of its own: what crashes, hangs or eats memory is a failure, "
-        "and the search goes on.",
+        "Run each evaluation in a separate process: an operator that crashes, hangs or exceeds the "
+        "memory fails, and the search continues.",
         None,
-        unset="on where it is possible: Linux",
+        unset="on if possible (Linux)",
     )
     memory_limit: int | None = option(
-        "What an isolated evaluation may hold, as 4G.",
+        "Memory limit of an isolated evaluation, such as 4G.",
         None,
         minimum=1,
         metavar="BYTES",
         parse=memory_size,
-        unset="three quarters of the machine's",
+        unset="three quarters of the machine",
     )
     max_attempts: int | None = option(
-        "Without isolation, an operator is given up after N attempts that ended the process of "
-        "the search. The end of the search never counts with isolation, nor against the baseline.",
+        "Without isolation, abandon an operator after N attempts that ended the process of the "
+        "search.",
         None,
         minimum=1,
         metavar="N",
@@ -128,45 +132,45 @@ class IsolationOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class FidelityOptions(Options):
-    """A fidelity by name, and what is changed in it."""
+    """A fidelity by name, and changes of its fields."""
 
     section: ClassVar[str] = "Training"
     fidelity: str | None = option(
-        "How networks are trained: digits, tiny, small, medium. Default: tiny, digits for that "
-        "data set, or fast/text for a text.",
+        "How much networks are trained: digits, tiny, small, medium, ...",
         None,
         metavar="NAME",
+        unset="tiny; digits for that data set; fast/text for text",
     )
-    images: int | None = option("Changes its images.", None, minimum=1)
-    resolution: int | None = option("Changes its resolution.", None, minimum=1)
-    epochs: int | None = option("Changes its epochs.", None, minimum=1)
-    steps: int | None = option("Changes its steps (text).", None, minimum=1)
-    context: int | None = option("Changes its context (text).", None, minimum=1)
-    batch: int | None = option("Changes its batch.", None, minimum=1)
+    images: int | None = option("Number of training images.", None, minimum=1)
+    resolution: int | None = option("Height and width of the images in pixels.", None, minimum=1)
+    epochs: int | None = option("Number of epochs.", None, minimum=1)
+    steps: int | None = option("Number of training steps (text).", None, minimum=1)
+    context: int | None = option("Context length in tokens (text).", None, minimum=1)
+    batch: int | None = option("Batch size.", None, minimum=1)
 
     @property
     def changes(self) -> dict[str, int]:
-        """The fields that are changed."""
+        """The fields of the fidelity to change, with their values."""
         values = dataclasses.asdict(self)
         return {k: v for k, v in values.items() if k != "fidelity" and v is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizationOptions(Options):
-    """Whether and how each trained network is quantized to INT8, too."""
+    """Whether and how each trained network is also quantized to INT8."""
 
     section: ClassVar[str] = "Quantization"
     quantize: bool = option(
-        "Also bring each trained network to INT8, and measure its accuracy and latency.", False
+        "Also quantize each trained network to INT8, and measure its accuracy and latency.", False
     )
     engine: str | None = option(
-        "What of torch computes in INT8: fbgemm, x86, onednn, qnnpack.",
+        "Quantized engine of PyTorch: fbgemm, x86, onednn, qnnpack.",
         None,
-        unset="the first there is",
+        unset="the first available one",
         metavar="NAME",
     )
     calibration_images: int = option(
-        "Training images that --quantize takes the ranges of numbers from.",
+        "Number of training images for the calibration of --quantize.",
         CALIBRATION_IMAGES,
         minimum=1,
     )

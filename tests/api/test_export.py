@@ -115,7 +115,7 @@ def test_mistakes_are_user_errors_and_leave_no_files(tmp_path):
         (lambda: export(conv, tmp_path / "operator", binding=binding), "own module 'operator'"),
         (lambda: export("conv", tmp_path / "a", binding=binding), "expected an Operator"),
         (lambda: export(conv.kernel_pack(binding), tmp_path / "a", binding=binding), "its own"),
-        (lambda: export_slots(network(), tmp_path), "holds no operator"),
+        (lambda: export_slots(network(), tmp_path), "contains no operator"),
     ]
     for call, message in cases:
         with pytest.raises(UserError, match=message):

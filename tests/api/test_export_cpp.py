@@ -14,7 +14,7 @@ from syno.codegen.export import formats
 from syno.codegen.export.programs import examples
 from syno.codegen.export.write import operator_subject
 from syno.codegen.native import find_compiler
-from syno.codegen.verify.drawn import draw_case
+from syno.codegen.verify.random_cases import random_case
 from syno.operators import zoo
 
 COMPILER = next((c for c in map(shutil.which, ("g++", "clang++", "c++")) if c), None)
@@ -79,8 +79,8 @@ def test_other_weights_are_noticed(tmp_path):
 
 
 def test_an_operator_without_a_batch(tmp_path):
-    seed = next(s for s in range(100) if draw_case(s).case.operator.batch is None)
-    operator, binding = draw_case(seed).case
+    seed = next(s for s in range(100) if random_case(s).case.operator.batch is None)
+    operator, binding = random_case(seed).case
     found = operator_subject(operator, binding, seed=0)
     written = formats.get("cpp").write(found, tmp_path / "op")
     run = formats.get("cpp").check(written, found)

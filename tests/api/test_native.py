@@ -132,7 +132,7 @@ def test_mistakes_are_named(tmp_path, monkeypatch):
         function(x, 0)
     with pytest.raises(syno.UserError, match=r"no C\+\+ compiler 'no-such-compiler'"):
         native.find_compiler("no-such-compiler")
-    with pytest.raises(syno.UserError, match=r"does not compile the code(?s:.*)error:"):
+    with pytest.raises(syno.UserError, match=r"cannot compile the code(?s:.*)error:"):
         native.find_compiler().library("int f( {")
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "file"))

@@ -242,7 +242,10 @@ CASES = {
     "a large y": ("run_into(x[:1], y)", "expected: [1, 16, 6, 6]      got: [2, 16, 6, 6]"),
     "a flat y": ("run_into(x, y.reshape(-1))", "expected: [2, 16, 6, 6]      got: [1152]"),
     "a y of float64": ("run_into(x, y.astype(float))", "y of the wrong type"),
-    "a Fortran-ordered y": ("run_into(x, np.asfortranarray(y))", "y is not in the order"),
+    "a Fortran-ordered y": (
+        "run_into(x, np.asfortranarray(y))",
+        "y does not have the memory layout",
+    ),
     "a y that must not be written": ("run_into(x, read_only)", "y is read-only"),
     "a y that is not aligned": ("run_into(x, unaligned)", "y is not aligned"),
     "x and y in one memory": (
@@ -250,13 +253,16 @@ CASES = {
         "x and y overlap",
     ),
     "a prepared call of a small y": ("prepared(x, y[:1])", "y of the wrong shape"),
-    "a prepared call of no y": ("prepared(x, None)", "y is no array\n  expected: a numpy array"),
+    "a prepared call of no y": (
+        "prepared(x, None)",
+        "y is not an array\n  expected: a numpy array",
+    ),
     "text": ("__call__('text')", "x does not hold numbers"),
     "complex numbers": ("__call__(x * 1j)", "expected: integers or floats      got: complex64"),
     "a ragged list": ("__call__([[1], [1, 2]])", "x is not an array"),
     "too few weights": ("pack([])", "expected: [(16, 8)]      got: []"),
     "weights that are text": ("pack(['text'])", "weight 0 does not hold numbers"),
-    "weights that are none": ("pack(None)", "'weights' is a list with one array a weight"),
+    "weights that are none": ("pack(None)", "'weights' is a list with one array for each weight"),
     "too many threads": (
         "run_into(x, y, 100_000)",
         f"'threads' is an integer of at most {MOST_THREADS}, got 100000",

@@ -94,5 +94,5 @@ def test_amounts_of_memory() -> None:
         3 << 10,
     ]
     for text in ("", "0", "M", "-1", "2T"):
-        with pytest.raises(syno.UserError, match="is no amount of memory"):
+        with pytest.raises(syno.UserError, match="is not an amount of memory"):
             memory_size(text)

@@ -67,7 +67,7 @@ def test_an_exception_names_the_rule():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(UserError, match="a rule is tried out on the layers"):
+    with pytest.raises(UserError, match="a rule is checked on the layers"):
         check_rule("R6a", Specification("[H]", "[H]", ["H: 1"]))
     with pytest.raises(UserError, match="'trials' is an integer of at least 1, got 0"):
         check_rule("R6a", SPECIFICATION, trials=0)

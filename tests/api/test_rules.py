@@ -42,7 +42,7 @@ def a_rule(answer, kind="restriction", **changes):
 
 @pytest.fixture(scope="module")
 def plain():
-    return Space.listed(SPECIFICATION, depth=5)
+    return Space.enumerate(SPECIFICATION, depth=5)
 
 
 def test_a_function_becomes_a_rule():
@@ -64,8 +64,8 @@ def test_a_restriction_leaves_operators_out_and_is_counted():
 
     # Approximate rules keep Shifts of pieces, and do not fire where those are left out.
     off = ["approximate"]
-    plain = Space.listed(SPECIFICATION, depth=5, rules_off=off)
-    space = Space.listed(SPECIFICATION, depth=5, rules_off=off, rules=[no_shift_of_piece])
+    plain = Space.enumerate(SPECIFICATION, depth=5, rules_off=off)
+    space = Space.enumerate(SPECIFICATION, depth=5, rules_off=off, rules=[no_shift_of_piece])
     assert space.rejections()["U1 no-shift-of-piece"] > 0
     assert not any(has_it(operator) for operator in space)
     assert {o.key for o in space} == {o.key for o in plain if not has_it(o)}
@@ -74,7 +74,7 @@ def test_a_restriction_leaves_operators_out_and_is_counted():
 
 
 def test_an_exact_rule_loses_nothing(plain):
-    space = Space.listed(SPECIFICATION, depth=5, rules_off=["R15a"], rules=[shift_of_reduce])
+    space = Space.enumerate(SPECIFICATION, depth=5, rules_off=["R15a"], rules=[shift_of_reduce])
     assert {o.key for o in space} == {o.key for o in plain}
     assert space.rejections()["U2 shift-of-reduce"] > 0
 
@@ -90,7 +90,7 @@ def test_the_sampler_asks_them():
 
 def test_any_number_of_threads_gives_the_same_space():
     spaces = [
-        Space.listed(SPECIFICATION, depth=5, rules=[no_shift_of_piece], threads=threads)
+        Space.enumerate(SPECIFICATION, depth=5, rules=[no_shift_of_piece], threads=threads)
         for threads in (1, 4)
     ]
     assert spaces[0].signature() == spaces[1].signature()
@@ -115,7 +115,7 @@ def test_threads_of_an_enumeration_and_of_python_do_not_wait_for_each_other():
 
         def list_one():
             watched = []
-            space = syno.Space.listed(
+            space = syno.Space.enumerate(
                 wide, depth=6, rules=[asks_back], threads=3,
                 progress=lambda status: watched.append(status.nodes) or True,
             )
@@ -129,7 +129,7 @@ def test_threads_of_an_enumeration_and_of_python_do_not_wait_for_each_other():
         for thread in threads:
             thread.join()
         assert len({space.signature() for space in spaces}) == 1, spaces
-        assert spaces[0].signature() == syno.Space.listed(wide, depth=6).signature()
+        assert spaces[0].signature() == syno.Space.enumerate(wide, depth=6).signature()
         assert len(seen) > 2, seen
         del spaces, asks_back
         print("done")
@@ -155,12 +155,12 @@ def test_an_exception_comes_out_as_it_is_and_names_the_rule(threads):
         return False
 
     with pytest.raises(KeyError, match="a mistake of one's own") as caught:
-        Space.listed(SPECIFICATION, depth=5, rules=[a_rule(breaks)], threads=threads)
+        Space.enumerate(SPECIFICATION, depth=5, rules=[a_rule(breaks)], threads=threads)
     note = "\n".join(caught.value.__notes__)
     assert note.startswith("in rule U9 of-a-test, asked about '")
     assert "syno graph 1" in note
     # The next listing is not affected.
-    assert len(Space.listed(SPECIFICATION, depth=3, rules=[a_rule(False)])) > 0
+    assert len(Space.enumerate(SPECIFICATION, depth=3, rules=[a_rule(False)])) > 0
 
 
 def test_an_exception_comes_out_of_every_door():
@@ -168,7 +168,7 @@ def test_an_exception_comes_out_of_every_door():
         raise ZeroDivisionError("a mistake")
 
     rules = [a_rule(breaks)]
-    operator = Space.listed(SPECIFICATION, depth=4)[0]
+    operator = Space.enumerate(SPECIFICATION, depth=4)[0]
     for call in (
         lambda: Sampler.from_specification(SPECIFICATION, rules=rules).operators,
         lambda: syno.explain(operator, rules=rules),
@@ -183,12 +183,12 @@ def test_a_kind_names_all_its_rules(plain):
     kinds = {rule["id"]: rule["kind"] for rule in syno._core.rule_catalogue()}
     rules = rule_set(["approximate"])
     assert {kinds[id] for id in rules.on} == {"exact", "restriction"}
-    assert len(Space.listed(SPECIFICATION, depth=5, rules_off=["approximate"])) > len(plain)
+    assert len(Space.enumerate(SPECIFICATION, depth=5, rules_off=["approximate"])) > len(plain)
 
 
 def test_a_near_equal_operator_is_named(plain):
     kept = {o.key for o in plain}
-    exact = Space.listed(SPECIFICATION, depth=5, rules_off=["approximate"])
+    exact = Space.enumerate(SPECIFICATION, depth=5, rules_off=["approximate"])
     lost = next(o for o in exact if o.key not in kept)
     found = syno.why_not(lost)
     assert not found["admitted"]
@@ -211,7 +211,7 @@ def test_why_not_names_a_rule_of_ones_own(plain):
 
 def test_files_of_other_rules_are_refused_with_the_difference(tmp_path):
     file = tmp_path / "x.space"
-    space = Space.listed(SPECIFICATION, depth=4, rules=[no_shift_of_piece])
+    space = Space.enumerate(SPECIFICATION, depth=4, rules=[no_shift_of_piece])
     space.save(file)
     again = Space.load(file, SPECIFICATION, rules=[no_shift_of_piece])
     assert again.signature() == space.signature()
@@ -254,7 +254,7 @@ def test_files_of_other_rules_are_refused_with_the_difference(tmp_path):
 )
 def test_a_wrong_answer_is_a_mistake(answer, kind, words):
     with pytest.raises(UserError, match=words):
-        Space.listed(SPECIFICATION, depth=4, rules=[a_rule(answer, kind)])
+        Space.enumerate(SPECIFICATION, depth=4, rules=[a_rule(answer, kind)])
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_mistakes_in_a_rule_are_named():
     with pytest.raises(UserError, match="there is a rule 'U9' already"):
         rule_set([], [a_rule(False), a_rule(True)])
     with pytest.raises(UserError, match="'rules' holds 'R6a', which is no rule"):
-        Space.listed(SPECIFICATION, depth=2, rules=["R6a"])
+        Space.enumerate(SPECIFICATION, depth=2, rules=["R6a"])
     with pytest.raises(UserError, match="'rules' is one value"):
         Sampler.from_specification(SPECIFICATION, rules=no_shift_of_piece)
 
@@ -319,7 +319,7 @@ def test_rules_are_read_from_a_file(tmp_path):
     rules = load_rules(file)
     assert [rule.title for rule in rules] == ["U1 first", "U2 second"]
     with pytest.raises(UserError, match=r"rule 'U1 first' failed\n  found: ZeroDivision.*line 6"):
-        Space.listed(SPECIFICATION, depth=4, rules=[reported(rule) for rule in rules])
+        Space.enumerate(SPECIFICATION, depth=4, rules=[reported(rule) for rule in rules])
 
 
 @pytest.mark.parametrize(

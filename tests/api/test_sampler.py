@@ -36,7 +36,7 @@ def test_sampling_ends_when_every_operator_was_drawn():
     sampler = small(seed=1)
     drawn = [sampler.sample() for _ in sampler.operators]
     assert sorted(o.key for o in drawn) == sorted(o.key for o in sampler.operators)
-    with pytest.raises(UserError, match=f"all {len(drawn)} operators have been drawn"):
+    with pytest.raises(UserError, match=f"all {len(drawn)} operators have been sampled"):
         sampler.sample()
 
 
@@ -98,7 +98,7 @@ def test_kernel_packs_go_where_their_sizes_fit():
         sampler.replace(net, [nn.Linear(2, 2)])
     partly = sampler.replace(net, packs[:1])
     assert len(partly.replaced) == 1
-    assert "no kernel pack has its sizes" in str(partly)
+    assert "no kernel pack has the sizes" in str(partly)
 
 
 def test_the_layers_of_a_network_are_weighed_by_their_macs():
@@ -124,7 +124,7 @@ def test_wrong_arguments_are_named():
         ({"seed": -1}, "'seed' is an integer of at least 0, got -1"),
         ({"seed": "a"}, "'seed' is an integer"),
         ({"max_nodes": 0}, "'max_nodes' is an integer of at least 1"),
-        ({}, r"no layer to find operators for(.|\n)*size for each of H"),
+        ({}, r"no layer to find operators for(.|\n)*values of H"),
         ({"max_dept": 3}, "unknown argument or limit 'max_dept'"),
     ):
         with pytest.raises(UserError, match=message):

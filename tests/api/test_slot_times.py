@@ -11,7 +11,7 @@ from syno import Operator, UserError
 from syno.measure.slots import ORIGINAL, SlotsRun, time_slots
 from syno.network import models
 from syno.operands.layers import fit_to_network
-from syno.operands.named import NamedOperator
+from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 
 

@@ -1,4 +1,4 @@
-"""Space: listed once, reached by index, kept in a file."""
+"""Space: enumerated once, accessed by index, kept in a file."""
 
 import itertools
 from collections import Counter
@@ -19,7 +19,7 @@ SPECIFICATION = Specification(
 
 @pytest.fixture(scope="module")
 def space():
-    return Space.listed(SPECIFICATION, depth=5)
+    return Space.enumerate(SPECIFICATION, depth=5)
 
 
 def test_it_is_a_sequence_of_operators_with_distinct_keys(space):
@@ -37,7 +37,7 @@ def test_it_is_a_sequence_of_operators_with_distinct_keys(space):
 
 def test_deeper_limits_hold_the_smaller_ones(space):
     limits = []
-    Space.listed(SPECIFICATION, depth=5, on_limit=limits.append)
+    Space.enumerate(SPECIFICATION, depth=5, on_limit=limits.append)
     assert [s.complete_depth for s in limits] == [1, 2, 3, 4, 5]
     for smaller, larger in itertools.pairwise(limits):
         assert {o.key for o in smaller} <= {o.key for o in larger}
@@ -45,11 +45,11 @@ def test_deeper_limits_hold_the_smaller_ones(space):
 
 
 def test_it_goes_on_from_a_space(space):
-    first = Space.listed(SPECIFICATION, depth=3)
-    again = Space.listed(SPECIFICATION, depth=5, before=first)
+    first = Space.enumerate(SPECIFICATION, depth=3)
+    again = Space.enumerate(SPECIFICATION, depth=5, before=first)
     assert again.signature() == space.signature()
     assert [o.key for o in again] == [o.key for o in space]
-    ended = Space.listed(SPECIFICATION, depth=5, before=first, max_nodes=1)
+    ended = Space.enumerate(SPECIFICATION, depth=5, before=first, max_nodes=1)
     assert (ended.ended, ended.complete_depth) == ("max_nodes", 3)
     assert ended.signature() == first.signature()
 
@@ -62,7 +62,7 @@ def test_progress_may_end_it():
         seen.append(status.nodes)
         return False
 
-    space = Space.listed(wide, progress=stop)
+    space = Space.enumerate(wide, progress=stop)
     assert len(seen) == 1
     assert space.ended == "stopped"
     assert not space.exhausted
@@ -71,7 +71,7 @@ def test_progress_may_end_it():
         raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        Space.listed(wide, progress=fail)
+        Space.enumerate(wide, progress=fail)
 
 
 def test_a_file_holds_everything(space, tmp_path):
@@ -89,9 +89,9 @@ def test_a_file_holds_everything(space, tmp_path):
 
 
 def test_uniform_draws_are_uniform_over_seeds(space):
-    few = Space.listed(SPECIFICATION, depth=3)
+    few = Space.enumerate(SPECIFICATION, depth=3)
     size, seeds = len(few), 4000
-    counts = Counter(few.draw(1, seed)[0].key for seed in range(seeds))
+    counts = Counter(few.sample(1, seed)[0].key for seed in range(seeds))
     expected = seeds / size
     chi_square = sum((counts[o.key] - expected) ** 2 / expected for o in few)
     # Mean size - 1, deviation sqrt(2 * (size - 1)); six deviations.
@@ -101,20 +101,20 @@ def test_uniform_draws_are_uniform_over_seeds(space):
 def test_quantiles_take_one_of_each_group(space):
     macs = sorted(o.macs() for o in space)
     count = 7
-    drawn = [o.macs() for o in space.draw(count, 5, "macs")]
+    drawn = [o.macs() for o in space.sample(count, 5, "macs")]
     for group, value in enumerate(drawn):
         begin, end = (len(macs) * g // count for g in (group, group + 1))
         assert macs[begin] <= value <= macs[end - 1]
-    assert len({o.key for o in space.draw(10**6, 1, "params")}) == len(space)
-    one, two = (space.draw(9, 2, "macs", threads=t) for t in (1, 2))
+    assert len({o.key for o in space.sample(10**6, 1, "params")}) == len(space)
+    one, two = (space.sample(9, 2, "macs", threads=t) for t in (1, 2))
     assert one == two
 
 
 def test_multisets_take_turns(space):
     kinds = len(space.by_primitives())
-    drawn = space.draw(kinds, 1, "primitives")
+    drawn = space.sample(kinds, 1, "primitives")
     assert len({str(sorted(o.primitives().items())) for o in drawn}) == kinds
-    everything = space.draw(10**6, 1, "primitives")
+    everything = space.sample(10**6, 1, "primitives")
     assert len({o.key for o in everything}) == len(everything) == len(space)
 
 
@@ -131,15 +131,15 @@ def test_multisets_take_turns(space):
 )
 def test_mistakes_are_told(arguments, message):
     with pytest.raises(UserError, match=message):
-        Space.listed(SPECIFICATION, **arguments)
+        Space.enumerate(SPECIFICATION, **arguments)
 
 
 def test_it_needs_layers_and_knows_its_draws(space):
     with pytest.raises(UserError, match="no layer to list operators for"):
-        Space.listed(Specification.preset("paper/readme"))
+        Space.enumerate(Specification.preset("paper/readme"))
     with pytest.raises(UserError, match="expected a Specification, got str"):
-        Space.listed("paper/resnet18")
+        Space.enumerate("paper/resnet18")
     with pytest.raises(UserError, match="operators cannot be sampled by 'cost'"):
-        space.draw(1, 0, "cost")
+        space.sample(1, 0, "cost")
     with pytest.raises(UserError, match="'count' is an integer of at least 0, got -1"):
-        space.draw(-1)
+        space.sample(-1)

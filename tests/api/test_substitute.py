@@ -126,7 +126,9 @@ def test_a_slot_the_operator_does_not_fit_keeps_its_layer_and_says_why():
 def test_a_map_that_is_not_square_does_not_fit_where_both_sides_are_h():
     wide = torch.randn(1, 3, 8, 12)
     net = syno.substitute(network(), syno.conv2d(kernel=3, groups=1), wide)
-    with pytest.raises(UserError, match=r"fits no slot .*\n.*the map is 8 x 12, not square"):
+    with pytest.raises(
+        UserError, match=r"fits no slot .*\n.*the feature map is 8 x 12, not square"
+    ):
         syno.replace(net, conv_operator())
 
 
@@ -230,7 +232,7 @@ def test_networks_without_slots_are_refused_with_reasons():
         syno.substitute(nn.ReLU())
     with pytest.raises(UserError, match="it is the network itself"):
         syno.substitute(nn.Conv2d(8, 8, 3, padding=1))
-    with pytest.raises(UserError, match=r"has no slots(.|\n)*put Placeholders into it"):
+    with pytest.raises(UserError, match=r"has no slots(.|\n)*add placeholders"):
         syno.replace(network(), conv_operator())
     with pytest.raises(UserError, match="fails on the example input"):
         syno.substitute(Block(8, 8), example_input=torch.randn(1, 3, 8, 8))

@@ -58,8 +58,8 @@ CALLS = {
     ),
     "roofline": roofline.measure_roofline,
     "search": _search,
-    "Space.listed": lambda n: syno.Space.listed(SPECIFICATION, threads=n),
-    "Space.draw": lambda n: syno.Space.listed(SPECIFICATION, threads=1).draw(
+    "Space.enumerate": lambda n: syno.Space.enumerate(SPECIFICATION, threads=n),
+    "Space.sample": lambda n: syno.Space.enumerate(SPECIFICATION, threads=1).sample(
         2, stratify="macs", threads=n
     ),
     "walk": lambda n: syno.walk(SPECIFICATION, count=10, threads=n),
@@ -76,7 +76,7 @@ def test_more_threads_than_the_limit_are_a_mistake(name, threads):
 
 
 def test_the_limit_of_compiled_searches_is_the_same():
-    assert len(syno.Space.listed(SPECIFICATION, threads=MOST_THREADS)) > 0
+    assert len(syno.Space.enumerate(SPECIFICATION, threads=MOST_THREADS)) > 0
 
 
 def test_bandwidth_is_measured_in_memory_that_is_there(monkeypatch):

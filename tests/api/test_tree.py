@@ -16,7 +16,7 @@ SPECIFICATION = Specification(
 
 @pytest.fixture(scope="module")
 def space():
-    return Space.listed(SPECIFICATION)
+    return Space.enumerate(SPECIFICATION)
 
 
 def walk(tree):
@@ -58,7 +58,7 @@ def test_live_steps_reach_the_same_operators(space):
 
 
 def test_counts_are_lower_bounds_where_the_space_is_listed_in_part(space):
-    part = Space.listed(SPECIFICATION, depth=4)
+    part = Space.enumerate(SPECIFICATION, depth=4)
     tree = Tree(SPECIFICATION, part, depth=6)
     assert tree.root.count is None
     assert tree.root.at_least == len(part) < len(space)
@@ -83,9 +83,9 @@ def test_a_sampler_leads_a_search_of_ones_own():
 
 def test_mistakes_are_named(space):
     tree = Tree(SPECIFICATION, space)
-    with pytest.raises(UserError, match="a node of this tree is needed"):
+    with pytest.raises(UserError, match="the node does not belong to this tree"):
         tree.children(Tree(SPECIFICATION).root)
-    with pytest.raises(UserError, match="a node of this tree is needed"):
+    with pytest.raises(UserError, match="the node does not belong to this tree"):
         tree.operators("reduce k")
     with pytest.raises(UserError, match="both a space and rules are given"):
         Tree(SPECIFICATION, space, rules_off=["R6a"])

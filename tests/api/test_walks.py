@@ -17,7 +17,7 @@ SQUARE = Specification(
 
 @pytest.fixture(scope="module")
 def space():
-    return Space.listed(SQUARE)
+    return Space.enumerate(SQUARE)
 
 
 def test_walks_find_operators_of_the_space(space):

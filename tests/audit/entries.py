@@ -131,8 +131,8 @@ def _list_space(given: Any) -> None:
         given["max_nodes"] = min(nodes, 2**63) if nodes >= 2**63 else 1000
     if isinstance(given.get("threads"), int) and given["threads"] == 0:
         given["threads"] = 1
-    space = Space.listed(specification(), **given)
-    space.draw(2, 1)
+    space = Space.enumerate(specification(), **given)
+    space.sample(2, 1)
 
 
 def _draws() -> list[Any]:
@@ -141,13 +141,13 @@ def _draws() -> list[Any]:
 
 @functools.cache
 def _space() -> Space:
-    return Space.listed(specification(), depth=3, max_nodes=200, threads=1)
+    return Space.enumerate(specification(), depth=3, max_nodes=200, threads=1)
 
 
 def _draw(given: Any) -> None:
     if not isinstance(given, dict) or not set(given) <= set(_draws()[0]):
         raise UserError("Python itself refuses these keywords")
-    _space().draw(**{"count": 3} | given)
+    _space().sample(**{"count": 3} | given)
 
 
 # Files. An input is the content of the file, or of all files of a folder.
@@ -174,7 +174,7 @@ def _load_space(path: Path) -> None:
     space = Space.load(path, specification())
     len(space), space.counts(), space.signature()
     if len(space):
-        space[0].text, space.draw(2, 1)
+        space[0].text, space.sample(2, 1)
 
 
 RULES = '''
@@ -192,7 +192,7 @@ def _load_rules(path: Path) -> None:
 
     rules = [reported(rule) for rule in load_rules(path)]
     rule_set([], rules)
-    Space.listed(specification(), depth=2, max_nodes=50, threads=1, rules=rules)
+    Space.enumerate(specification(), depth=2, max_nodes=50, threads=1, rules=rules)
 
 
 def _toml(place: str) -> Callable[[], list[str]]:

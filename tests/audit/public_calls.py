@@ -337,22 +337,22 @@ def _seen(space: syno.Space) -> Any:
     """All that a space tells."""
     return (
         [space.key(0), space.key_of(1), sorted(space.keys()), space.depth_of(2), len(space)],
-        [space[3], *space.draw(5, seed=2, stratify="macs")],
+        [space[3], *space.sample(5, seed=2, stratify="macs")],
         [operator.text for operator in space],
         (space.specification, space.shapes, space.rules, space.rules_off, space.rules_added),
         (space.ended, space.complete_depth, space.depth_limit, space.exhausted, repr(space)),
         (space.counts(), space.by_depth(), space.by_primitives(), space.rejections()),
-        (space.signature(), len(space.own_rules)),
+        (space.signature(), len(space.custom_rules)),
     )
 
 
 def _spaces(folder: Path) -> dict[str, Call]:
     spec = specification()
-    space = syno.Space.listed(spec, threads=1)
+    space = syno.Space.enumerate(spec, threads=1)
     shared = syno.Sampler.from_specification(spec, max_nodes=500)
     trees = syno.Tree(spec, space)
     operator = space[20]
-    beyond = syno.Space.listed(spec.with_changes(max_depth=3), threads=1)
+    beyond = syno.Space.enumerate(spec.with_changes(max_depth=3), threads=1)
 
     def saved() -> Any:
         path = folder / f"space-{threading.get_ident()}"
@@ -400,16 +400,16 @@ def _spaces(folder: Path) -> dict[str, Call]:
         found = syno.walk(spec, count=400, seed=1, threads=1)
         return (
             (found.statistics(), found.weights, [o.text for o in found], found[0], len(found)),
-            (found.walks, found.flocks, found.accepted, found.coverage, found.at_least),
+            (found.walks, found.populations, found.accepted, found.coverage, found.at_least),
             (found.structures, found.specification, len(found.operators), repr(found)),
             found.structures_reach,
         )
 
     return {
-        "Space.listed": lambda: _seen(syno.Space.listed(spec, threads=1)),
-        "Space.listed in threads": lambda: syno.Space.listed(spec, threads=2).signature(),
-        "Space.listed with a rule": lambda: _seen(
-            syno.Space.listed(spec, threads=1, rules=[no_shift_of_window])
+        "Space.enumerate": lambda: _seen(syno.Space.enumerate(spec, threads=1)),
+        "Space.enumerate in threads": lambda: syno.Space.enumerate(spec, threads=2).signature(),
+        "Space.enumerate with a rule": lambda: _seen(
+            syno.Space.enumerate(spec, threads=1, rules=[no_shift_of_window])
         ),
         "Space": lambda: _seen(space),
         "Space.save": saved,

@@ -87,7 +87,7 @@ def test_too_many_sizes_are_refused() -> None:
     )
     start = time.process_time()
     with pytest.raises(UserError, match="too many sizes to be searched") as refused:
-        Space.listed(specification, max_nodes=10)
+        Space.enumerate(specification, max_nodes=10)
     assert "at most 1,000,000 sizes" in str(refused.value)
     assert "lower the budgets of the variables, or max_size_variables" in str(refused.value)
     assert time.process_time() - start < WITHIN
@@ -99,10 +99,10 @@ SMALL = Specification("[M, K]", "[M, N]", ["M: 1", "N: 1", "K: 1"], bindings=["M
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: Space.listed(SMALL, threads=100_000),
+        lambda: Space.enumerate(SMALL, threads=100_000),
         lambda: walk(SMALL, threads=100_000),
         lambda: distance_ablation(SMALL, threads=100_000),
-        lambda: Space.listed(SMALL, max_nodes=100).draw(1, threads=100_000),
+        lambda: Space.enumerate(SMALL, max_nodes=100).sample(1, threads=100_000),
     ],
     ids=["listed", "walk", "trials", "draw"],
 )

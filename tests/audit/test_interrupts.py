@@ -40,8 +40,11 @@ CALLS: dict[str, tuple[str, str]] = {
         "[op.plans(b, 100, fold_weights=True) for _ in range(1000)]",
     ),
     "source": (_SCALES, "[op.source(b) for _ in range(1000)]"),
-    "Space.listed": ("", "syno.Space.listed(PAPER, max_nodes=10**9)"),
-    "Space.listed on one thread": ("", "syno.Space.listed(PAPER, max_nodes=10**9, threads=1)"),
+    "Space.enumerate": ("", "syno.Space.enumerate(PAPER, max_nodes=10**9)"),
+    "Space.enumerate on one thread": (
+        "",
+        "syno.Space.enumerate(PAPER, max_nodes=10**9, threads=1)",
+    ),
     "walk": ("", "syno.walk(PAPER, count=10**9)"),
     "check_rule": (
         "from syno.space.rules import list_rules",
@@ -60,14 +63,14 @@ CALLS: dict[str, tuple[str, str]] = {
         "canonical_rate(PAPER, samples=10**8)",
     ),
     "why_not": (
-        "op = syno.Space.listed(PAPER, max_nodes=20_000)[0]; "
+        "op = syno.Space.enumerate(PAPER, max_nodes=20_000)[0]; "
         "other = PAPER.with_changes(max_depth=2)",
         "[syno.why_not(op, other, max_nodes=10**8, max_seconds=1e6) for _ in range(10**6)]",
     ),
     "a rule of the user": (
         'rule = syno.rule("X1", "never", kind="restriction", doc="What: nothing")('
         "lambda graph, step: False)",
-        "syno.Space.listed(PAPER, max_nodes=10**9, rules=[rule])",
+        "syno.Space.enumerate(PAPER, max_nodes=10**9, rules=[rule])",
     ),
     "Tree.children": (
         "tree = syno.Tree(PAPER)\n"
@@ -76,15 +79,15 @@ CALLS: dict[str, tuple[str, str]] = {
         "down(tree.root)",
     ),
     "keys": (
-        "space = syno.Space.listed(PAPER, max_nodes=20_000); texts = [op.text for op in space]",
+        "space = syno.Space.enumerate(PAPER, max_nodes=20_000); texts = [op.text for op in space]",
         "[Operator.from_text(t, PAPER).key for _ in range(10**6) for t in texts]",
     ),
     "draw by macs": (
-        "space = syno.Space.listed(PAPER, max_nodes=100_000)",
-        "[space.draw(5, seed=s, stratify='macs') for s in range(10**6)]",
+        "space = syno.Space.enumerate(PAPER, max_nodes=100_000)",
+        "[space.sample(5, seed=s, stratify='macs') for s in range(10**6)]",
     ),
 }
-QUICK = ("interpret", "plans", "Space.listed")
+QUICK = ("interpret", "plans", "Space.enumerate")
 
 
 def _check(name: str) -> None:

@@ -46,5 +46,5 @@ def specification(**limits: Any) -> Specification:
 def operators() -> tuple[Operator, ...]:
     """Those of the zoo, and some of a small space."""
     known = [zoo.load(name) for name in zoo.names()]
-    space = Space.listed(specification(), depth=4, max_nodes=2000, threads=1)
+    space = Space.enumerate(specification(), depth=4, max_nodes=2000, threads=1)
     return (*known, *(space[i] for i in range(0, len(space), max(1, len(space) // 8))))

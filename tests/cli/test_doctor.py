@@ -22,7 +22,7 @@ def test_a_sound_installation_is_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     code, found = checks("--store", str(tmp_path / "runs.db"), "--data-dir", str(tmp_path))
     assert code == 0
     assert {name for name, check in found.items() if check["state"] == "fail"} == set()
-    assert found["store"]["found"].endswith("does not exist yet and can be made")
+    assert found["store"]["found"].endswith("does not exist yet and can be created")
     assert "torch 2" in found["libraries"]["found"]
 
 

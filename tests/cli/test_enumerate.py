@@ -68,9 +68,9 @@ def test_the_text_says_how_far_it_came_and_why_it_ended() -> None:
     assert "signature " in done.stdout
     part = run(*SMALL, "--max-nodes", "200")
     assert part.exit_code == 0
-    assert "then ended by --max-nodes\n" in part.stdout
+    assert "--max-nodes ended the enumeration\n" in part.stdout
     timed = run("enumerate", "--preset", "paper/resnet18", "--max-seconds", "0.3")
-    assert "ended by --max-seconds" in timed.stdout
+    assert "--max-seconds ended the enumeration" in timed.stdout
 
 
 def test_a_rule_that_is_off_is_not_asked() -> None:
@@ -107,20 +107,20 @@ def test_rejections_are_a_tree_that_adds_up() -> None:
 
 
 def test_draws_are_distinct_seeded_and_spread() -> None:
-    first = listed("--depth", "5", "--draw", "6", "--seed", "3")
+    first = listed("--depth", "5", "--sample", "6", "--seed", "3")
     keys = [o["key"] for o in first["operators_drawn"]]
     assert len(set(keys)) == 6
-    again = listed("--depth", "5", "--draw", "6", "--seed", "3")
+    again = listed("--depth", "5", "--sample", "6", "--seed", "3")
     assert [o["key"] for o in again["operators_drawn"]] == keys
-    other = listed("--depth", "5", "--draw", "6", "--seed", "4")
+    other = listed("--depth", "5", "--sample", "6", "--seed", "4")
     assert [o["key"] for o in other["operators_drawn"]] != keys
-    costs = listed("--depth", "5", "--draw", "6", "--stratify", "macs")["operators_drawn"]
+    costs = listed("--depth", "5", "--sample", "6", "--stratify", "macs")["operators_drawn"]
     macs = [o["macs"] for o in costs]
     assert macs == sorted(macs)
     assert macs[0] < macs[-1]
-    kinds = listed("--depth", "5", "--draw", "5", "--stratify", "primitives")["operators_drawn"]
+    kinds = listed("--depth", "5", "--sample", "5", "--stratify", "primitives")["operators_drawn"]
     assert len({json.dumps(o["primitives"], sort_keys=True) for o in kinds}) == 5
-    assert " MACs " in run(*SMALL, "--depth", "3", "--draw", "2").stdout
+    assert " MACs " in run(*SMALL, "--depth", "3", "--sample", "2").stdout
 
 
 def test_a_file_goes_on_where_it_ended_and_prints_nothing_twice(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_file_goes_on_where_it_ended_and_prints_nothing_twice(tmp_path: Path) 
     whole = listed("--depth", "5")
     first = run(*SMALL, "--depth", "4", "--file", file)
     assert first.exit_code == 0, first.output
-    assert f"kept in {file}" in first.stderr
+    assert f"wrote {file}" in first.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["small.space"]
     second = run(*SMALL, "--depth", "5", "--file", file, "--resume")
     assert second.exit_code == 0, second.output
@@ -175,7 +175,7 @@ def test_ctrl_c_keeps_the_last_complete_depth_limit(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
-    assert "stopping: the last complete depth limit is kept" in err
+    assert "stopping; the last complete depth limit is kept" in err
     assert "Traceback" not in err
     found = json.loads(out)
     assert found["ended"] == "stopped"
@@ -191,10 +191,10 @@ def test_the_time_left_follows_from_how_fast_limits_grow() -> None:
     estimate = Pace(lambda: now)
     assert estimate.seen(10) == (None, None)
     now = 1.0
-    estimate.limit_listed(100)  # 100 graphs
+    estimate.limit_completed(100)  # 100 graphs
     now = 3.0
     assert estimate.seen(300) == (100.0, None)
-    estimate.limit_listed(500)  # 400 graphs
+    estimate.limit_completed(500)  # 400 graphs
     now = 7.0  # 4 seconds into a limit of about 1,600 graphs, 800 of them seen
     assert estimate.seen(1300) == (200.0, 4.0)
     now = 20.0
@@ -220,7 +220,7 @@ def test_walks_go_on_where_a_budget_ended_the_listing() -> None:
         assert sum(operator.primitives().values()) > found["complete_depth"]
         assert one["weight"] > 0
     again = run("enumerate", *arguments, "--walks", "600", "--seed", "2", "--threads", "1")
-    assert f"met {walks['operators']:,} operators" in " ".join(again.stdout.split())
+    assert f"found {walks['operators']:,} operators" in " ".join(again.stdout.split())
     assert f"coverage {walks['coverage']:.3f}" in again.stdout
     assert "± " in again.stdout
 
@@ -231,7 +231,7 @@ def test_there_are_no_walks_where_everything_is_listed() -> None:
 
 
 def test_walks_for_a_while_may_find_what_no_budget_was_left_for() -> None:
-    result = run(*SMALL, "--max-nodes", "1", "--walk-seconds", "0.01", "--draw", "2")
+    result = run(*SMALL, "--max-nodes", "1", "--walk-seconds", "0.01", "--sample", "2")
     assert result.exit_code == 0, result.output
     assert "0 operators (distinct" in " ".join(result.stdout.split())
     assert "beyond depth 1: " in result.stdout

@@ -23,7 +23,7 @@ def test_canonical_rate_prints_a_table_beside_the_papers(tmp_path):
     result = run("canonical-rate", "--samples", "80", "--depth", "4", "--picture", str(picture))
     assert result.exit_code == 0, result.output
     assert "0.1818" in result.stdout
-    assert "95 % interval" in result.stdout
+    assert "95 % confidence" in result.stdout
     assert str(picture) in result.stderr
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -66,4 +66,4 @@ def test_a_picture_that_cannot_be_written_is_the_users_mistake(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("canonical-rate", "--samples", "5", "--picture", str(tmp_path / "file" / "a.png"))
     assert result.exit_code == 2
-    assert "error: cannot write the picture" in result.stderr
+    assert "error: cannot write the plot" in result.stderr

@@ -70,7 +70,13 @@ def test_the_path_leads_to_the_operator_step_by_step(files: dict[str, str]) -> N
 def test_the_text_has_every_part(files: dict[str, str]) -> None:
     result = run("explain", files["conv"], *SHAPES)
     assert result.exit_code == 0, result.output
-    for part in ("Path, from the output", "Rules along the path", "Budgets", "Limits", "Costs"):
+    for part in (
+        "Path, from the output",
+        "Rules along the path",
+        "Budgets",
+        "Constraints",
+        "Costs",
+    ):
         assert f"\n{part}" in result.stdout
     assert "reduce C_in -> r" in result.stdout
     assert "C_in   2 of 2" in result.stdout
@@ -82,7 +88,7 @@ def test_the_text_has_every_part(files: dict[str, str]) -> None:
 def test_an_operator_that_is_not_listed_is_a_negative_result(files: dict[str, str]) -> None:
     result = run("explain", files["separable"], *SHAPES)
     assert result.exit_code == 1
-    assert "\nRefused\n" in result.stdout
+    assert "\nRejected\n" in result.stdout
     assert "`syno why-not`" in result.stdout
 
 
@@ -121,7 +127,7 @@ def test_why_not_names_everything_and_what_admits_it(files: dict[str, str]) -> N
     )
     text = run("why-not", files["separable"], *SHAPES, "--max-nodes", "0").stdout
     for part in (
-        "\nRefused\n",
+        "\nRejected\n",
         "budget of C_in        3 of 2",
         "element_wise_weights  used, not allowed",
         "from 2 to 3",
@@ -145,15 +151,15 @@ def test_why_not_names_the_operator_that_is_kept(files: dict[str, str]) -> None:
 def test_why_not_of_an_operator_that_is_there(files: dict[str, str]) -> None:
     result = run("why-not", files["conv"], *SHAPES, "--max-nodes", "2000")
     assert result.exit_code == 0
-    assert "nothing keeps it out" in result.stdout
+    assert "The specification admits the operator" in result.stdout
 
 
 def test_what_no_change_admits_is_said() -> None:
     bare = CONV.replace("contract o1:drop r0:keep r1:keep r2:keep", "expand o1")
     result = run("why-not", bare, *SHAPES, "--max-nodes", "0")
     assert result.exit_code == 1
-    assert "No change of budgets, limits or rules" in result.stdout
-    assert "what remains: the operator has no weight" in result.stdout
+    assert "No change of budgets, constraints or rules" in result.stdout
+    assert "remaining reason: the operator has no weight" in result.stdout
 
 
 def test_the_functions_take_values() -> None:

@@ -46,13 +46,13 @@ def test_every_command_has_examples_and_json(name: str) -> None:
     [
         (
             ["nonsense"],
-            "error: no such command 'nonsense'\n  `syno --help` says what is possible\n",
+            "error: no such command 'nonsense'\n  `syno --help` lists the options\n",
         ),
         (
             ["show", "x", "--nonsense"],
-            "error: no such option '--nonsense'\n  `syno show --help` says what is possible\n",
+            "error: no such option '--nonsense'\n  `syno show --help` lists the options\n",
         ),
-        (["show"], "error: missing argument 'OP'\n  `syno show --help` says what is possible\n"),
+        (["show"], "error: missing argument 'OP'\n  `syno show --help` lists the options\n"),
     ],
 )
 def test_a_wrong_command_line_is_a_mistake_with_a_hint(arguments: list[str], message: str) -> None:

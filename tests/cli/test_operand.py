@@ -47,7 +47,7 @@ def test_the_start_of_a_key_in_a_store_with_its_specification(runs: str) -> None
     ("op", "store", "message"),
     [
         ("nothing.txt", False, "there is no operator file 'nothing.txt'"),
-        ("c0c0c0", False, "no store to look for a key in"),
+        ("c0c0c0", False, "no store to search for a key"),
         ("dddd", True, "no operator with a key that starts with 'dddd'"),
     ],
 )

@@ -30,7 +30,7 @@ def test_each_limit_is_an_option_of_the_same_name() -> None:
     text = run("sample", "--help").output
     for descriptor in _core.option_descriptors():
         assert f"--{descriptor['name'].replace('_', '-')}" in text
-    assert "Limits of an operator:" in text
+    assert "Constraints on operators:" in text
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_dimensions_are_passed_through() -> None:
         (("--preset", "paper/none"), "paper/none"),
         (("--preset", "paper/readme", "--passed-through", "0:0"), "both --preset and shapes"),
         (("--passed-through", "0:0"), "without a specification"),
-        (("--passed-through", "0"), "is no pair of dimensions"),
+        (("--passed-through", "0"), "is not a pair of dimensions"),
         (("--input", "[H]"), "--output is missing"),
         (("--output", "[H]"), "--input is missing"),
         (("--binding", "H=8"), "without a specification"),

@@ -47,15 +47,15 @@ def test_layers_stand_beside_the_originals(report: Report) -> None:
     assert (second.multiplicity, second.macs, second.original_macs) == (1, 8 * 16 * 16, 18_432)
 
 
-def test_what_was_asked_is_told(report: Report) -> None:
-    asked = {heading: dict(pairs) for heading, pairs in report.asked.items()}
-    assert asked["Specification"]["input"] == "[N, C_in: unordered, H, H]"
-    assert asked["Specification"]["bindings"] == "C_in=8 C_out=8 H=8  (in 2 layers)\n" + (
+def test_settings_are_reported(report: Report) -> None:
+    settings = {heading: dict(pairs) for heading, pairs in report.settings.items()}
+    assert settings["Specification"]["input"] == "[N, C_in: unordered, H, H]"
+    assert settings["Specification"]["bindings"] == "C_in=8 C_out=8 H=8  (in 2 layers)\n" + (
         "C_in=8 C_out=16 H=4"
     )
-    assert asked["Specification"]["limits"] == "min_unfold_ratio 1.3"
-    assert asked["Network and training"]["model"] == "resnet-small"
-    assert asked["Environment"]["device"] == "a processor"
+    assert settings["Specification"]["constraints"] == "min_unfold_ratio 1.3"
+    assert settings["Network and training"]["model"] == "resnet-small"
+    assert settings["Environment"]["device"] == "a processor"
 
 
 def test_the_command_writes_page_and_pictures(runs: str, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_effect_prints_tables_and_says_what_a_budget_left() -> None:
     assert len(lines) == 6
     assert lines[2].startswith("| all rules | | ")
     assert lines[4].startswith("| R6a view-above-share off | exact | ")
-    assert "(budget spent)" in run(*effect, "--max-nodes", "20").stdout
+    assert "(incomplete)" in run(*effect, "--max-nodes", "20").stdout
     assert "unknown rule 'R0'" in run("rules", "effect", *SMALL, "--only", "R0").output
 
 
@@ -236,7 +236,7 @@ def test_check_finds_out_what_is_wrong_with_a_rule(tmp_path: Path) -> None:
     assert "U1 parts-exchanged, exact: is not exact: " in text
     assert "U2 shift-of-reduce, exact: no difference in 40 operators" in text
     assert "U3 shift-is-nothing, approximate: keeps operators that differ on " in text
-    assert "U4 no-stride, restriction: leaves out what it refuses" in text
+    assert "U4 no-stride, restriction: excludes the operators that it rejects" in text
 
 
 def test_check_takes_rules_of_the_catalogue() -> None:
@@ -258,14 +258,14 @@ def test_why_not_prints_the_near_equal_operator(tmp_path: Path) -> None:
         ["s=2: 1"],
         bindings=["C_in=16, C_out=16, H=32"],
     )
-    kept = Space.listed(specification, depth=5).keys()
-    exact = Space.listed(specification, depth=5, rules_off=["approximate"])
+    kept = Space.enumerate(specification, depth=5).keys()
+    exact = Space.enumerate(specification, depth=5, rules_off=["approximate"])
     lost = next(operator for operator in exact if operator.key not in kept)
     file = tmp_path / "op.txt"
     file.write_text(lost.text)
     found = run("why-not", str(file), *SMALL)
     assert found.exit_code == 1
-    assert "Kept instead, a near-equal operator (R1" in found.stdout
+    assert "Kept instead, a nearly equal operator (R1" in found.stdout
     assert re.search(r"--rule R1\w+=off", found.stdout)
     value = json.loads(run("why-not", str(file), *SMALL, "--json").stdout)
     assert value["kept"]["near"] is True

@@ -71,7 +71,7 @@ def test_a_search_trains_times_and_stores(found: dict[str, Any]) -> None:
 
 def test_resume_goes_on_and_repeats_nothing(found: dict[str, Any], folder: Path) -> None:
     planned = syno("resume", "runs.db", "--evaluations", "3", "--dry-run", cwd=folder)
-    assert "2 operators done, 1 to go" in planned.stdout
+    assert "2 operators completed, 1 left" in planned.stdout
     result = syno("resume", "runs.db", "--evaluations", "3", "--json", cwd=folder)
     assert result.returncode == 0, result.stderr
     after = json.loads(result.stdout)

@@ -154,13 +154,13 @@ def test_a_folder_of_several_is_refused_where_one_is_expected(study: str, tmp_pa
     assert syno("select", "--store", study, "-o", str(out)).exit_code == 0
     result = syno("show", str(out))
     assert result.exit_code == 2
-    assert "holds 5 operators, one is expected" in result.stderr
+    assert "contains 5 operators instead of one" in result.stderr
     assert "0.9200_cccccccc" in result.stderr
     empty = tmp_path / "empty"
     empty.mkdir()
     result = syno("show", str(empty))
     assert result.exit_code == 2
-    assert "holds no operator" in result.stderr
+    assert "contains no operator" in result.stderr
 
 
 def test_a_folder_with_something_in_it_is_left_alone(study: str, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_file_of_a_selection_that_changed_is_refused(
     file.write_text(file.read_text() + "\n")
     done = syno("show", str(folder))
     assert done.exit_code == 2
-    assert f"the file '{file}' is not the one that `syno select` wrote" in done.output
+    assert f"the file '{file}' has changed since `syno select` wrote it" in done.output
     alone = tmp_path / "mine.txt"  # changed on purpose
     alone.write_text((folder / "operator.txt").read_text())
     assert load_operator(str(alone), store=None, study=None) is not None

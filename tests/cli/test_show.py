@@ -69,7 +69,7 @@ def test_show_times_the_plans(
     measured = layer["measured"]
     assert measured["from_cache"]
     assert (measured["emitter"], measured["threads"]) == (emitter, 1)
-    assert f"Plan {measured['number']} is chosen: {emitter}, 1 thread" in result.stdout
+    assert f"Plan {measured['number']} is selected: {emitter}, 1 thread" in result.stdout
     for plan in layer["plans"]:
         assert plan["measured"]["macs"] == plan["macs"]
         assert plan["measured"]["best_ms"] > 0
@@ -80,12 +80,12 @@ def test_show_times_the_plans(
 def test_plans_are_of_one_layer(conv: str) -> None:
     result = run("show", conv, "--plans", "2")
     assert result.exit_code == 2
-    assert "a plan is of one layer: name one with --binding, such as --binding" in result.output
+    assert "plans require the sizes of a layer: use --binding, such as --binding" in result.output
     result = run("show", conv, "--binding", SIZES, "--fold-weights")
     assert result.exit_code == 2
-    assert "--fold-weights is about plans: add --plans" in result.output
+    assert "--fold-weights requires --plans" in result.output
     result = run("show", conv, "--binding", SIZES, "--measure")
-    assert (result.exit_code, "--measure is about plans: add --plans" in result.output) == (2, True)
+    assert (result.exit_code, "--measure requires --plans" in result.output) == (2, True)
     result = run("show", conv, "--binding", SIZES, "--plans", "2", "--threads", "2")
     assert (result.exit_code, "are about --measure: add it" in result.output) == (2, True)
     result = run("show", conv, "--binding", SIZES, "--plans", "2", "--measure", "--emitter", "tvm")
@@ -135,7 +135,7 @@ def test_verify_fails_wrong_code(conv: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_verify_without_sizes_says_what_is_missing(conv: str) -> None:
     result = run("verify", conv)
     assert result.exit_code == 2
-    assert "needs a size for k, C_in, C_out, H\n" in result.stderr
+    assert "needs values of k, C_in, C_out, H\n" in result.stderr
     assert f"such as: syno verify {conv} --binding k=3,C_in=64" in result.stderr
 
 
@@ -176,8 +176,8 @@ def test_export_writes_files_that_run_without_syno(conv: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "needs a size for k, C_in, C_out, H\n"),
-        (["--binding", "C_in=4"], "needs a size for k, C_out, H\n"),
+        ([], "needs values of k, C_in, C_out, H\n"),
+        (["--binding", "C_in=4"], "needs values of k, C_out, H\n"),
         (["--binding", SIZES, "--format", "onyx"], "unknown format 'onyx'"),
     ],
 )

@@ -27,7 +27,7 @@ def damaged(runs: str) -> str:
 
 def test_a_store_that_is_whole_is_said_to_be(runs: str) -> None:
     done = syno("check", runs)
-    assert (done.exit_code, done.stdout) == (0, f"{runs} is whole: 1 studies, 8 events of logs\n")
+    assert (done.exit_code, done.stdout) == (0, f"{runs} is intact: 1 studies, 8 events\n")
     content = json.loads(syno("check", runs, "--json").stdout)
     assert content["whole"] is True
     assert content["events"] == {"digits-1": 8}
@@ -38,7 +38,7 @@ def test_damage_is_listed_with_what_can_be_saved(damaged: str) -> None:
     done = syno("check", damaged)
     assert done.exit_code == 1
     assert "table evaluation, row 3: its content is not what was written" in done.stdout
-    assert "can be saved: study 'digits-1': 2 of 3 trials" in done.stdout
+    assert "can be recovered: study 'digits-1': 2 of 3 trials" in done.stdout
     assert f"next: syno store recover {damaged} NEW" in done.stderr
     content = json.loads(syno("check", damaged, "--json").stdout)
     assert content["whole"] is False
@@ -74,7 +74,7 @@ def test_what_is_intact_is_saved(damaged: str, tmp_path: Path) -> None:
     new = tmp_path / "saved.db"
     done = syno("recover", damaged, str(new))
     assert done.exit_code == 0
-    assert "saved study 'digits-1': 2 of 3 trials" in done.stdout
+    assert "recovered study 'digits-1': 2 of 3 trials" in done.stdout
     assert f"next: syno resume {new}" in done.stderr
     assert syno("check", str(new)).exit_code == 0
     again = syno("recover", damaged, str(new))
@@ -90,6 +90,6 @@ def test_nothing_to_save_is_a_negative_result(runs: str, tmp_path: Path) -> None
     connection.close()
     done = syno("recover", runs, str(tmp_path / "saved.db"))
     assert done.exit_code == 1
-    assert "no study could be saved" in done.stderr
+    assert "no study could be recovered" in done.stderr
     rest = json.loads((tmp_path / "saved.db.rest.json").read_text())
     assert len(rest["rows"]["evaluation"]) == 3

@@ -49,7 +49,7 @@ def test_a_mismatch_ends_with_1_and_says_how_to_see_it_again(monkeypatch):
     )
     result = run("verify", "--random", "30", "--seed", "2")
     assert result.exit_code == 1, result.output
-    again = re.search(r"made small \(syno (verify --random 1 [^)]*)\):", result.stdout)
+    again = re.search(r"reduced \(syno (verify --random 1 [^)]*)\):", result.stdout)
     assert "reduce " in result.stdout
     assert "in binding {" in result.stdout
     assert again is not None
@@ -66,7 +66,7 @@ def test_emitters_of_one_operator():
     ("arguments", "message"),
     [
         (("--random", "0"), "'--random'"),
-        (("--random", "3", "op.txt"), "leave OP and --binding"),
+        (("--random", "3", "op.txt"), "--random cannot be used with OP"),
         ((), "nothing to verify"),
         (("--random", "3", "--emitters", "torch"), "unknown emitter 'torch'"),
         (("--random", "3", "--seed", "-1"), "'seed' is an integer of at least 0"),

@@ -90,7 +90,7 @@ def sample(**changes: str | list[str]) -> list[str]:
 SPECIFICATIONS = {
     "unknown variable in a shape": (
         {"input": "[C_in, X]"},
-        ["unknown variable 'X'", 'in shape "[C_in, X]", column 8', "declare it, as --primary"],
+        ["unknown variable 'X'", 'in shape "[C_in, X]", column 8', "declare it, such as --primary"],
     ),
     "unknown variable in a binding": (
         {"binding": "C_in=4,C_out=8,H=6,Q=2"},
@@ -122,23 +122,23 @@ SPECIFICATIONS = {
     ),
     "no pair of dimensions": (
         {"passed_through": "0"},
-        ["'0' is no pair of dimensions", "expected: OUTPUT:INPUT", "--passed-through"],
+        ["'0' is not a pair of dimensions", "expected: OUTPUT:INPUT", "--passed-through"],
     ),
     "nothing connects: budgets": (
         {"primary": ["C_in: 0", "C_out: 0", "H: 0"]},
         [
             "no operator connects the shapes",
             '"[C_in, H] -> [C_out, H]"',
-            "what to do: primary variables with budgets such as C_in: 2, C_out: 2, H: 2",
+            "what to do: use primary variables with budgets such as C_in: 2, C_out: 2, H: 2",
         ],
     ),
     "nothing connects: depth": (
         {"max_depth": "1"},
-        ["no operator connects the shapes", "what to do: max_depth=5"],
+        ["no operator connects the shapes", "what to do: use max_depth=5"],
     ),
     "nothing connects: cost": (
         {"max_macs": "1"},
-        ["no operator connects the shapes", "what to do: other limits on macs and params"],
+        ["no operator connects the shapes", "what to do: use other constraints on MACs"],
     ),
 }
 
@@ -171,7 +171,7 @@ def test_a_specification_of_another_rank_than_the_network() -> None:
         ended,
         "no slot of the network fits the specification",
         "has 4 dimensions, such as [N, C_in, H, W], and that of the specification has 3",
-        "what to do: shapes as the layers have them",
+        "what to do: use the shapes of the layers",
     )
 
 

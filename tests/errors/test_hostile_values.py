@@ -97,14 +97,15 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: zoo.load("conv1x1").mean_square(zoo.binding("conv1x1"), -1), "'seed' is an integer"
     ),
     "threads": (
-        lambda: Space.listed(SPECIFICATION, depth=1, threads=2**31),
+        lambda: Space.enumerate(SPECIFICATION, depth=1, threads=2**31),
         "'threads' is an integer of at most 512",
     ),
     "rules that are no list": (
-        lambda: Space.listed(SPECIFICATION, depth=1, rules_off=1), "'rules_off' is no list"
+        lambda: Space.enumerate(SPECIFICATION, depth=1, rules_off=1), "'rules_off' is no list"
     ),
     "seconds": (
-        lambda: Space.listed(SPECIFICATION, depth=1, max_seconds=HUGE), "'max_seconds' is a number"
+        lambda: Space.enumerate(SPECIFICATION, depth=1, max_seconds=HUGE),
+        "'max_seconds' is a number",
     ),
     "model that is no text": (lambda: describe(LONG), "unknown model 'an integer of about"),
     "recipe named self": (lambda: Recipe.from_json({"self": 1}), "an unknown entry 'self'"),

@@ -19,17 +19,17 @@ SMALL = Specification(
     bindings=["C_in=4, C_out=8, H=6"],
     max_depth=4,
 )
-SPACE = Space.listed(SMALL)
+SPACE = Space.enumerate(SMALL)
 
 CALLS: dict[str, Callable[[Any], object]] = {
-    "depth of a listing": lambda v: Space.listed(SMALL, depth=v),
-    "threads of a listing": lambda v: Space.listed(SMALL, threads=v),
-    "max_nodes of a listing": lambda v: Space.listed(SMALL, max_nodes=v),
+    "depth of a listing": lambda v: Space.enumerate(SMALL, depth=v),
+    "threads of a listing": lambda v: Space.enumerate(SMALL, threads=v),
+    "max_nodes of a listing": lambda v: Space.enumerate(SMALL, max_nodes=v),
     "index of an operator": lambda v: SPACE.key(v),
     "index of a depth": lambda v: SPACE.depth_of(v),
-    "count of a draw": lambda v: SPACE.draw(v),
-    "seed of a draw": lambda v: SPACE.draw(1, seed=v),
-    "threads of a draw": lambda v: SPACE.draw(1, threads=v),
+    "count of a draw": lambda v: SPACE.sample(v),
+    "seed of a draw": lambda v: SPACE.sample(1, seed=v),
+    "threads of a draw": lambda v: SPACE.sample(1, threads=v),
     "count of walks": lambda v: walk(SMALL, count=v),
     "seed of walks": lambda v: walk(SMALL, count=1, seed=v),
     "width of walks": lambda v: walk(SMALL, count=1, width=v),

@@ -42,7 +42,7 @@ def test_arrays_of_wrong_shape_or_type_are_named():
         ((x, [w.T]), r"weight"),
         ((x, []), r"weight"),
         ((x, [w, w]), r"weight"),
-        ((x, w), r"'weights' is a list with one array a weight"),
+        ((x, w), r"'weights' is a list with one array for each weight"),
         ((x.astype(complex), [w]), r"x does not hold numbers(.|\n)*got: complex128"),
         ((x, [np.array(["a"])]), r"weight 0 does not hold numbers"),
         (([[1], [2, 3]], [w]), r"x is not an array"),

@@ -71,4 +71,4 @@ def test_a_path_that_cannot_be_is_a_mistake(
 def test_a_word_with_a_nul_character_is_a_mistake() -> None:
     ended = run(["status", "a\0b"])
     assert ended.code == 2
-    assert "a word of the command line holds a NUL character: 'a\\x00b'" in ended.message
+    assert "a word of the command line contains a NUL character: 'a\\x00b'" in ended.message

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from syno.codegen.emitters import Case
-from syno.codegen.verify.drawn import draw_case
+from syno.codegen.verify.random_cases import random_case
 from syno.operators import zoo
 from syno.operators.kernel import load_kernel
 
@@ -19,7 +19,7 @@ def cases(count: int, rank: int | None = None) -> list[tuple[str, Case]]:
     found = [(name, Case(zoo.load(name), zoo.binding(name))) for name in zoo.names()]
     seed = 500
     while len(found) < count:
-        case = draw_case(seed).case
+        case = random_case(seed).case
         if case.operator.batch is not None:
             found.append((f"seed {seed}", case))
         seed += 1

@@ -13,7 +13,7 @@ from syno.codegen import emitters
 from syno.codegen.emitters.cpp import Cpp
 from syno.codegen.emitters.pytorch import PyTorch
 from syno.codegen.verify import random_check
-from syno.codegen.verify.drawn import MAX_TERMS, draw_case, is_legal
+from syno.codegen.verify.random_cases import MAX_TERMS, is_legal, random_case
 from syno.codegen.verify.shrink import shrink
 from syno.codegen.verify.traits import TRAITS, traits
 
@@ -95,7 +95,7 @@ def test_a_mismatch_is_made_small(monkeypatch):
 def test_code_that_cannot_be_built_is_a_mismatch_of_its_own_case(monkeypatch):
     wrong(monkeypatch, r"(?s)^.*roll\(.*$", "this is no Python")
     result = random_check(20, 0)
-    expected = [s for s in range(20) if "shift" in draw_case(s).case.operator.primitives()]
+    expected = [s for s in range(20) if "shift" in random_case(s).case.operator.primitives()]
     assert {m.seed for m in result.mismatches} <= set(expected)
     assert result.mismatches
     assert all("building the code fails: SyntaxError" in m.failure for m in result.mismatches)
@@ -120,7 +120,7 @@ def test_small_operators_are_blocked_like_large_ones():
     emitter = Cpp(cache_floats=16)
     if emitter.available():
         pytest.skip(emitter.available())
-    drawn = [draw_case(seed).case for seed in range(5 * OPERATORS)]
+    drawn = [random_case(seed).case for seed in range(5 * OPERATORS)]
     cases = [case for case in drawn if emitter.source(case) != Cpp().source(case)]
     assert len(cases) > OPERATORS / 10
     random = np.random.default_rng(0)
@@ -135,7 +135,7 @@ def test_small_operators_are_blocked_like_large_ones():
 
 def test_a_case_is_the_same_for_the_same_seed_and_legal():
     for seed in range(50):
-        first, second = draw_case(seed), draw_case(seed)
+        first, second = random_case(seed), random_case(seed)
         assert first.case == second.case
         assert is_legal(*first.case, max_terms=20_000)
         assert first.case.operator.term_count(first.case.binding) <= MAX_TERMS
@@ -162,7 +162,7 @@ def test_traits_of_known_operators():
 
 
 def test_shrinking_keeps_what_fails():
-    case = draw_case(3).case
+    case = random_case(3).case
     assert shrink(case, lambda smaller: False) is case
     smallest = shrink(case, lambda smaller: len(smaller.operator.output) >= 1)
     assert len(smallest.operator._core.steps) == 0

@@ -14,11 +14,11 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from syno import UserError
-from syno.codegen.verify.drawn import draw_case
+from syno.codegen.verify.random_cases import random_case
 from syno.data import DataSet, load, load_text
 from syno.network.placeholder import Placeholder
 from syno.operands.layers import fit_to_network
-from syno.operands.named import NamedOperator
+from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
@@ -155,7 +155,7 @@ def test_operators_of_the_zoo_lose_little(name, digits) -> None:
 
 
 def _pack(seed: int) -> KernelPack | None:
-    case = draw_case(seed).case
+    case = random_case(seed).case
     return None if case.operator.batch is None else KernelPack(case.operator, case.binding)
 
 

@@ -93,7 +93,7 @@ def report(count: int = 32, seed: int = 0) -> Report:
     )
     return Report(
         title="resnet-small on digits",
-        asked={
+        settings={
             "Specification": (
                 ("input", "[N, C_in: unordered, H, W]"),
                 ("output", "[N, C_out: unordered, H, W]"),

@@ -48,7 +48,9 @@ def test_text_tree_shows_inputs_weights_and_what_is_expanded() -> None:
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_drawings_fit_into_a_page() -> None:
-    good, bad, empty = drawing.draw(['digraph { a [label="x < y"]; a -> b }', "digraph {", ""])
+    good, bad, empty = drawing.render_drawings(
+        ['digraph { a [label="x < y"]; a -> b }', "digraph {", ""]
+    )
     assert good.svg.startswith('<svg role="img" aria-label="drawing of the operator"')
     assert "x &lt; y" in good.svg
     assert " id=" not in good.svg
@@ -60,6 +62,6 @@ def test_graphviz_drawings_fit_into_a_page() -> None:
 
 def test_without_graphviz_the_note_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    (only,) = drawing.draw(["digraph { a -> b }"])
+    (only,) = drawing.render_drawings(["digraph { a -> b }"])
     assert only.svg == ""
     assert "apt install graphviz" in only.problem

@@ -180,7 +180,7 @@ def test_a_drawing_that_is_no_xml_is_a_note(
     program.write_text("#!/bin/sh\necho '<svg><img></svg>'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    (only,) = drawing.draw(["digraph {}"])
+    (only,) = drawing.render_drawings(["digraph {}"])
     assert not only.svg
     assert "cannot be read" in only.problem
 

@@ -124,11 +124,11 @@ def test_lead_names_the_fastest_operator_within_a_point() -> None:
     assert chosen.short in sections.lead(near)
     far = replace(base, baseline=replace(base.baseline, accuracy=0.999))
     assert sections.fastest_within_a_point(far) is None
-    assert "No measured operator comes within a point" in sections.lead(far)
+    assert "No measured operator is within one percentage point" in sections.lead(far)
 
 
 def test_a_study_without_results_still_has_a_page() -> None:
-    empty = Report(title="nothing yet", asked={}, baseline=Baseline(), candidates=())
+    empty = Report(title="nothing yet", settings={}, baseline=Baseline(), candidates=())
     text = page.render(empty)
     assert "No operator has been trained yet." in text
     assert "plotly.js v" not in text

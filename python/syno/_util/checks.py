@@ -1,7 +1,7 @@
 """Values from outside: checked where they enter, with messages that stay short whatever they hold.
 
 A library function of the extension takes what fits its types: UTF-8 and integers of 64 bits. What
-does not fit is refused here, before, as a user's mistake with its name.
+is out of range is rejected here with a message that names the argument.
 """
 
 from __future__ import annotations

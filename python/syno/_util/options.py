@@ -1,7 +1,7 @@
 """Options as frozen dataclasses: each field is declared once, with its range and its meaning.
 
-The declaration gives the name in Python, the check of the value, and what the command line shows. A
-budget that C++ reads is declared there: `described` makes a field of its descriptor.
+The declaration defines the name in Python, the check of the value, and the help on the command
+line. A limit that C++ uses is declared in C++: `described` creates a field from its descriptor.
 """
 
 from __future__ import annotations
@@ -26,16 +26,26 @@ REQUIRED = object()  # the default of an option that has none
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its type and range, and how the command line shows it.
+    """One option: its type and range, and its form on the command line.
 
-    kind: `int`, `float`, `bool`, `str`, `Path`, or another type, which is not checked here.
-    optional: whether None is a value; many: whether it is a tuple of values.
-    minimum, maximum: the range; above: whether the minimum itself is too small.
-    choices: the texts that are allowed. unset: what None means, in a word or two.
-    names: on the command line, such as "-o/--out"; "" where the name of the field is taken, and
-    "OP" for an argument without a name. metavar: what a value is called there.
-    parse: makes a value of a text. gather: makes the value of the field of all that were given.
-    shown: whether the command line has it at all. section: its heading in help.
+    Args:
+        doc: the help text.
+        name: the name of the field.
+        kind: `int`, `float`, `bool`, `str`, `Path`, or another type, which is not checked here.
+        default: the default value; `REQUIRED` if there is none.
+        optional: whether None is allowed.
+        many: whether the value is a tuple of values.
+        minimum, maximum: the range; `above`: whether the minimum itself is excluded.
+        choices: the allowed texts.
+        unset: the meaning of None, in a few words.
+        names: the names on the command line, such as "-o/--out"; "" for the name of the field, and
+            "OP" for a positional argument.
+        former: an earlier name on the command line, which is accepted but not shown.
+        metavar: the placeholder of the value in the help.
+        parse: converts a text to a value.
+        gather: converts all given values to the value of the field.
+        shown: whether the command line has the option.
+        section: the heading of the option in the help.
     """
 
     doc: str
@@ -50,6 +60,7 @@ class Option:
     choices: tuple[str, ...] = ()
     unset: str = ""
     names: str = ""
+    former: str = ""
     metavar: str = ""
     parse: Callable[[str], object] | None = None
     gather: Callable[[Sequence[object]], object] | None = None
@@ -67,7 +78,7 @@ class Option:
         return self.names or f"--{self.name.replace('_', '-')}"
 
     def checked(self, value: object) -> object:
-        """The value as the field holds it. UserError that names the option."""
+        """Return the value in the form of the field; raise a UserError that names the option."""
         if value is None and self.optional:
             return None
         if self.many:
@@ -112,12 +123,13 @@ def option(
     choices: Sequence[str] = (),
     unset: str = "",
     names: str = "",
+    former: str = "",
     metavar: str = "",
     parse: Callable[[str], object] | None = None,
     gather: Callable[[Sequence[object]], object] | None = None,
     shown: bool = True,
 ) -> T:
-    """Declare a field of `Options`; its type and name come from the annotation."""
+    """Declare a field of `Options`; the annotation defines its type and name."""
     declared = Option(
         doc,
         default=default,
@@ -127,6 +139,7 @@ def option(
         choices=tuple(choices),
         unset=unset,
         names=names,
+        former=former,
         metavar=metavar,
         parse=parse,
         gather=gather,
@@ -141,7 +154,7 @@ def required(doc: str, *, names: str = "", metavar: str = "") -> Any:
 
 
 def described(descriptors: Sequence[Descriptor], name: str, default: T, **more: object) -> T:
-    """Declare a field that C++ describes; `own` takes the default of the descriptor."""
+    """Declare a field from a descriptor of C++; `own` returns the default of a descriptor."""
     found = next(each for each in descriptors if each["name"] == name)
     words = str(found["doc"])
     doc, least = f"{words[0].upper()}{words[1:]}.", cast(float, found["minimum"])
@@ -151,18 +164,18 @@ def described(descriptors: Sequence[Descriptor], name: str, default: T, **more: 
 
 
 def own(descriptors: Sequence[Descriptor], name: str) -> int:
-    """The default of a whole number that C++ describes."""
+    """Return the default of an integer option that C++ describes."""
     return cast(int, next(each["default"] for each in descriptors if each["name"] == name))
 
 
 def group(kind: type[T], *only: str, without: Sequence[str] = ()) -> T:
-    """Declare a field that holds other options: all of `kind`, or those named."""
+    """Declare a field that holds other options: all options of `kind`, or the named ones."""
     metadata = {"group": kind, "only": only, "without": tuple(without)}
     return field(default_factory=kind, metadata=metadata)
 
 
 def mapping(descriptors: Callable[[], Sequence[Descriptor]]) -> Mapping[str, int | float | bool]:
-    """Declare a field that holds the given ones of some options that C++ describes, by name."""
+    """Declare a field for options that C++ describes; it holds the given ones by name."""
     return cast(
         Mapping[str, "int | float | bool"],
         field(default_factory=dict, metadata={"mapping": descriptors}),
@@ -171,7 +184,7 @@ def mapping(descriptors: Callable[[], Sequence[Descriptor]]) -> Mapping[str, int
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Some options that belong together; they are checked when they are made."""
+    """Options that belong together; they are checked when the object is created."""
 
     section: ClassVar[str] = ""
 
@@ -183,7 +196,7 @@ class Options:
                 object.__setattr__(self, each.name, checked)
 
     def refuse(self, why: str, *names: str) -> None:
-        """UserError where one of the options has another value than its default."""
+        """Raise a UserError if one of the named options does not have its default."""
         for each in declared(type(self)):
             value = getattr(self, each.name)
             if each.name in names and value != each.default:
@@ -194,7 +207,7 @@ class Options:
 
 
 def declared(kind: type) -> list[Option]:
-    """The options of a class that are fields of its own, in their order."""
+    """Return the options that a class declares itself, in order."""
     return [
         _typed(each.metadata["option"], each.name, str(each.type), kind)
         for each in dataclasses.fields(kind)
@@ -213,7 +226,7 @@ def _typed(found: Option, name: str, annotation: str, owner: type) -> Option:
 
 
 def of_descriptor(found: Descriptor, section: str) -> Option:
-    """The option of a descriptor, None where it is not given."""
+    """Return the option of a descriptor; its value is None if it is not given."""
     default = found["default"]
     shown = {True: "yes", False: "no", None: "none"}.get(cast(bool, default), str(default))
     return Option(
@@ -232,7 +245,7 @@ def of_descriptor(found: Descriptor, section: str) -> Option:
 def grouped(
     **groups: type[Options],
 ) -> Callable[[Callable[Arguments, T]], Callable[Arguments, T]]:
-    """Refuse unknown arguments of a function by naming the group of options that has them."""
+    """Refuse unknown arguments of a function, and name the group of options that has them."""
 
     def decorate(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
         code = function.__code__  # type: ignore[attr-defined]
@@ -266,18 +279,18 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def memory_size(text: str) -> int:
-    """An amount of memory in bytes, from a text such as `500M` or `2G`."""
+    """Parse an amount of memory, such as `500M` or `2G`; return it in bytes."""
     found = re.fullmatch(r"(\d{1,18})\s*([kmg]?)b?", text.strip().lower())
     if found is None or int(found[1]) == 0 or int(found[1]) >= 2**32:
         raise UserError(
-            f"'{checks.short(text)}' is no amount of memory\n"
-            "  expected: bytes, with a unit if you like, such as 500M or 2G"
+            f"'{checks.short(text)}' is not an amount of memory\n"
+            "  expected: a number of bytes, optionally with a unit, such as 500M or 2G"
         )
     return int(found[1]) * _UNITS[found[2]]
 
 
 def pair(words: str, expected: str) -> Callable[[str], tuple[int, int]]:
-    """What reads two numbers with a colon between them, such as `0:0`."""
+    """Return a parser of two numbers with a colon between them, such as `0:0`."""
 
     def parse(text: str) -> tuple[int, int]:
         first, colon, second = text.partition(":")

@@ -1,1 +1,1 @@
-"""The command line: `syno COMMAND`, one file a command."""
+"""The command line: `syno COMMAND`, with a file for each command."""

@@ -1,4 +1,4 @@
-"""`python -m syno.cli` is `syno`."""
+"""Run the command line with `python -m syno.cli`."""
 
 from syno.cli.main import main
 

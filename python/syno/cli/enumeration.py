@@ -1,4 +1,4 @@
-"""Enumerations and walks as commands show them: a bar with the time left, and what came out."""
+"""Progress bars and results of enumerations and random walks for the commands."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from syno import Operator, Rule, Space
     from syno._core import EnumerateStatus
-    from syno.space.beyond import Walked
     from syno.space.options import EnumerationOptions
+    from syno.space.walk_extension import WalkExtension
 
 
 def _ended_by(remark: str) -> contextlib.AbstractContextManager[Interrupts]:
-    return ends_on_interrupt(lambda: output.say(f"{remark} (Ctrl-C again to leave)"))
+    return ends_on_interrupt(lambda: output.say(f"{remark} (press Ctrl-C again to exit)"))
 
 
 class EnumerationWatch:
-    """What `Space.listed` calls while it works."""
+    """The callbacks of `Space.enumerate`."""
 
     def __init__(
         self, move: output.Move, max_seconds: float | None, interrupts: Interrupts
@@ -41,29 +41,29 @@ class EnumerationWatch:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C asked for the end."""
+        """Whether Ctrl-C was pressed."""
         return self._interrupts.interrupted
 
     def progress(self, status: EnumerateStatus) -> bool:
-        """Move the bar; False when the enumeration is to end."""
+        """Move the bar; return False to stop the enumeration."""
         until = None if self._ends is None else max(0.0, self._ends - time.monotonic())
         self._move(self._done, self._pace.in_words(status, until))
         return not self.interrupted
 
-    def limit_listed(self, space: Space) -> None:
-        """A depth limit was listed completely."""
+    def limit_completed(self, space: Space) -> None:
+        """Record that a depth limit is completed."""
         self._visited += space.counts()["visited"]
         self._done = space.complete_depth
-        self._pace.limit_listed(self._visited)
+        self._pace.limit_completed(self._visited)
         self._move(self._done)
 
 
 @contextlib.contextmanager
 def watched(limits: int, max_seconds: float | None) -> Iterator[EnumerationWatch]:
-    """A bar over depth limits while the block runs; Ctrl-C ends the listing, not the program."""
+    """Show a bar over depth limits while the block runs; Ctrl-C ends only the enumeration."""
     with (
         output.progress("depth", limits, remaining=False) as move,
-        _ended_by("stopping: the last complete depth limit is kept") as interrupts,
+        _ended_by("stopping; the last complete depth limit is kept") as interrupts,
     ):
         yield EnumerationWatch(move, max_seconds, interrupts)
 
@@ -77,13 +77,13 @@ def walk(
     seed: int = 0,
     rules_off: Sequence[str] = (),
     rules: Sequence[Rule] = (),
-) -> tuple[Walked, bool]:
-    """Walks as `walk_beyond` does, and whether Ctrl-C ended them; what was met by then counts."""
-    from syno.space.beyond import walk_beyond
+) -> tuple[WalkExtension, bool]:
+    """Run `extend_by_walks`; return its result and whether Ctrl-C ended it early."""
+    from syno.space.walk_extension import extend_by_walks
 
     with (
         output.progress("walks", count, remaining=count is not None) as move,
-        _ended_by("stopping: what the walks met by now is kept") as watch,
+        _ended_by("stopping; the operators found so far are kept") as watch,
     ):
 
         def progress(walks: int, operators: int, coverage: float) -> bool:
@@ -91,7 +91,7 @@ def walk(
             move(done, f"{operators:,} operators, coverage {coverage:.2f}")
             return not watch.interrupted
 
-        walked = walk_beyond(
+        walked = extend_by_walks(
             space,
             count,
             seconds,
@@ -106,17 +106,17 @@ def walk(
     return walked, watch.interrupted
 
 
-def print_walks(walked: Walked, draw: int, seed: int) -> None:
-    """Print the figures, and `draw` of the operators beyond the listing."""
+def print_walks(walked: WalkExtension, count: int, seed: int) -> None:
+    """Print the statistics, and `count` of the operators that only the walks found."""
     screen = output.console()
     screen.print(f"\n{walked.in_words()}")
-    if draw and walked.new:
+    if count and walked.new:
         screen.print()
-        print_operators(walked.draw(draw, seed))
+        print_operators(walked.sample(count, seed))
 
 
 def print_operators(operators: Sequence[Operator]) -> None:
-    """Print operators, numbered: a line of facts and the formula of each."""
+    """Print numbered operators, each with its key, costs and formula."""
     screen = output.console()
     for number, operator in enumerate(operators, start=1):
         costs = (
@@ -128,7 +128,7 @@ def print_operators(operators: Sequence[Operator]) -> None:
 
 
 def print_rejections(rejections: Mapping[str, int]) -> None:
-    """Print what a search refused, by reason, as a tree."""
+    """Print the number of rejections by reason, as a tree."""
     from rich.tree import Tree
 
     root = rejection_tree(rejections)

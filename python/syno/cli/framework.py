@@ -1,11 +1,11 @@
-"""How every command behaves: lazy loading, examples in its help, errors and exit codes.
+"""The behavior of all commands: lazy loading, examples in the help, errors and exit codes.
 
-0   done
-1   ran, and the result is negative (a check failed, nothing was found)
-2   the user's mistake: `error: ...` on stderr, no traceback
-70  a fault in Syno itself: how to report it; SYNO_DEBUG=1 prints the traceback
-130 interrupted with Ctrl-C
-143 paused by SIGTERM: the same command goes on
+0   The command succeeded.
+1   The command ran, and the result is negative: a check failed, or nothing was found.
+2   The input is wrong: `error: ...` on stderr, without a traceback.
+70  Syno has a fault; SYNO_DEBUG=1 prints the traceback.
+130 Ctrl-C interrupted the command.
+143 SIGTERM paused the command; the same command resumes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Command(click.Command):
 
     @property
     def examples(self) -> list[tuple[str, str]]:
-        """What each example does, and its line."""
+        """The description and the command line of each example."""
         import tomllib
         from importlib.resources import files
 
@@ -52,7 +52,7 @@ class Command(click.Command):
         return [(words, line) for words, line in found.items() if isinstance(line, str)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options, then those of each named section."""
+        """Write the options of the command, then those of each named section."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -64,7 +64,7 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, one line of words above each command line."""
+        """Write the examples, each with its description above the command line."""
         if not self.full_name:
             return
         with formatter.section("Examples"):
@@ -76,16 +76,16 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A command of commands, with examples at the end of its help. Alone it prints its help."""
+    """A group of commands, which prints its help if no command is given."""
 
     modules: Sequence[str] = ()  # of commands that are not declared beside the group
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they are declared."""
+        """Return the names in the order of declaration."""
         return [str(part.name) for part in self._parts()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the name; None for an unknown one."""
+        """Return the command of this name, None if there is none."""
         return next((each for each in self._parts() if each.name == cmd_name), None)
 
     def _parts(self) -> list[Command]:
@@ -103,9 +103,13 @@ Kind = TypeVar("Kind", bound=Options)
 
 
 def command(name: str, kind: type[Kind]) -> Callable[[Callable[[Kind], int | None]], Command]:
-    """Make a command of a function from its options, with a parameter for each of them.
+    """Create a command from a function of its options.
 
-    name: in full, such as "zoo list". The function gives an exit code; None is success.
+    Args:
+        name: the full name, such as "zoo list".
+        kind: the class of the options; each of them becomes a parameter.
+
+    The function returns an exit code; None is success.
     """
 
     def decorate(function: Callable[[Kind], int | None]) -> Command:
@@ -128,9 +132,11 @@ _PARTS: dict[str, list[Command]] = {}  # commands of groups, by the name of the 
 
 
 def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
-    """Make a group of commands; without one of its commands it prints its help.
+    """Create a group of commands, which prints its help if no command is given.
 
-    modules: those of `syno.cli.commands` that have some of its commands.
+    Args:
+        name: the name of the group.
+        modules: modules of `syno.cli.commands` that contain further commands of the group.
     """
 
     def decorate(function: Callable[[], None]) -> Group:
@@ -147,9 +153,9 @@ def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module when that command runs.
+    """A group that imports the module of a command when the command runs.
 
-    `commands_by_name` maps a name to a line of help: the overview needs no import.
+    `commands_by_name` maps each name to a line of help, so that the overview needs no import.
     """
 
     def __init__(self, *args: Any, commands_by_name: Mapping[str, str], **options: Any) -> None:
@@ -157,11 +163,11 @@ class LazyGroup(click.Group):
         self.commands_by_name = commands_by_name
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order in which a newcomer meets them."""
+        """Return the names in the order in which a new user needs them."""
         return list(self.commands_by_name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, its module imported now; None for an unknown name."""
+        """Import and return the command of this name, None if there is none."""
         if cmd_name not in self.commands_by_name:
             return None
         module = importlib.import_module(f"syno.cli.commands.{cmd_name.replace('-', '_')}")
@@ -170,12 +176,12 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview, from the table alone."""
+        """Write the overview of the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.commands_by_name.items()))
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
-        """Run and leave the process with the exit code of what happened."""
+        """Run the command line and exit the process with the exit code."""
         options["standalone_mode"] = False
         given = args[0] if args else options.get("args")
         words = sys.argv[1:] if given is None else list(given)
@@ -191,7 +197,7 @@ class LazyGroup(click.Group):
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """UserError for words that no system passes on; a program that calls commands itself could."""
+    """Reject words that an operating system cannot pass; a calling program could pass them."""
     for word in words:
         try:
             if b"\0" not in os.fsencode(word):
@@ -200,8 +206,8 @@ def _check_words(words: Sequence[str]) -> None:
         except UnicodeEncodeError:
             found = "half of a surrogate pair"
         raise UserError(
-            f"a word of the command line holds {found}: {shown(word)}\n"
-            "  expected: words as a shell passes them"
+            f"a word of the command line contains {found}: {shown(word)}\n"
+            "  expected: words that a shell can pass"
         )
 
 
@@ -222,16 +228,15 @@ def _run(work: Callable[[], Any], name: str = "syno") -> int:
         _fail(str(error))
         return MISTAKE
     except BrokenPipeError:
-        # The reader has gone (`syno sample | head`): nothing to say, and nothing more to flush.
+        # The reader has closed the pipe (`syno sample | head`), so that nothing can be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
         if error.errno not in _CIRCUMSTANCES:
             return _fault(error)
         _fail(
-            f"the system refuses {_place(error)}: {error.strerror}\n"
-            "  expected: paths that exist where they are read, and room and rights where they are "
-            "written"
+            f"cannot access {_place(error)}: {error.strerror}\n"
+            "  expected: input paths that exist, and output paths with permissions and enough space"
         )
         return MISTAKE
     except Exception as error:
@@ -240,7 +245,7 @@ def _run(work: Callable[[], Any], name: str = "syno") -> int:
     return result if isinstance(result, int) else OK
 
 
-# What an operating system says about a path or a disk, whatever the program does.
+# Errors of paths and disks, for which the program is not responsible.
 _CIRCUMSTANCES = frozenset(
     {errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
     | {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ELOOP, errno.EMFILE, errno.EFBIG}
@@ -248,7 +253,7 @@ _CIRCUMSTANCES = frozenset(
 
 
 def _place(error: OSError) -> str:
-    return "this" if error.filename is None else f"'{short(os.fsdecode(error.filename))}'"
+    return "a file" if error.filename is None else f"'{short(os.fsdecode(error.filename))}'"
 
 
 def _fault(error: Exception) -> int:
@@ -256,16 +261,16 @@ def _fault(error: Exception) -> int:
         raise error
     _fail(
         f"a fault in Syno: {type(error).__name__}: {error}\n"
-        "  please report it with this command line and what SYNO_DEBUG=1 prints;\n"
-        "  `syno doctor --json` says what to include about this machine"
+        "  please report it with this command line, the output with SYNO_DEBUG=1,\n"
+        "  and the output of `syno doctor --json`"
     )
     return FAULT
 
 
 def _usage_hint(error: click.UsageError, name: str) -> str:
-    # The parser of options knows no context.
+    # The parser of options has no context.
     path = name if error.ctx is None else error.ctx.command_path
-    return f"  `{path} --help` says what is possible"
+    return f"  `{path} --help` lists the options"
 
 
 def _fail(message: str, hint: str = "") -> None:
@@ -273,6 +278,6 @@ def _fail(message: str, hint: str = "") -> None:
 
 
 def _as_ours(error: click.ClickException) -> str:
-    """Click's message in our form: after `error:` comes a small letter, and no full stop."""
+    """Return the message of Click in Syno's form: lower case after `error:`, no full stop."""
     message = error.format_message()
     return f"{message[:1].lower()}{message[1:]}".removesuffix(".")

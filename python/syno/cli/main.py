@@ -8,30 +8,30 @@ from syno._util.helper_process import protect_command_line
 from syno.cli import output
 from syno.cli.framework import LazyGroup
 
-# One line of help each; `syno.cli.commands` has a module of the name.
+# Each command with a line of help; `syno.cli.commands` has a module of the name.
 COMMANDS = {
-    "demo": "See the whole way in a few minutes, on embedded images.",
-    "search": "Find operators for a network: compose, train, measure, store.",
-    "train": "Train chosen operators in a network, with several seeds.",
-    "resume": "Go on with a search where it stopped.",
-    "status": "What a store holds and how far its searches are.",
-    "report": "Write a search's report: one page that needs nothing else.",
-    "select": "Pick operators of a search, to go on with them.",
-    "store": "Check a store for damage, and save what is intact in it.",
-    "sample": "Draw operators of a specification without training them.",
-    "enumerate": "List all operators of a specification, and count them.",
-    "show": "Print one operator: formula, steps, cost, drawing.",
-    "explain": "Print how a search builds an operator, and what it uses.",
-    "why-not": "Print what keeps an operator out, and what would admit it.",
-    "zoo": "Well-known operators by name: list, show, verify.",
-    "models": "Networks by name: list them, and what operators may replace.",
-    "verify": "Check an operator's generated code against the interpreter.",
-    "export": "Write an operator as code that runs without Syno.",
-    "rules": "What the rules of the search refuse, and why nothing is lost.",
-    "data": "Data sets: list, show, prepare copies that load fast.",
-    "experiment": "Repeat the experiments of the paper on synthesis.",
-    "bench": "Measure how fast operators are found.",
-    "doctor": "Check this installation and say what to do.",
+    "demo": "Run a complete search on embedded images in a few minutes.",
+    "search": "Search for operators for a network.",
+    "train": "Train given operators in a network, with several seeds.",
+    "resume": "Resume a search that was stopped or killed.",
+    "status": "Show the studies of a store and their progress.",
+    "report": "Write the report of a study as a self-contained HTML page.",
+    "select": "Select operators of a study for further use.",
+    "store": "Check a store for damage, and recover a damaged store.",
+    "sample": "Sample operators of a specification without training them.",
+    "enumerate": "Enumerate and count all operators of a specification.",
+    "show": "Print an operator: its formula, drawing, text and cost.",
+    "explain": "Print how a search builds an operator.",
+    "why-not": "Print why a specification rejects an operator.",
+    "zoo": "List, show, verify and time well-known operators.",
+    "models": "List networks, and show which of their layers are replaceable.",
+    "verify": "Verify generated code against the reference interpreter.",
+    "export": "Write an operator or a network as code that runs without Syno.",
+    "rules": "List, show and check the rules of the search.",
+    "data": "List, show and prepare data sets.",
+    "experiment": "Repeat experiments of the paper.",
+    "bench": "Measure the speed of enumerations and of compiled operators.",
+    "doctor": "Check the installation, and print how to fix problems.",
 }
 
 
@@ -43,13 +43,14 @@ COMMANDS = {
     invoke_without_command=True,
     no_args_is_help=False,
 )
-@click.option("--version", is_flag=True, help="Print the version and leave.")
+@click.option("--version", is_flag=True, help="Print the version and exit.")
 @click.pass_context
 def cli(ctx: click.Context, version: bool) -> None:
-    """Syno takes a neural network and finds new linear operators for its layers.
+    """Search for new linear operators for the layers of a neural network.
 
-    It composes them from eight primitives, trains the network with each, measures it, and hands
-    back the best trade-offs as code that runs without Syno. Start with `syno demo`.
+    Syno composes operators from eight primitives, trains the network with each of them, measures
+    the latency, and writes the best trade-offs as code that runs without Syno. Start with
+    `syno demo`.
     """
     if version:
         from syno import __version__

@@ -1,4 +1,4 @@
-"""Options that several commands share, and options of the library as Click has them."""
+"""Options that several commands share, and conversion of declared options to Click."""
 
 from __future__ import annotations
 
@@ -22,16 +22,23 @@ _TYPES: dict[str, click.ParamType[object]] = {
     "bool": click.BOOL,
     "str": click.STRING,
 }
-LIMITS = "Limits of an operator"
+LIMITS = "Constraints on operators"
 
 
 class SectionOption(click.Option):
-    """An option that help lists under a heading of its own."""
+    """An option that the help lists in a named section."""
 
     section: str = ""
+    former: str = ""  # an earlier name, which is accepted but not shown
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Register the option, and its earlier name."""
+        super().add_to_parser(parser, ctx)
+        if self.former:
+            parser.add_option(obj=self, opts=[self.former], dest=self.name)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """What follows the words of help; those of a limit say its range."""
+        """Return what follows the help text; constraints state their range in the text."""
         extra = super().get_help_extra(ctx)
         if self.section == LIMITS:
             extra.pop("range", None)
@@ -39,7 +46,7 @@ class SectionOption(click.Option):
 
 
 class _Parsed(click.ParamType[object]):
-    """A value that a function makes of a text; its UserError is a mistake of the command line."""
+    """A value that a function parses from text; its UserError becomes a usage error."""
 
     def __init__(self, option: Option) -> None:
         self.name = option.name
@@ -57,7 +64,7 @@ class _Parsed(click.ParamType[object]):
 
 
 def parameters(kind: type[Options]) -> list[click.Parameter]:
-    """The parameters of a command, from the declarations of its options."""
+    """Create the parameters of a command from the declarations of its options."""
     made: list[click.Parameter] = []
     for name, each in _flattened(kind):
         if not each.shown:
@@ -70,7 +77,7 @@ def parameters(kind: type[Options]) -> list[click.Parameter]:
 
 
 def _flattened(kind: type, prefix: str = "") -> Iterator[tuple[str, Option]]:
-    """Options and those of groups in them, each with the name of its parameter."""
+    """Yield all options, including those of groups, each with the name of its parameter."""
     own = {each.name: each for each in declared(kind)}
     for found in dataclasses.fields(kind):
         data = found.metadata
@@ -88,7 +95,7 @@ def _flattened(kind: type, prefix: str = "") -> Iterator[tuple[str, Option]]:
 
 
 def built(kind: type[Options], values: Mapping[str, object], prefix: str = "") -> Options:
-    """The options of a command from the values of its parameters."""
+    """Build the options of a command from the values of its parameters."""
     own = {each.name: each for each in declared(kind)}
     given: dict[str, object] = {}
     for found in dataclasses.fields(kind):
@@ -139,6 +146,7 @@ def _option(name: str, each: Option) -> click.Option:
         settings["type"] = _type(each)
     made = SectionOption([*flags, name], **settings)
     made.section = each.section or "Options"
+    made.former = each.former
     return made
 
 
@@ -169,26 +177,26 @@ def _whole(bound: float | None) -> int | None:
 
 
 def store() -> str:
-    """Declare where studies are kept."""
-    words = "Where studies are kept: a file or a database URL."
+    """Declare the store of the studies."""
+    words = "Store of the studies: a file or a database URL."
     return option(words, DEFAULT_STORE, metavar="URL")
 
 
 def data_dir() -> str | None:
-    """Declare where data is."""
-    words = "Folder that holds the data. Default: $SYNO_DATA."
+    """Declare the folder of the data."""
+    words = "Folder of the data sets. Default: $SYNO_DATA."
     return option(words, cast("str | None", None), metavar="DIR")
 
 
 def seed() -> int:
     """Declare the seed."""
-    return option("The same seed gives the same result.", 0)
+    return option("Seed of the random numbers.", 0)
 
 
 def model_options() -> Mapping[str, int | str]:
     """Declare the options of a model by name."""
     return option(
-        "An option of the model, as width=16; repeat.",
+        "Option of the model, such as width=16; can be repeated.",
         cast("Mapping[str, int | str]", ()),
         names="--model-option",
         metavar="NAME=NUMBER",
@@ -200,7 +208,7 @@ _MOST_DIGITS = 18  # of an option of a model
 
 
 def _numbers(pairs: Sequence[object]) -> dict[str, int | str]:
-    """Options given as NAME=NUMBER, or weights=PATH. UserError for another form."""
+    """Parse options given as NAME=NUMBER, or weights=PATH."""
     found: dict[str, int | str] = {}
     for pair in map(str, pairs):
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -210,24 +218,25 @@ def _numbers(pairs: Sequence[object]) -> dict[str, int | str]:
             found[name] = int(value)
         else:
             raise UserError(
-                f"cannot read the model option '{pair}'\n  expected: as width=16, or weights=PATH"
+                f"cannot read the model option '{pair}'\n"
+                "  expected: NAME=NUMBER, such as width=16, or weights=PATH"
             )
     return found
 
 
-def own_sizes() -> str | None:
-    """Declare the sizes of an operator's own coefficients."""
-    words = 'Sizes of an operator\'s own, as "k=3,g=2".'
+def operator_sizes() -> str | None:
+    """Declare the values of variables that the layers do not have."""
+    words = 'Values of variables that the layers do not have, such as "k=3,g=2".'
     return option(words, cast("str | None", None), names="--binding", metavar="SIZES")
 
 
 def stats() -> bool:
     """Declare whether rejections are printed."""
-    words = "Also print what was refused, by reason, as a tree."
+    words = "Also print the number of rejections by reason, as a tree."
     return option(words, False, names="--stats/--rejections")
 
 
 def rounds(default: int = 60) -> int:
-    """Declare how often kernels are timed."""
-    words = "How often each kernel is timed, in turns with the others."
+    """Declare the number of measurements of each kernel."""
+    words = "Number of times that each kernel is timed, alternately with the others."
     return option(words, default, minimum=20)

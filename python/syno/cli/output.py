@@ -1,11 +1,11 @@
-"""What commands print: results on stdout, progress and remarks on stderr.
+"""The output of commands: results on stdout, progress and remarks on stderr.
 
-So `--json` output can be piped while a bar moves. Rich is imported on first use: `syno --help`
-answers without it.
+The output of `--json` can therefore be piped while a progress bar moves. Rich is imported on first
+use, because `syno --help` does not need it.
 
-Every text that a command writes goes through `echo`, `print_json` or a console from here, which
-show control characters instead of sending them: names in a store and outputs of child processes
-are texts of strangers. A text is no markup either; `heading` makes what is bold.
+All text goes through `echo`, `print_json` or a console of this module, which print control
+characters in escaped form: names in a store and the output of child processes are not trusted. Text
+is never interpreted as markup; `heading` makes bold text.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def as_json() -> bool:
 
 def dry_run() -> bool:
     """Declare whether nothing is done."""
-    return option("Say what would be done, with its cost, and do nothing.", False)
+    return option("Print what would be done and its cost, and do nothing.", False)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A Rich console on stdout or stderr as they are now."""
+    """Return a Rich console on the present stdout or stderr."""
     from syno.cli.screen import Screen
 
     stream = sys.stderr if stderr else sys.stdout
@@ -58,29 +58,29 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """`text` on stdout, or on stderr."""
+    """Print `text` to stdout or stderr."""
     click.echo(printable(text), err=err, nl=nl)
 
 
 def say(text: str = "") -> None:
-    """One remark on stderr."""
+    """Print a remark to stderr."""
     echo(text, err=True)
 
 
 def print_json(value: object) -> None:
-    """`value` as indented JSON on stdout."""
+    """Print `value` as indented JSON to stdout."""
     click.echo(json_escaped(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def heading(title: str, rest: str = "", *, before: str = "") -> Text:
-    """`title` in bold, and what follows it on the line, or stands before it."""
+    """Return a line with `title` in bold, and the text before and after it."""
     from rich.text import Text
 
     return Text.assemble(printable(before), (printable(title), "bold"), printable(rest))
 
 
 def indented(text: str, by: int) -> Text:
-    """`text` as it is, `by` columns from the left; a terminal wraps what is too long for it."""
+    """Return `text`, indented by `by` columns."""
     from rich.text import Text
 
     lines = printable(text).rstrip("\n").split("\n")
@@ -88,7 +88,7 @@ def indented(text: str, by: int) -> Text:
 
 
 def grid(found: Table) -> RichTable:
-    """A table for a terminal. Cells are literal: a formula's brackets are no markup."""
+    """Return a table for a terminal; the brackets of a formula are not markup."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -112,7 +112,7 @@ def show(found: Table) -> None:
 
 
 def paragraph(title: str, text: str, rest: str = "") -> None:
-    """Print a text under its title."""
+    """Print a text below its title."""
     console().print(heading(title, rest))
     console().print(indented(text, 2), soft_wrap=True)
 
@@ -133,7 +133,7 @@ def sections(parts: Iterable[Section]) -> None:
 
 
 def facts(rows: Iterable[Sequence[str]]) -> RichTable:
-    """Names and what they are, side by side; a long text goes over several lines."""
+    """Return a table without borders of names and values."""
     from rich.table import Table
     from rich.text import Text
 
@@ -146,7 +146,7 @@ def facts(rows: Iterable[Sequence[str]]) -> RichTable:
 
 
 class Move(Protocol):
-    """Moves a bar: how far, and a remark beside it."""
+    """A function that moves a progress bar and sets the remark next to it."""
 
     def __call__(self, done: int, remark: str = "") -> None:
         """Move to `done`."""
@@ -165,7 +165,7 @@ def _quiet_move(description: str, total: int | None) -> Move:
 
 
 def progress_bar(*, remaining: bool = True) -> Progress:
-    """A bar on stderr; remaining: whether it estimates the time left."""
+    """Return a progress bar on stderr; remaining: whether it shows the remaining time."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -189,10 +189,17 @@ def progress_bar(*, remaining: bool = True) -> Progress:
 
 @contextlib.contextmanager
 def progress(description: str, total: int | None, *, remaining: bool = True) -> Iterator[Move]:
-    """A bar on stderr while the block runs; call the result with (how far, a remark).
+    """Show a progress bar on stderr while the block runs.
 
-    remaining: whether the bar estimates the time left; not where its steps take unequal times.
-    Where stderr is no terminal, remarks are printed instead, one in several seconds.
+    If stderr is not a terminal, remarks are printed every few seconds instead.
+
+    Args:
+        description: the text before the bar.
+        total: the number of steps; None if it is unknown.
+        remaining: whether the bar estimates the remaining time, which requires equal steps.
+
+    Returns:
+        A function of the number of completed steps and a remark.
     """
     if not sys.stderr.isatty():
         yield _quiet_move(description, total)

@@ -1,4 +1,4 @@
-"""A Rich console that shows control characters instead of sending them."""
+"""A Rich console that prints control characters in escaped form."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from syno._util.printable import printable
 
 
 class Screen(Console):
-    """Every text of every renderable comes through `render`; what Rich itself sends to move the
-    cursor or to colour is no text."""
+    """A console that escapes control characters in text.
+
+    All text passes through `render`; the control codes of Rich itself are not text.
+    """
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """The segments of a renderable, the texts among them printable."""
+        """Return the segments of a renderable, with printable text."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment

@@ -1,4 +1,4 @@
-"""A search as it runs: a bar on a terminal, a line for each evaluation elsewhere."""
+"""Progress of a search: a bar on a terminal, otherwise a line for each evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Watch(Narration):
-    """Shows a run on stderr; `with Watch() as watch: run(..., observer=watch)`."""
+    """Prints the progress of a run: `with Watch() as watch: run(..., observer=watch)`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class Watch(Narration):
             self._bar.stop()
 
     def line(self, text: str) -> None:
-        """Print it above the bar."""
+        """Print a line above the bar."""
         if self._bar is None:
             output.say(text)
         else:
             self._bar.console.print(text)
 
     def remark(self, text: str) -> None:
-        """Show it beside the bar."""
+        """Set the remark next to the bar."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, remark=text)
 

@@ -26,7 +26,7 @@ _SMALLEST, _LARGEST = 2, 8
 class SizeRow:
     """The samples of one number of primitives.
 
-    canonical: samples that no rule refuses. listed: those of them that pass all conditions of
+    canonical: samples that no rule rejects. listed: those of them that pass all conditions of
     quality and cost. structures, operators: how many of the samples are different, by structure and
     by semantic key. paper: the paper's share of canonical samples.
     """

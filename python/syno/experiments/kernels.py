@@ -48,12 +48,12 @@ def zoo_operators(names: str) -> dict[str, Operator]:
     return {name: zoo.load(name) for name in wanted}
 
 
-def drawn_operators(count: int, seed: int) -> dict[str, Operator]:
+def sampled_operators(count: int, seed: int) -> dict[str, Operator]:
     """So many operators of the paper's space for ResNet-18."""
     if count == 0:
         return {}
-    space = Space.listed(Specification.preset(_PRESET), depth=_DRAWN_DEPTH)
-    return {f"drawn-{op.key[:8]}": op for op in space.draw(count, seed)}
+    space = Space.enumerate(Specification.preset(_PRESET), depth=_DRAWN_DEPTH)
+    return {f"drawn-{op.key[:8]}": op for op in space.sample(count, seed)}
 
 
 def described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""PNG pictures of the experiments, the paper's figures beside ours."""
+"""PNG plots of the experiments, with the figures of the paper."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from syno.experiments.agreement import Agreement
     from syno.experiments.ranking import Table
 
-# Okabe and Ito's palette: told apart with every common kind of colour blindness.
+# The palette of Okabe and Ito, which is suitable for color blindness.
 _OURS = "#0072b2"
 _PAPER = "#d55e00"
 _DPI = 160
-# Where a rate of 0 stands on a logarithmic axis.
+# The place of a rate of 0 on a logarithmic axis.
 _FLOOR = 1e-4
 
 
@@ -35,7 +35,7 @@ def _write(figure: Figure, path: Path) -> None:
         figure.savefig(path, dpi=_DPI)
     except OSError as error:
         raise UserError(
-            f"cannot write the picture '{path}': {error.strerror or error}\n"
+            f"cannot write the plot '{path}': {error.strerror or error}\n"
             "  what to do: name another file with --picture"
         ) from error
 
@@ -62,7 +62,8 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
         fmt="o-",
         color=_OURS,
         capsize=3,
-        label=f"ours: {result.canonical:,} of {result.samples:,} samples, with 95 % intervals",
+        label=f"ours: {result.canonical:,} of {result.samples:,} samples, "
+        "with 95 % confidence intervals",
     )
     axes.plot(
         [row.primitives for row in result.rows],
@@ -80,10 +81,10 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
         [row.primitives for row in result.rows],
         [f"{row.label}\n({row.samples:,})" for row in result.rows],
     )
-    axes.set_xlabel("primitives in a sample (samples of ours)")
-    axes.set_ylabel("share that the rules keep")
+    axes.set_xlabel("primitives of a sample (number of our samples)")
+    axes.set_ylabel("fraction that the rules keep")
     _finish(axes)
-    figure.suptitle("Canonical share of complete graphs drawn without rules", fontsize=11)
+    figure.suptitle("Canonical fraction of complete graphs sampled without rules", fontsize=11)
     _write(figure, path)
 
 
@@ -95,8 +96,8 @@ def save_ablation(result: Ablation, path: Path) -> None:
     figure = Figure(figsize=(9.6, 4.4), layout="constrained")
     met, distinct = figure.subplots(1, 2)
     for axes, value, heading in (
-        (met, _met, "trials in a million that met an operator"),
-        (distinct, _distinct, "different operators in a million trials"),
+        (met, _met, "trials per million that found an operator"),
+        (distinct, _distinct, "distinct operators per million trials"),
     ):
         _bars(axes, result, value)
         axes.set_title(heading, fontsize=10)
@@ -105,7 +106,7 @@ def save_ablation(result: Ablation, path: Path) -> None:
 
 
 def _met(guided: Guided) -> float:
-    """The paper counts different operators: at least so many trials met one."""
+    """Return trials with an operator; the paper's distinct operators are a lower bound."""
     met = guided.distinct if guided.valid is None else guided.valid
     return guided.per_million(met) or 0.0
 
@@ -120,7 +121,7 @@ def _bars(axes: Axes, result: Ablation, value: Callable[[Guided], float]) -> Non
     names = [f"{who}: {_SHORT[guided.guide]}" for who, _, guided in runs]
     values = [value(guided) for _, _, guided in runs]
     places = list(range(len(runs)))[::-1]
-    axes.barh(places, values, color=[colour for _, colour, _ in runs], height=0.62)
+    axes.barh(places, values, color=[color for _, color, _ in runs], height=0.62)
     axes.set_xscale("symlog", linthresh=_threshold(values))
     for (_, _, guided), place, number in zip(runs, places, values, strict=True):
         shown = f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
@@ -146,7 +147,7 @@ _SHORT = {
 
 
 def _threshold(values: list[float]) -> float:
-    """The least power of ten below all values but 0: the axis is linear below it."""
+    """Return the threshold of the linear part of the axis: a power of ten below all values."""
     least = min((value for value in values if value > 0), default=1.0)
     return 10.0 ** math.floor(math.log10(least))
 
@@ -164,22 +165,24 @@ def save_projection(found: Comparison, path: Path) -> None:
     for axes, way, unit in ((by_steps, STEPS, None), (by_time, TIME, pace)):
         for what, color in ((ORIGINAL, _PAPER), (OPERATOR, _OURS)):
             runs = [run for seed in found.seeds() if (run := found.run(what, way, seed))]
-            label = "original projection" if what == ORIGINAL else found.settings["name"]
+            label = "baseline projection" if what == ORIGINAL else found.settings["name"]
             _curves(axes, runs, color, label, 1.0 if unit is None else unit[what])
-        axes.set_xlabel("steps" if unit is None else "seconds of training, by the median step")
+        axes.set_xlabel(
+            "steps" if unit is None else "training time in seconds, from the median step"
+        )
         axes.set_title(f"equal {way}", fontsize=10)
         _finish(axes)
-    by_steps.set_ylabel("loss (nats a token)")
+    by_steps.set_ylabel("loss (nats per token)")
     figure.suptitle(
         f"Training loss of {found.settings['model']} on {found.settings['data']['name']}; "
-        "squares: held-out loss in the end",
+        "squares: final validation loss",
         fontsize=11,
     )
     _write(figure, path)
 
 
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
-    """Each seed as a line of its own; the first points, near a guess, would hide the rest."""
+    """Plot a line for each seed, without the first points, whose loss is too large."""
     for number, run in enumerate(runs):
         width = run.steps / max(len(run.losses), 1)
         places = [(i + 0.5) * width * unit for i in range(len(run.losses))]
@@ -213,20 +216,20 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
         (panels[1], other, "at the low rung, another seed", "two seeds of the low rung"),
     ):
         shared = [i for i in values if i in low]
-        for zoo, colour, what in ((False, _OURS, "drawn"), (True, _PAPER, "of the zoo")):
-            chosen = [i for i in shared if bool(table.entries[i].name) is zoo]
+        for zoo, color, what in ((False, _OURS, "sampled"), (True, _PAPER, "of the zoo")):
+            selected = [i for i in shared if bool(table.entries[i].name) is zoo]
             axes.scatter(
-                [100 * low[i] for i in chosen],
-                [100 * values[i] for i in chosen],
+                [100 * low[i] for i in selected],
+                [100 * values[i] for i in selected],
                 s=18,
-                color=colour,
-                label=f"{what} ({len(chosen)})",
+                color=color,
+                label=f"{what} ({len(selected)})",
             )
         middle = statistics.mean(axes.get_xlim())
         for i in shared:
             if values is high and table.entries[i].name:
                 place = (100 * low[i], 100 * values[i])
-                left = place[0] > middle  # of the point, so that it stays inside
+                left = place[0] > middle  # left of the point, to stay inside the axes
                 axes.annotate(
                     table.entries[i].name,
                     place,

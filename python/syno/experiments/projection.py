@@ -72,7 +72,8 @@ class Run:
     """One training.
 
     what: `original` or `operator`; way: equal `steps`, or equal `time`; loss (nats a token),
-    perplexity and bits_a_byte on the held-out tokens; losses: mean training loss of each twentieth.
+    perplexity and bits_a_byte on the validation tokens; losses: mean training loss of each
+    twentieth.
     """
 
     what: str
@@ -399,7 +400,7 @@ def prepared(trainings: Trainings, op: str) -> dict[str, Any]:
     """Loads the data, builds the network and takes the one operator in; the settings of a
     comparison that is made of them."""
     from syno.operands.layers import layer_specification
-    from syno.operands.named import named_operators
+    from syno.operands.lookup import named_operators
 
     trainings.prepare()
     layers = layer_specification(trainings.network(trainings.seeds[0]).template, trainings.sizes)

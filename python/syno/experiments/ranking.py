@@ -50,7 +50,7 @@ class Settings:
     so many operators are trained at the low rung with other scales, too; draw: the seed of all
     draws; max_slowdown: drawn operators whose training step takes longer than so many of the
     original's are left out, as a search does; train_images: what the data has for training, the
-    hold-out split left out.
+    validation split excluded.
     """
 
     model: str
@@ -84,7 +84,7 @@ class Entry:
 @dataclass(frozen=True)
 class Run:
     """A training. operator: its place in the table; losses: mean training loss of each epoch;
-    accuracy: on the hold-out split, 0 to 1, None with a reason where there is none."""
+    accuracy: on the validation split, 0 to 1, None with a reason where there is none."""
 
     operator: int
     rung: str
@@ -211,7 +211,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 Progress = Callable[[int, int, str], None]
 
 
-def draw(
+def select_operators(
     network: Network,
     candidates: Sequence[Operator],
     named: Sequence[tuple[str, Operator]],
@@ -219,10 +219,13 @@ def draw(
     count: int,
     progress: Progress | None = None,
 ) -> list[Entry]:
-    """The operators of a table: the named ones, then `count` drawn from the candidates.
+    """Select the operators of a table: the named ones, then `count` random candidates.
 
-    Those that are slower than `max_slowdown`, or equal to one before, are passed over; of the named
-    ones, slow ones stay. UserError when the candidates run out.
+    Candidates that are slower than `max_slowdown`, or equal to an earlier operator, are skipped;
+    named operators are included even if they are slow.
+
+    Raises:
+        UserError: there are too few candidates.
     """
     entries: list[Entry] = []
     keys: set[str] = set()

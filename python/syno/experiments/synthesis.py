@@ -1,4 +1,4 @@
-"""How fast a space is synthesised: operators from cold start, and figures about them."""
+"""The rate of synthesis: an enumeration from a cold start, and its figures."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from dataclasses import dataclass, field
 from syno import _core
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.beyond import Walked
 from syno.space.options import EnumerationOptions
 from syno.space.space import Space
+from syno.space.walk_extension import WalkExtension
 
-# What each figure is, in the order in which they are printed.
+# The meaning of each figure, in the order of the output.
 FIGURES = {
     "graphs": "complete graphs under the last complete depth limit",
-    "operators": "structures among them: graphs with a matching that pass all conditions",
-    "keys": "distinct semantic keys: the operators that are offered",
+    "operators": "structures: those graphs with a matching that pass all conditions",
+    "keys": "operators: distinct semantic keys",
     "complete_depth": "the last complete depth limit",
-    "exhausted": "whether that is the depth asked for",
-    "seconds": "from cold start to the end of that limit",
-    "distinct_per_s": "keys in these seconds",
-    "yield": "admitted operators over draws, once listed; each is judged anew from its text",
-    "accepted_share": "structures over structures and those refused for quality or cost",
-    "duplicate_rate": "repeats among the operators that are offered, counted one by one",
-    "leak_rate": "structures that only their key showed to be repeats, over structures",
-    "rss_mb": "the most memory that the process held, the interpreter with it",
+    "exhausted": "whether this is the requested depth",
+    "seconds": "time from the cold start to the end of this limit",
+    "distinct_per_s": "keys per second of this time",
+    "yield": "fraction of sampled operators that are admitted when checked again from their text",
+    "accepted_share": "structures over structures before the checks of quality and cost",
+    "duplicate_rate": "fraction of repeated operators among the results, counted individually",
+    "leak_rate": "fraction of structures that only the key identifies as repeated",
+    "rss_mb": "peak memory of the process, including the interpreter",
     "rss_before_mb": "the same before the enumeration",
-    "visited": "partial graphs over all depth limits, an unfinished one too",
-    "nodes_per_s": "partial graphs over the whole time",
-    "time_to_first_s": "from cold start to the end of the first depth limit with an operator",
+    "visited": "partial graphs over all depth limits, including an incomplete one",
+    "nodes_per_s": "partial graphs per second of the whole time",
+    "time_to_first_s": "time from cold start to the first complete depth limit with an operator",
 }
-# The same for walks, which --walk-seconds asks for.
+# The same for random walks (--walk-seconds).
 WALK_FIGURES = {
-    "walk_operators": "distinct semantic keys that walks met, after the listing, to the full depth",
-    "walk_new": "those of them that are not in the listing",
-    "walk_distinct_per_s": "walk_operators a second",
-    "walk_coverage": "the share of what such walks find that has been found",
-    "walk_at_least": "a lower bound for the number of operators, by how often they repeat",
-    "walk_structures": "an estimate of the number of structures",
+    "walk_operators": "distinct semantic keys that random walks to the full depth found",
+    "walk_new": "those that the enumeration did not find",
+    "walk_distinct_per_s": "walk_operators per second",
+    "walk_coverage": "fraction of what such walks can find that was found",
+    "walk_at_least": "lower bound for the number of operators, estimated from repetitions",
+    "walk_structures": "estimate of the number of structures",
     "walk_structures_error": "its standard error",
 }
-# Operators that are drawn and judged for the yield.
-_DRAWS = 300
+# Number of operators that are sampled for the yield.
+_SAMPLES = 300
 
 
 @dataclass
 class SynthesisRate:
-    """An enumeration from cold start.
+    """An enumeration from a cold start.
 
-    complete, total: seconds to the end of the last complete depth limit, and to the end of all;
-    first: to the first limit with an operator, None when none was completed; before_mb, peak_mb:
-    the most memory of the process, in MB, before and after.
+    complete, total: seconds to the end of the last complete depth limit, and to the end; first:
+    seconds to the end of the first limit with an operator, None if there is none; before_mb,
+    peak_mb: peak memory of the process in MB before and after the enumeration.
     """
 
     space: Space
@@ -66,9 +66,9 @@ class SynthesisRate:
     peak_mb: float
 
     def figures(self) -> dict[str, object]:
-        """Every figure of FIGURES, under its name."""
+        """Return the figures of FIGURES by name."""
         space, counts = self.space, self.space.counts()
-        refused = _refused(space)
+        rejected = _rejected(space)
         structures, keys = counts["structures"], len(space)
         distinct = min(len({o.key for o in space}), len({o.structure for o in space}))
         return {
@@ -80,9 +80,9 @@ class SynthesisRate:
             "seconds": round(self.complete, 6),
             "distinct_per_s": round(keys / self.complete, 1),
             "yield": _yield(space),
-            "accepted_share": _share(structures, structures + refused["complete"]),
+            "accepted_share": _share(structures, structures + rejected["complete"]),
             "duplicate_rate": _share(keys - distinct, keys),
-            "leak_rate": _share(refused["repeated"], structures),
+            "leak_rate": _share(rejected["repeated"], structures),
             "rss_mb": round(self.peak_mb, 1),
             "rss_before_mb": round(self.before_mb, 1),
             "visited": counts["visited"],
@@ -91,8 +91,8 @@ class SynthesisRate:
         }
 
     def described(self, threads: int | None) -> dict[str, object]:
-        """What was listed, on which machine, by which versions."""
-        # Not before the enumeration: the database library would count as memory that it holds.
+        """Return the specification, the machine and the versions."""
+        # Imported after the enumeration, so that the database library does not count as its memory.
         from syno.store.environment import capture_environment
 
         space = self.space
@@ -113,13 +113,13 @@ class SynthesisRate:
 
 @dataclass
 class _Watch:
-    """Notes when depth limits were completed."""
+    """Records the times at which depth limits are completed."""
 
     started: float = field(default_factory=time.perf_counter)
     complete: float = 0.0
     first: float | None = None
 
-    def limit_listed(self, space: Space) -> None:
+    def limit_completed(self, space: Space) -> None:
         self.complete = time.perf_counter() - self.started
         if len(space) and self.first is None:
             self.first = self.complete
@@ -131,15 +131,15 @@ def synthesis_rate(
     options: EnumerationOptions,
     rules_off: Iterable[str] = (),
 ) -> SynthesisRate:
-    """Lists operators for some seconds.
+    """Enumerate operators for a given time.
 
-    The limit during which the time runs out does not count: rates are about the last complete one.
+    The rates are those of the last depth limit that was completed.
     """
     before = _peak_mb()
     watch = _Watch()
-    # A fresh specification: what the first one has computed is not there yet.
+    # A new specification, without the cached results of the given one.
     cold = Specification.from_json(specification.to_json())
-    space = Space.listed(
+    space = Space.enumerate(
         cold,
         depth=options.depth or 0,
         max_nodes=options.max_nodes,
@@ -148,7 +148,7 @@ def synthesis_rate(
         threads=options.threads or 0,
         bound=options.bound,
         rules_off=rules_off,
-        on_limit=watch.limit_listed,
+        on_limit=watch.limit_completed,
     )
     total = time.perf_counter() - watch.started
     return SynthesisRate(space, watch.complete or total, total, watch.first, before, _peak_mb())
@@ -161,13 +161,13 @@ def _peak_mb() -> float:
 
 
 def _yield(space: Space) -> float | None:
-    drawn = space.draw(_DRAWS)
-    again = [Operator.from_text(one.text, space.specification) for one in drawn]
+    sampled = space.sample(_SAMPLES)
+    again = [Operator.from_text(one.text, space.specification) for one in sampled]
     return _share(sum(not one.refusals() for one in again), len(again))
 
 
-def walk_figures(walked: Walked) -> dict[str, object]:
-    """Every figure of WALK_FIGURES, under its name."""
+def walk_figures(walked: WalkExtension) -> dict[str, object]:
+    """Return the figures of WALK_FIGURES by name."""
     found = walked.walks.statistics()
     return {
         "walk_operators": found["operators"],
@@ -180,12 +180,12 @@ def walk_figures(walked: Walked) -> dict[str, object]:
     }
 
 
-# A quality condition that steps are refused for already, before a graph is complete.
+# A quality condition that already rejects steps, before a graph is complete.
 _OF_STEPS = "max_pooling"
 
 
-def _refused(space: Space) -> dict[str, int]:
-    """Structures refused by quality conditions or costs, and by a key that was there already."""
+def _rejected(space: Space) -> dict[str, int]:
+    """Count the structures rejected by quality conditions or costs, and by repeated keys."""
     counts = {"complete": 0, "repeated": 0}
     names = {"quality": "complete", "costs": "complete", "repeated keys": "repeated"}
     for reason, count in space.rejections().items():

@@ -1,4 +1,4 @@
-"""Experiments as tables of text, and what came out in words."""
+"""Results of experiments as tables and text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def rate_table(result: CanonicalRate) -> Table:
-    """Rates by the number of primitives, the paper's beside them."""
+    """Return a table of canonical rates by number of primitives, with those of the paper."""
     total = result.total
 
     def interval(row: SizeRow) -> str:
@@ -38,16 +38,16 @@ def rate_table(result: CanonicalRate) -> Table:
         ("samples>", lambda row: f"{row.samples:,}"),
         ("canonical>", lambda row: f"{row.canonical:,}"),
         ("rate>", lambda row: fmt.MISSING if row.rate is None else f"{row.rate:.4f}"),
-        ("95 % interval>", lambda row: "" if row is total else interval(row)),
+        ("95 % confidence>", lambda row: "" if row is total else interval(row)),
         ("paper>", lambda row: f"{row.paper:.4f}"),
-        ("listed>", lambda row: f"{row.listed:,}"),
+        ("enumerated>", lambda row: f"{row.listed:,}"),
         ("structures>", lambda row: "" if row is total else f"{row.structures:,}"),
         ("operators>", lambda row: "" if row is total else f"{row.operators:,}"),
     )
 
 
 def ablation_table(result: Ablation) -> Table:
-    """What trials find under each guide, the paper's beside ours."""
+    """Return a table of the results of trials by guide, with those of the paper."""
 
     def shown(value: float | None, digits: str) -> str:
         return fmt.MISSING if value is None else format(value, digits)
@@ -61,20 +61,20 @@ def ablation_table(result: Ablation) -> Table:
         ("valid>", lambda row: shown(row[1].valid, ",")),
         ("distinct>", lambda row: f"{row[1].distinct:,}"),
         (
-            "distinct in a million trials>",
+            "distinct per million trials>",
             lambda row: shown(row[1].per_million(row[1].distinct), ",.1f"),
         ),
         ("seconds>", lambda row: f"{row[1].seconds:.2f}"),
         ("cores>", lambda row: str(row[1].cores)),
         (
-            "distinct a core second>",
+            "distinct per core second>",
             lambda row: shown(row[1].per_core_second(row[1].distinct), ".4f"),
         ),
     )
 
 
 def projection_table(found: Comparison) -> Table:
-    """Losses of the original projection and of the operator, at equal steps and at equal time."""
+    """Return a table of the losses of baseline and operator, at equal steps and equal time."""
 
     def bits(row: Row) -> float | None:
         values = found.values(row.what, row.way, "bits_a_byte").values()
@@ -90,16 +90,16 @@ def projection_table(found: Comparison) -> Table:
         found.rows(),
         ("", lambda row: row.what if row.what == ORIGINAL else f"{row.what}, equal {row.way}"),
         ("steps>", lambda row: f"{row.steps:,}"),
-        ("held-out loss>", loss),
+        ("validation loss>", loss),
         ("perplexity>", lambda row: _number(perplexity(row), None, 2)),
-        ("bits a byte>", lambda row: _number(bits(row))),
+        ("bits per byte>", lambda row: _number(bits(row))),
         ("difference>", lambda row: "" if row.beside is None else f"{row.beside.difference:+.4f}"),
         ("better>", lambda row: "" if row.beside is None else _wins(row.beside)),
     )
 
 
 def steps_table(timing: StepTimes) -> Table:
-    """The parts of a training step, in milliseconds."""
+    """Return a table of the parts of a training step in milliseconds."""
     return Table.of(
         [(ORIGINAL, timing.original), ("operator", timing.operator)],
         ("", lambda row: row[0]),
@@ -122,18 +122,18 @@ def _number(value: float | None, deviation: float | None = None, digits: int = 4
 
 
 def correlations_table(found: Agreement) -> Table:
-    """How well each measure ranks the operators."""
+    """Return a table of the rank correlations of each measure."""
     return Table.of(
         [each for each in found.correlations if each.count],
-        ("ranks the high rung, or seed the other", lambda each: each.name),
+        ("predictor of the high rung, or of the other seed", lambda each: each.name),
         ("operators>", lambda each: str(each.count)),
         ("Spearman>", _value),
-        ("95 % interval>", _interval),
+        ("95 % confidence>", _interval),
     )
 
 
 def arms_table(found: Agreement) -> Table:
-    """Operators trained with and without initial scales."""
+    """Return a table of operators trained with and without initial scales."""
     return Table.of(
         found.arms,
         ("scales", lambda arm: arm.scales),
@@ -155,24 +155,24 @@ def _interval(each: Correlation) -> str:
 
 
 def summary(found: Agreement) -> str:
-    """What was trained for a ranking, in words."""
-    long = "" if found.seconds_high is None else f", {found.seconds_high:.0f} s at the high one"
+    """Summarize the trainings of a ranking."""
+    long = "" if found.seconds_high is None else f", {found.seconds_high:.0f} s at the high rung"
     return (
         f"{found.operators} operators; {found.trained_low} trained at the low rung, "
-        f"{found.trained_high} at the high one, which sees {found.images:.0f} times as many "
+        f"{found.trained_high} at the high rung with {found.images:.0f} times as many "
         f"images; {found.failed} failures; median {found.seconds_low:.1f} s at the low rung{long}"
     )
 
 
 def best_ten(table: RankingTable) -> str:
-    """The ten operators that are most accurate at the high rung, in words."""
+    """List the ten most accurate operators at the high rung."""
     best = sorted(table.accuracies("high").items(), key=lambda each: -each[1])[:10]
     entries = [(table.entries[i], accuracy) for i, accuracy in best]
     return ", ".join(f"{e.name or e.key[:8]} {100 * a:.1f} %" for e, a in entries)
 
 
 def times_table(run: KernelRun) -> Table:
-    """Each kernel in each layer."""
+    """Return a table of the times of each kernel in each layer."""
     return Table.of(
         run.times,
         ("layer", lambda time: time.layer),
@@ -181,12 +181,12 @@ def times_table(run: KernelRun) -> Table:
         ("median ms>", lambda time: f"{time.median_ms:.3f}"),
         ("over conv2d>", lambda time: "" if time.speedup is None else f"{time.speedup:.2f}x"),
         ("of roofline>", lambda time: "" if time.roofline is None else f"{time.roofline:.0%}"),
-        ("outputs checked>", lambda time: f"{time.outputs:,}" if time.outputs else ""),
+        ("outputs verified>", lambda time: f"{time.outputs:,}" if time.outputs else ""),
     )
 
 
 def means_table(run: KernelRun, batch: int) -> Table:
-    """Geometric means over the layers, without the columns that nothing was measured for."""
+    """Return a table of geometric means over the layers, without empty columns."""
     names = ["over conv2d", "over the best conv2d", "of roofline"]
     names += ["measured plan over the cheapest", "over straightforward"]
     rows = tuple(
@@ -197,7 +197,7 @@ def means_table(run: KernelRun, batch: int) -> Table:
 
 
 def slots_table(run: SlotsRun) -> Table:
-    """The slots of a network together, for each operator."""
+    """Return a table of the times of all slots of a network, for each operator."""
     original = run.times[0]
     return Table.of(
         run.times,
@@ -205,17 +205,17 @@ def slots_table(run: SlotsRun) -> Table:
         ("replaced>", lambda time: str(time.replaced)),
         ("best ms>", lambda time: f"{time.best_ms:.3f}"),
         ("median ms>", lambda time: f"{time.median_ms:.3f}"),
-        ("over the original>", lambda time: f"{original.best_ms / time.best_ms:.2f}x"),
+        ("over the baseline>", lambda time: f"{original.best_ms / time.best_ms:.2f}x"),
         ("MACs>", lambda time: fmt.count(time.macs)),
         ("params>", lambda time: fmt.count(time.params)),
     )
 
 
 def front_table(result: Demonstration, report: Report) -> Table:
-    """The original network and the operators on the front of a demonstration."""
+    """Return a table of the baseline and the operators on the front of a demonstration."""
     base = report.baseline
     original = Figures(
-        key="original",
+        key="baseline",
         accuracy=base.accuracy,
         latency_ms=base.latency_ms,
         latency_ratio=1.0,
@@ -236,18 +236,18 @@ def front_table(result: Demonstration, report: Report) -> Table:
 
 
 def facts(result: Demonstration, out: Path) -> Sequence[tuple[str, str]]:
-    """What a demonstration shows, by name; out: its folder."""
+    """Return the results of a demonstration by name; out: its folder."""
     found, exported = result["diversity"], result["exported"]
     return (
-        ("operators trained", f"{result['operators_trained']}, all checked and timed"),
+        ("operators trained", f"{result['operators_trained']}, all verified and timed"),
         (
             "kinds",
-            f"{found['multisets_of_primitives']} multisets of primitives, MACs spread "
-            f"{found['macs_spread']:g} times, {found['with_a_window']} with a window, "
+            f"{found['multisets_of_primitives']} multisets of primitives, MACs differ by a factor "
+            f"of {found['macs_spread']:g}, {found['with_a_window']} with a window, "
             f"{found['with_two_weights']} with two weights",
         ),
-        ("exported", f"{len(exported.get('files', ()))} layers beside {exported['path']}"),
+        ("exported", f"{len(exported.get('files', ()))} layers next to {exported['path']}"),
         ("without Syno", exported["output"].rpartition("\n")[2]),
         ("report", str(out / "report.html")),
-        ("took", fmt.duration(result["seconds"])),
+        ("time", fmt.duration(result["seconds"])),
     )

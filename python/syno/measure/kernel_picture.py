@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")
 
 
-def draw(runs: Sequence[KernelRun], path: Path) -> None:
+def save_times(runs: Sequence[KernelRun], path: Path) -> None:
     """Writes the compiled kernels of the first run as PNG or PDF."""
     load_matplotlib()
     import matplotlib

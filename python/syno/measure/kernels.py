@@ -58,7 +58,7 @@ class KernelTime:
     speedup: how many times as fast as the baseline, the median over rounds; None of the baseline.
     macs: of the plan that it runs; bytes: input, weights and output, once each.
     roofline: the share of what the machine can do in the best round, None of vendor kernels, which
-    may take fewer multiply-adds than the definition (Winograd, FFT).
+    may need fewer MACs than the definition (Winograd, FFT).
     outputs: how many outputs were compared with the interpreter before.
     """
 
@@ -118,7 +118,7 @@ class KernelRun:
 
     @property
     def noisy(self) -> bool:
-        """Whether something else used the machine."""
+        """Whether other processes used the machine."""
         return any(spread > NOISE for spread in self.control_spread.values())
 
     def speedup(self, kernel: str, batch: int, over: Sequence[str] = (BASELINE,)) -> float | None:

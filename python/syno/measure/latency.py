@@ -1,4 +1,4 @@
-"""Latency of a network on the CPU, beside its baseline in the same run."""
+"""Latency of a network on the CPU, relative to its baseline in the same run."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LEAST_REPEATS = 20
 
 @dataclass(frozen=True)
 class Measurement:
-    """Latency of a network: median and interquartile range in milliseconds.
+    """The latency of a network: median and interquartile range in milliseconds.
 
-    ratio: median over the baseline's, below 1 when the network is faster; None without a baseline.
-    control: a fixed computation timed beside; noisy: whether its spread says that something else
-    was using the machine.
+    ratio: median divided by that of the baseline, below 1 if the network is faster; None without a
+    baseline. control: times of a fixed computation in the same run; noisy: whether their spread
+    shows that other processes used the machine.
     """
 
     median_ms: float
@@ -52,13 +52,20 @@ def latency(
     threads: int = 1,
     tokens: int | None = None,
 ) -> Measurement:
-    """Times `net` on one input of shape [1, *input_shape], in evaluation mode, without gradients.
+    """Measure the latency of a network at batch size 1, in evaluation mode without gradients.
 
-    baseline: timed in turns with the network, so that a slow moment of the machine meets both.
-    verifications: of the operators in the network. A number about unchecked code means nothing, so
-        an operator without a passed one is a UserError.
-    tokens: the input is token ids below this number, for a network of language.
-    repeats: at least 20; warmup: untimed calls before; threads: of torch, as it was afterwards.
+    Args:
+        net: the network.
+        input_shape: the shape of the input without the batch.
+        baseline: a network to measure alternately with `net`, so that other load affects both.
+        verifications: verifications of the operators in the network.
+        tokens: for a language model, the number of token ids of the input.
+        repeats: number of timed runs, at least 20.
+        warmup: number of runs before the timed runs.
+        threads: number of threads of PyTorch; the former number is restored afterwards.
+
+    Raises:
+        UserError: an operator in the network has no passed verification.
     """
     _check_counts(repeats, warmup, threads)
     _check_verified(net, verifications)

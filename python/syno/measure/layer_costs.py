@@ -1,4 +1,4 @@
-"""What an operator costs in layers, as plain values: multiply-adds, plans, and their times."""
+"""Costs of an operator in layers as plain values: MACs, plans, and their times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Layer = dict[str, Any]
 
 
 def layer_costs(operator: Operator, given: Sequence[dict[str, int]]) -> list[Layer]:
-    """Cost under each binding: the given ones, else those of the operator's specification."""
+    """Return the costs under the given bindings, or under those of the specification."""
     specification = operator.specification
     if given or specification is None:
         pairs = [(binding, 1) for binding in given]
@@ -65,7 +65,7 @@ def add_times(
     again: bool,
     progress: Callable[[str], None],
 ) -> None:
-    """Add what the plans of each layer take, and which of them is the fastest."""
+    """Add the times of the plans of each layer, and the fastest plan."""
     for layer in layers:
         if "plans" not in layer:
             continue

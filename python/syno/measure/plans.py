@@ -1,8 +1,8 @@
-"""The plan of an operator that is the fastest on this machine, among the cheapest few.
+"""The fastest of the cheapest plans of an operator on this machine.
 
-Costs do not say all: of two plans with nearly the same multiply-adds one may keep vectors full and
-the other not. So the code of the first few is checked against the interpreter, timed in one run, in
-turns, and the choice is kept on disk under all that decides it.
+MACs do not determine the time: of two plans with nearly the same MACs, one may use vector
+instructions well and the other not. The code of the cheapest plans is therefore verified against
+the interpreter and timed alternately in one run, and the result is cached on disk.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class PlanTime:
-    """What the code of one plan took, in milliseconds.
+    """The times of a plan in milliseconds.
 
-    number: in `Operator.plans`, from 1, the cheapest; macs, bytes_moved, peak_bytes: of the plan.
-    best_ms, median_ms, spread_ms: over `rounds`; spread is the interquartile range. speedup: how
-    many times as fast as plan 1, the median over the rounds that both ran in. source_hash: of what
-    was checked and timed; same_as: an earlier plan with the same source, whose times these are.
-    outputs: how many outputs were compared with the interpreter.
+    number: number in `Operator.plans`; 1 is the cheapest. macs, bytes_moved, peak_bytes: costs of
+    the plan. best_ms, median_ms, spread_ms: best time, median and interquartile range over
+    `rounds`. speedup: median of the speedup over plan 1 in common rounds. source_hash: digest of
+    the source; same_as: an earlier plan with the same source, whose times are used. outputs: number
+    of outputs that were compared with the interpreter.
     """
 
     number: int
@@ -90,10 +90,10 @@ class PlanTime:
 
 @dataclass(frozen=True)
 class PlanChoice:
-    """The fastest plan of an operator under a binding, and what was measured.
+    """The fastest plan of an operator under a binding, and the measurements.
 
-    number: of the plan; times: of all that were timed, by number. noisy: whether something else
-    used the machine. from_cache: whether all this was measured earlier.
+    number: number of the plan; times: times of all measured plans by number. noisy: whether other
+    processes used the machine. from_cache: whether the measurements are from the cache.
     """
 
     number: int
@@ -128,20 +128,29 @@ def choose_plan(
     again: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> PlanChoice:
-    """Times the `limit` cheapest plans of an operator in one run and chooses the fastest.
+    """Measure the cheapest plans of an operator in one run, and select the fastest.
 
-    What is timed is what was compared with the interpreter: compiled code for "cpp", which runs in
-    a process of its own first, the module run eagerly for "pytorch". Plans with the same source are
-    timed once. The cheapest plan stays unless another is 1.03 times as fast, both in the median and
-    in the best round. `choice.number` goes to `native.compile_operator(plan=...)`,
-    `Operator.source` and `Operator.kernel_pack`.
+    The measured code is verified against the interpreter: compiled code for "cpp", which first runs
+    in a separate process, and the eager module for "pytorch". Plans with the same source are timed
+    once. The cheapest plan is selected unless another one is 1.03 times as fast, both in the median
+    and in the best round. Pass `choice.number` to `native.compile_operator(plan=...)`,
+    `Operator.source` or `Operator.kernel_pack`. The result is cached below `SYNO_CACHE` by
+    operator, binding, emitter, threads, sources, processor and versions.
 
-    threads: that the code runs on; rounds: at least 20, fewer where these take longer than about 20
-    seconds. fold_weights: as in `Operator.plans`. again: measures even where the choice is known.
+    Args:
+        operator: the operator.
+        binding: values of its variables.
+        limit: number of plans to measure.
+        emitter: "cpp" or "pytorch".
+        threads: number of threads of the code.
+        rounds: number of measurements of each plan, at least 20; fewer if they take longer than
+            about 20 seconds.
+        fold_weights: as in `Operator.plans`.
+        again: ignore cached results.
 
-    A choice is kept below `SYNO_CACHE` by operator, binding, emitter, threads, sources, processor
-    and the versions of what runs them. UserError for an emitter that cannot be timed here, code
-    that differs from the interpreter, and as in `Operator.plans`.
+    Raises:
+        UserError: the emitter cannot be timed here, the code differs from the interpreter, or as in
+            `Operator.plans`.
     """
     _check(emitter, limit, threads, rounds)
     sizes = operator.complete(binding)
@@ -164,11 +173,11 @@ def choose_plan(
         found = _read(path, plans)
         if found is not None:
             return found
-    chosen = _measure(
+    selected = _measure(
         operator, sizes, plans, sources, emitter, threads, rounds, fold_weights, progress
     )
-    _write(path, chosen)
-    return chosen
+    _write(path, selected)
+    return selected
 
 
 # --- what is timed --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What this processor can do at most, by a built-in micro-benchmark: the floor of all times."""
+"""The roofline of the processor, measured by a micro-benchmark: a lower bound of all times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syno.codegen.native import find_compiler
 
 # Working sets of a thread, in bytes: first-level cache to main memory.
 _SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
-_ROUNDS = 40_000  # some 0.3 ms of multiply-adds
+_ROUNDS = 40_000  # some 0.3 ms of MACs
 _BYTES = 32 << 20  # read in one repeat, at least
 # Everything is measured in passes: what disturbs the machine for a moment meets one of them.
 _PASSES = 5
@@ -38,7 +38,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Level:
-    """Bytes read a second while a thread works on so many bytes."""
+    """The read bandwidth for a working set of a given size per thread."""
 
     bytes: int
     bytes_per_s: float
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Float32 FLOP a second (a multiply-add is two) and bandwidths of so many threads together."""
+    """Peak float32 FLOP per second (a MAC is two) and bandwidths of a number of threads."""
 
     threads: int
     flops: float
@@ -69,7 +69,7 @@ class Roofline:
         return Roofline(self.threads, max(self.flops, other.flops), levels)
 
     def floor(self, macs: int, moved: int) -> float:
-        """Seconds that so many multiply-adds take at least, on so many bytes that move once.
+        """Return the minimum time in seconds for some MACs on some bytes that are moved once.
 
         The roofline model: Williams, Waterman and Patterson, "Roofline: an insightful visual
         performance model for multicore architectures", 2009.
@@ -149,9 +149,11 @@ def _memory_of_machine() -> int:
 
 @functools.cache
 def measure_roofline(threads: int = 1) -> Roofline:
-    """Measures peak and bandwidths, in a second or two.
+    """Measure the peak and the bandwidths, in one or two seconds.
 
-    UserError without a compiler; UnstableRooflineError where the machine is too busy for it.
+    Raises:
+        UserError: there is no compiler.
+        UnstableRooflineError: the machine is too busy.
     """
     check_threads(threads)
     most = _memory_of_machine() // 2 // _SETS[-1]

@@ -1,7 +1,7 @@
-"""What the slots of a network take with an operator in them, as compiled code.
+"""Times of all slots of a network with an operator, as compiled code.
 
-An eager network of PyTorch spends much of its time between its layers, so its latency says little
-of an operator's. Here every slot is timed alone, what is alike once, and the times are summed.
+An eager network of PyTorch spends much of its time between its layers, so that its latency says
+little about an operator. This module measures each kind of slot separately and adds the times.
 """
 
 from __future__ import annotations
@@ -75,12 +75,19 @@ def time_slots(
     rounds: int = 60,
     progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> SlotsRun:
-    """Times the slots of a network with each operator, and with their original layers.
+    """Measure the slots of a network with each operator, and with their original layers.
 
-    net: with slots that have originals, see `syno.models.slots`; example: an input, batch first;
-    progress: is told (done, of how many, what).
-    UserError for a slot without an original, for an operator that fits none, and as
-    `bench_kernels` does.
+    Args:
+        net: a network whose slots hold their original layers, see `syno.models.slots`.
+        operators: operators by name.
+        example: an input with the batch as first dimension.
+        threads: number of threads.
+        rounds: number of measurements of each kernel.
+        progress: called with (completed steps, all steps, description).
+
+    Raises:
+        UserError: a slot has no original layer, an operator fits no slot, or as in
+            `bench_kernels`.
     """
     kinds = _kinds(copy.deepcopy(net).eval(), example)
     bindings = {

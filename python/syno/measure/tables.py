@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def layers_table(layers: Sequence[Layer]) -> Table:
-    """What an operator costs in each layer."""
+    """Return a table of the costs of an operator in each layer."""
     return Table.of(
         layers,
         ("layer~", lambda layer: " ".join(f"{k}={v}" for k, v in layer["binding"].items())),
@@ -33,7 +33,7 @@ def _fits(layer: Layer) -> bool:
 
 
 def plans_table(layer: Layer) -> Table:
-    """What the plans of a layer take."""
+    """Return a table of the costs and times of the plans of a layer."""
     measured = layer["measured"]
 
     def time(name: str) -> Callable[[tuple[int, Layer]], str]:
@@ -49,10 +49,10 @@ def plans_table(layer: Layer) -> Table:
     def remark(row: tuple[int, Layer]) -> str:
         number, times = row[0], row[1]["measured"]
         if times is None:
-            return "holds too much memory to be timed"
+            return "exceeds the memory for a measurement"
         if times["same_as"] is not None:
-            return f"the code of plan {times['same_as']}"
-        return "chosen" if number == measured["number"] else ""
+            return f"same code as plan {times['same_as']}"
+        return "selected" if number == measured["number"] else ""
 
     return Table.of(
         enumerate(layer["plans"], 1),
@@ -67,7 +67,7 @@ def plans_table(layer: Layer) -> Table:
 
 
 def roofline_table(measured: Sequence[Roofline]) -> Table:
-    """What the processor can do at most, a line each number of threads."""
+    """Return a table of the peak throughput and bandwidths by number of threads."""
     return Table.of(
         measured,
         ("threads>", lambda m: str(m.threads)),
@@ -83,12 +83,12 @@ def _bandwidth(level: int) -> Callable[[Roofline], str]:
     return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
 
 
-def chosen_in_words(measured: Layer) -> str:
-    """Which plan of a layer is chosen."""
+def selection_in_words(measured: Layer) -> str:
+    """Describe the selected plan of a layer."""
     count = measured["threads"]
     return (
-        f"Plan {measured['number']} is chosen: {measured['emitter']}, {count} "
+        f"Plan {measured['number']} is selected: {measured['emitter']}, {count} "
         f"thread{'' if count == 1 else 's'}"
         + (", measured earlier" if measured["from_cache"] else "")
-        + (" (noisy: something else used the machine)" if measured["noisy"] else "")
+        + (" (noisy: other processes used the machine)" if measured["noisy"] else "")
     )

@@ -1,4 +1,4 @@
-"""Which layers of a network operators may replace, and the report of what became of them."""
+"""Filters that select layers of a network, and the report on its layers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerFilter:
-    """Which layers to replace; made by `conv2d` and `linear`.
+    """A filter that selects layers to replace; `conv2d` and `linear` create it.
 
-    None allows everything; a tuple allows each of its values; `name` is a pattern such as
-    "layer[34].*". `minimum` is the least channels, height and width: smaller layers stay.
-    pool: whether a slot of stride 2 gets its map averaged over 2x2; otherwise an operator has to
-    halve the map itself.
+    None allows all values, and a tuple allows each of its values. `name` is a pattern such as
+    "layer[34].*". `minimum` is the smallest number of channels, height and width. pool: whether the
+    feature map of a slot of stride 2 is first averaged over 2x2; otherwise an operator must halve
+    the feature map itself.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class LayerFilter:
     pool: bool = True
 
     def refusal(self, name: str, layer: nn.Module) -> str | None:
-        """Why a layer of this kind stays; None when it may be replaced."""
+        """Return why a layer of this kind is kept, None if it may be replaced."""
         if self.name is not None and not fnmatch.fnmatchcase(name, self.name):
             return f"name is not {self.name}"
         return self._conv_refusal(cast("nn.Conv2d", layer)) if self.kind == "conv2d" else None
@@ -50,7 +50,7 @@ class LayerFilter:
         padding = layer.padding
         same = padding == "same" or padding == (kernel[0] // 2,) * 2
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
-            return f"padding {padding} ({layer.padding_mode}) does not keep the map's size"
+            return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
         if layer.dilation != (1, 1):
             return f"dilation {layer.dilation[0]}"
         return None
@@ -65,12 +65,12 @@ def conv2d(
     minimum: int = 4,
     pool: bool = True,
 ) -> LayerFilter:
-    """Two-dimensional convolutions [N, C_in, H, W] -> [N, C_out, H, W] that keep the map's size.
+    """Select convolutions [N, C_in, H, W] -> [N, C_out, H, W] that keep the feature-map size.
 
-    With stride=(1, 2) those of stride 2 become slots, too, on maps that are averaged over 2x2
-    first. With pool=False these see the map as it is: such a slot is for operators of a
-    specification like [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2.
-    Layers with channels, H or W below `minimum` keep their original.
+    With stride=(1, 2), convolutions of stride 2 become slots, too; their feature maps are first
+    averaged over 2x2. With pool=False they are not, and such a slot is for operators of a
+    specification such as [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2. Layers whose number of
+    channels, H or W is below `minimum` are kept.
     """
     strides = _choices("stride", stride)
     if strides is None or any(s not in (1, 2) for s in strides):
@@ -87,23 +87,23 @@ def conv2d(
 
 
 def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
-    """Linear layers [N, ..., H_in] -> [N, ..., H_out], also the `Conv1D` of transformers.
+    """Select linear layers [N, ..., H_in] -> [N, ..., H_out], and the `Conv1D` of transformers.
 
-    What stands between the batch and H_in is seq_len for an operator: the positions of a
-    sequence, or those of a map [N, H, W, H_in], row by row.
+    The dimensions between the batch and H_in are seq_len of an operator: the positions of a
+    sequence, or those of a feature map [N, H, W, H_in], row by row.
     """
     return LayerFilter("linear", name=name, minimum=minimum)
 
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer of the report.
+    """A layer of the report.
 
-    macs: multiply-adds for one sample, None when the layer was not seen at work.
-    share: of the multiply-adds of the whole network.
-    params: elements of its weight; a bias stays in the slot, whatever fills it.
-    status: slot (its original works), replaced, or kept, and then `reason` says why.
-    pool: side of the windows that an operator's map is averaged over first (stride 2); 1: none.
+    macs: MACs for one sample, None if the layer was not traced.
+    share: fraction of the MACs of the whole network.
+    params: elements of the weight; a bias stays in the slot in any case.
+    status: slot (with its original layer), replaced, or kept for the given `reason`.
+    pool: size of the average pooling before the operator (stride 2); 1 for none.
     """
 
     name: str
@@ -119,11 +119,11 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class LayerReport:
-    """What became of every layer of the kinds that operators may replace.
+    """A report on every layer of the replaceable kinds.
 
-    macs: multiply-adds of the whole original network for one sample: convolutions, linear layers
-        and products of matrices such as attention. None when it was not seen at work.
-    params: parameters of the whole original network. None when it was never substituted.
+    macs: MACs of the baseline network for one sample: convolutions, linear layers and matrix
+        products such as attention. None if it was not traced.
+    params: parameters of the baseline network; None if it has no slots.
     """
 
     rows: tuple[LayerRow, ...]
@@ -132,26 +132,26 @@ class LayerReport:
 
     @property
     def replaced(self) -> list[LayerRow]:
-        """Layers that an operator stands for."""
+        """The layers that an operator replaces."""
         return [row for row in self.rows if row.status == "replaced"]
 
     @property
     def kept(self) -> list[LayerRow]:
-        """Layers that stay what they are, with a reason."""
+        """The layers that are kept, with a reason."""
         return [row for row in self.rows if row.status == "kept"]
 
     @property
     def slots(self) -> list[LayerRow]:
-        """Layers an operator may still replace."""
+        """The slots that hold their original layers."""
         return [row for row in self.rows if row.status == "slot"]
 
     @property
     def replaced_share(self) -> float:
-        """Share of the original network's multiply-adds in the layers that are replaced."""
+        """The fraction of the MACs of the baseline network in the replaced layers."""
         return sum(row.share or 0.0 for row in self.replaced)
 
     def bindings(self) -> list[tuple[dict[str, int], int]]:
-        """(sizes, how many layers have them) of slots and replaced layers, in order."""
+        """Return the (sizes, number of layers) of slots and replaced layers, in order."""
         counted: dict[tuple[tuple[str, int], ...], int] = {}
         for row in self.rows:
             if row.status != "kept":
@@ -160,7 +160,7 @@ class LayerReport:
         return [(dict(key), count) for key, count in counted.items()]
 
     def table(self) -> str:
-        """The report as text, one line a layer."""
+        """Return the report as text, with a line for each layer."""
         lines = [("layer", "kind", "sizes", "MACs", "share", "params", "status")]
         for row in self.rows:
             sizes = " ".join(f"{name}={value}" for name, value in row.binding.items())
@@ -187,7 +187,7 @@ class LayerReport:
         return "\n".join([*text, *self.totals()])
 
     def totals(self) -> list[str]:
-        """Lines about all layers together."""
+        """Return lines with the totals of all layers."""
         parts = [
             self._part(self.replaced, "replaced"),
             self._part(self.slots, "free slots"),
@@ -218,7 +218,7 @@ def _status(row: LayerRow) -> str:
 
 
 def reasons(rows: list[LayerRow]) -> str:
-    """Why layers stay, one line for all of one kind and reason."""
+    """Return why layers are kept, with a line for each kind and reason."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         reason = row.reason or "is a slot already"
@@ -240,5 +240,5 @@ def _choices(name: str, value: int | tuple[int, ...] | None) -> tuple[int, ...] 
 
 
 def times(pair: tuple[int, ...]) -> str:
-    """(3, 3) as 3x3."""
+    """Format (3, 3) as 3x3."""
     return "x".join(str(n) for n in pair)

@@ -1,4 +1,4 @@
-"""Placeholder: a slot in a network that an operator can fill. Needs torch."""
+"""Placeholders: slots in a network that an operator can fill. Requires PyTorch."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
 
 
 class Placeholder(nn.Module):
-    """A slot: computes with its kernel when it has one, else with its original layer.
+    """A slot, which computes with its kernel, or with its original layer if it has no kernel.
 
         empty --replace--> kernel            original --replace--> kernel
               <--restore--                            <--restore--
 
-    binding: concrete sizes of symbolic variables, such as {"H": 32, "W": 32}.
-    original: the layer whose place the slot takes; without one an empty slot cannot compute.
-    input_names: the variable of each input dimension (None for none); sizes that the binding lacks
-        are taken from the first input.
-    pool: a kernel works on maps averaged over pool x pool windows, as the stand-in for a layer of
-        that stride (the paper's treatment of stride 2); the original sees the input itself.
-    stride: of an original whose kernel has to halve the map itself; `pool` implies it.
+    Args:
+        binding: values of variables, such as {"H": 32, "W": 32}.
+        original: the layer that the slot replaces; an empty slot without it cannot compute.
+        input_names: the variable of each input dimension (None for none); values that the binding
+            lacks are taken from the first input.
+        pool: a kernel receives the feature map averaged over pool x pool windows, instead of the
+            stride of the original layer (as in the paper); the original layer receives the input.
+        stride: the stride of an original layer whose kernel must halve the feature map itself;
+            `pool` implies it.
 
-    `shapes` is what a kernel has to map, as (input, output) without the batch: after pooling, and
-    with the positions of a map in one dimension where input_names has one for all. A slot with an
-    original that was not told learns it from the first run.
+    `shapes` are the (input, output) shapes of a kernel without the batch, after pooling; the
+    positions of a feature map are one dimension if input_names has a single name for them. A slot
+    with an original layer determines missing shapes in the first run.
 
-    The bias of the original, if any, stays: it is added to what the kernel computes.
+    The bias of the original layer is added to the output of the kernel.
     """
 
     def __init__(
@@ -65,16 +67,16 @@ class Placeholder(nn.Module):
 
     @property
     def original(self) -> nn.Module | None:
-        """The layer whose place the slot takes."""
+        """The layer that the slot replaces."""
         return self._shelf[0]
 
     @property
     def kernel(self) -> nn.Module | None:
-        """What fills the slot; None while the original works."""
+        """The kernel of the slot, or None."""
         return None if self.layer is self.original else self.layer
 
     def replace(self, kernel: nn.Module) -> None:
-        """Fills the slot."""
+        """Fill the slot with a kernel."""
         self.layer = kernel
         self.kept_because = None
         bias = getattr(self.original, "bias", None)
@@ -82,7 +84,7 @@ class Placeholder(nn.Module):
             self.bias = nn.Parameter(bias.detach().clone())
 
     def restore(self) -> None:
-        """Empties the slot: the original layer works again, where the kernel worked."""
+        """Remove the kernel, so that the slot uses its original layer again."""
         kernel, original = self.kernel, self.original
         if kernel is not None and original is not None:
             first = next(kernel.parameters(), None)
@@ -124,8 +126,8 @@ class Placeholder(nn.Module):
         if self.layer is None:
             raise UserError(
                 f"this placeholder is empty: {self.binding}\n"
-                "  expected: an operator in it      got: none\n"
-                "  hint: sampler.replace(net, kernel_packs) or syno.replace(net, operator) fills it"
+                "  expected: an operator      got: none\n"
+                "  what to do: use sampler.replace(net, packs) or syno.replace(net, operator)"
             )
         self.observe(x)
         if self.layer is self.original:
@@ -156,7 +158,7 @@ class Placeholder(nn.Module):
             height, width = self.binding.get("H"), self.binding.get("W")
             if "W" in extra and "H" in known and height != width:
                 raise UserError(
-                    f"the map is {height} x {width}, not square\n"
+                    f"the feature map is {height} x {width}, not square\n"
                     f"  in {specification!r}, where height and width are both H"
                 )
             sizes = _sizes(specification.input), _sizes(specification.output)
@@ -238,7 +240,7 @@ def _value(size: str, binding: Mapping[str, int]) -> int | None:
 
 
 def slots(net: nn.Module) -> dict[str, Placeholder]:
-    """The placeholders of a network by name, in the order of its modules."""
+    """Return the slots of a network by name, in the order of its modules."""
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
     return {name: module for name, module in net.named_modules() if isinstance(module, Placeholder)}
@@ -251,7 +253,7 @@ def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
         raise UserError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one syno.Placeholder      got: none\n"
-            "  hint: put Placeholders into it, or call net = syno.substitute(net, where=...)"
+            "  what to do: add placeholders, or use net = syno.substitute(net, where=...)"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Sampler: enumerates the operators of a specification and draws from them."""
+"""Samplers: they enumerate the operators of a specification and sample from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Progress = Callable[[int, int, int], bool]
 
 
 class Statistics(TypedDict):
-    """What an enumeration met."""
+    """The statistics of an enumeration."""
 
     operators: int
     structures: int
@@ -39,20 +39,24 @@ class Statistics(TypedDict):
 
 
 class Sampler:
-    """Draws operators that map `input` to `output`, seeded and without repetition.
+    """Samples operators that map `input` to `output`, without repetition.
 
-    input, output, primary, coefficient, passed_through, limits: as in Specification.
-    net: a network whose placeholders give the bindings; equal ones become one with a multiplicity.
-    bindings: sizes of layers, when there is no network.
-    seed: of the draws. The same specification, budget and seed give the same operators.
-    max_nodes: how many partial graphs the enumeration visits, over all depths.
-    rules_off: rules that are not asked, by id or name (`syno rules list`).
-    rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
-    progress: called now and then with (depth, nodes, operators); False ends the enumeration early.
+    The operators are enumerated at the first use, under growing depth limits: all operators up to
+    the last depth limit that `max_nodes` covers, one for each semantic key.
 
-    The operators are enumerated at the first use, by iterative deepening: all those of the largest
-    depth that the budget covers, one a semantic key. Raises UserError for a network without slots
-    and for what a Specification refuses.
+    Args:
+        input, output, primary, coefficient, limits: as in `Specification`.
+        net: a network whose slots define the bindings; equal bindings get a multiplicity.
+        seed: seed of the samples. The same arguments give the same operators.
+        bindings: sizes of layers, if there is no network.
+        max_nodes: number of partial graphs that the enumeration visits, over all depth limits.
+        rules_off: rules to switch off, by id or name (`syno rules list`).
+        rules: custom rules (`syno.rule`), applied after those of the catalogue.
+        progress: called regularly with (depth, nodes, operators); the enumeration stops if it
+            returns False.
+
+    Raises:
+        UserError: the network has no slots, or the specification is malformed.
     """
 
     def __init__(
@@ -88,10 +92,10 @@ class Sampler:
         rules: Iterable[Rule] = (),
         progress: Progress | None = None,
     ) -> Sampler:
-        """A sampler of a specification.
+        """Create a sampler of a specification.
 
-        The placeholders of `net`, if given, take the place of its bindings; limits on macs and
-        params that were about other bindings go with those.
+        If `net` is given, its slots replace the bindings of the specification, and constraints on
+        the MACs and parameters of the former bindings are removed.
         """
         if not isinstance(specification, Specification):
             raise UserError(f"expected a Specification, got {type(specification).__name__}")
@@ -121,8 +125,8 @@ class Sampler:
         if not specification.full_bindings:
             raise UserError(
                 "the sampler has no layer to find operators for\n"
-                "  expected: a network with placeholders, or bindings      got: neither\n"
-                "  hint: Sampler(..., net=net), or bindings=[{...}] with a size for each of "
+                "  expected: a network with slots, or bindings      got: neither\n"
+                "  what to do: use Sampler(..., net=net), or bindings=[{...}] with values of "
                 + ", ".join(v for v in specification.variables if v not in specification.defaults)
             )
         self._specification = specification
@@ -133,17 +137,17 @@ class Sampler:
         self._added = added_rules(rules)
         self._rules = rule_set(off, self._added)
         self._rules_off = tuple(off)
-        # What is listed and drawn, once for all threads. `progress` may use the sampler inside.
+        # Protects the state below; reentrant, because `progress` may use the sampler.
         self._turn = threading.RLock()
         self._space: Space | None = None
         self._tree: Tree | None = None
         self._operators: list[Operator] | None = None
-        self._drawn = 0
-        self._draws: _core.UniformSamples | None = None
+        self._sampled = 0
+        self._order: _core.UniformSamples | None = None
 
     @property
     def specification(self) -> Specification:
-        """What is sampled, with the bindings of the network."""
+        """The specification of the operators, with the bindings of the network."""
         return self._specification
 
     @property
@@ -153,11 +157,11 @@ class Sampler:
 
     @property
     def space(self) -> Space:
-        """Everything that was enumerated."""
+        """The enumerated operators."""
         with self._turn:
-            return self._listed()
+            return self._enumerated()
 
-    def _listed(self) -> Space:
+    def _enumerated(self) -> Space:
         if self._space is None:
             progress = self._progress
 
@@ -176,41 +180,45 @@ class Sampler:
 
     @property
     def operators(self) -> list[Operator]:
-        """Everything that was enumerated, one operator a semantic key, by depth and key."""
+        """The enumerated operators, one for each semantic key, sorted by depth and key."""
         with self._turn:
             if self._operators is None:
                 self._operators = list(self.space)
             return self._operators
 
     def sample(self) -> Operator:
-        """The next operator: uniform among those not drawn yet. UserError when none is left.
+        """Return the next operator, which is uniform among those not yet sampled.
 
-        Several threads may draw: each operator goes to one of them.
+        Several threads may sample; each operator is returned once.
+
+        Raises:
+            UserError: no operator is left.
         """
         with self._turn:
             operators = self.operators
-            if self._draws is None:
-                self._draws = _core.UniformSamples(len(operators), self._seed)
-            if self._drawn >= len(operators):
+            if self._order is None:
+                self._order = _core.UniformSamples(len(operators), self._seed)
+            if self._sampled >= len(operators):
                 raise UserError(self._exhausted())
-            self._drawn += 1
-            return operators[self._draws.at(self._drawn - 1)]
+            self._sampled += 1
+            return operators[self._order.at(self._sampled - 1)]
 
     @property
     def root(self) -> TreeNode:
-        """The empty graph that every operator begins with, for a search of one's own."""
+        """The empty graph from which all operators are built, for custom searches."""
         return self._rooted().root
 
     def children(self, node: TreeNode) -> list[TreeNode]:
-        """The partial graphs one step further from which an operator may be reached.
+        """Return the partial graphs with one more step from which an operator may be reached.
 
-        Each knows its step, the operators that are complete there, a bound for the steps that are
-        missing, and how many operators lie below: exactly, where the enumeration was exhausted.
+        Each has its step, the operators that are complete there, a lower bound for the number of
+        further steps, and the number of operators below, which is exact if the enumeration is
+        complete.
         """
         return self._rooted().children(node)
 
     def statistics(self) -> Statistics:
-        """What the enumeration met: operators, nodes, depth, and rejections by reason."""
+        """Return the statistics of the enumeration: operators, nodes, depth and rejections."""
         counts = self.space.counts()
         return {
             "operators": counts["operators"],
@@ -224,10 +232,15 @@ class Sampler:
         }
 
     def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
-        """Puts kernel packs into the placeholders of `net`, each where its binding fits.
+        """Put kernel packs into the slots of a network with the same bindings.
 
-        Returns what became of each slot; a slot without a pack of its binding keeps its original.
-        UserError when the network has no slots, or packs are left over.
+        A slot without a pack of its binding keeps its original layer.
+
+        Returns:
+            The report on the layers.
+
+        Raises:
+            UserError: the network has no slots, or packs are left over.
         """
         from syno.network.surgery import replace_with_packs
 
@@ -245,9 +258,9 @@ class Sampler:
     def _exhausted(self) -> str:
         reasons: Mapping[str, int] = self.space.rejections()
         most = ", ".join(f"{name} {count:,}" for name, count in list(reasons.items())[:5])
-        if self._drawn:
-            what = f"all {self._drawn} operators have been drawn"
-            remedy = "larger budgets of variables, max_depth or max_nodes reach more operators"
+        if self._sampled:
+            what = f"all {self._sampled} operators have been sampled"
+            remedy = "increase budgets of variables, max_depth or max_nodes to get more operators"
         else:
             what = "no operator connects the shapes"
             remedy = self._remedy()
@@ -260,7 +273,7 @@ class Sampler:
         )
 
     def _remedy(self) -> str:
-        """What would make operators, found by trying."""
+        """Find a change that gives operators by trying several."""
         wanted = self._specification
         fixed = wanted.defaults  # such as a batch that is passed through
         larger: dict[str, Any] = {
@@ -273,9 +286,9 @@ class Sampler:
         in_words = {
             f"max_depth={deeper['max_depth']}": deeper,
             f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,
-            "other limits on macs and params": NO_TOTALS,
+            "other constraints on MACs and parameters": NO_TOTALS,
             "larger budgets of the primary variables and a larger max_depth": larger | deeper,
-            "larger budgets, a larger max_depth, no limits on macs and params": (
+            "larger budgets, a larger max_depth, no constraints on MACs and parameters": (
                 larger | deeper | NO_TOTALS
             ),
         }
@@ -283,13 +296,13 @@ class Sampler:
         for words, changes in in_words.items():
             trial = wanted.with_changes(**changes)
             if _core.enumerate(trial._core, self._rules, 0, nodes).operators:
-                return f"{words}: there are operators then"
+                return f"use {words}: this gives operators"
         if not self.space.exhausted:
-            return f"more than max_nodes={self._max_nodes}: the search ended before its depth"
-        return "change the shapes or the sizes: larger budgets and max_depth do not help either"
+            return f"increase max_nodes={self._max_nodes}: the enumeration ended before its depth"
+        return "change the shapes or the sizes: larger budgets and max_depth do not suffice"
 
 
-# What a specification without operators is tried with.
+# Changes that are tried if a specification has no operators.
 _BUDGET = 2
 _DEEPER = 4
 _TRIAL_NODES = 3000

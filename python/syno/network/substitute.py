@@ -1,4 +1,4 @@
-"""Slots for a network's layers: find them, fill them, and say what became of each.
+"""Slots in a network: create them, fill them with operators, and report on them.
 
 `import syno` loads this module and needs no torch; the functions do.
 """
@@ -21,16 +21,20 @@ def substitute(
     where: LayerFilter | Sequence[LayerFilter] | None = None,
     example_input: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
 ) -> nn.Module:
-    """A copy of `net` in which the layers that `where` describes are slots with their originals.
+    """Return a copy of a network in which layers are replaced with slots.
 
-    where: a filter, or several; a layer becomes a slot when one describes it. Default
-        conv2d(kernel=3, groups=1).
-    example_input: a tensor, or a tuple of the network's arguments, on which it is traced once to
-        learn the sizes of its maps and its multiply-adds; the values do not matter. Without one
-        each slot learns its sizes when the network first runs.
+    The copy computes the same as `net` until an operator fills a slot. `layer_report` prints which
+    layers became slots, and why others did not.
 
-    The copy computes what `net` does until an operator fills a slot; `layer_report` says which
-    layers became slots and why others did not. Raises UserError when none does.
+    Args:
+        net: the network.
+        where: one or several filters that select layers. Default: conv2d(kernel=3, groups=1).
+        example_input: a tensor, or a tuple of the arguments of the network, with which it is traced
+            once to determine the sizes of its feature maps and its MACs; the values do not matter.
+            Without it, each slot determines its sizes when the network first runs.
+
+    Raises:
+        UserError: no layer can become a slot.
     """
     from syno.network.surgery import put_slots
 
@@ -38,14 +42,19 @@ def substitute(
 
 
 def replace(net: nn.Module, operator: Operator, *, scaled: bool = True) -> LayerReport:
-    """Fills every slot of `net` with the operator, each with weights of its own.
+    """Fill every slot of a network with an operator; each slot has its own weights.
 
-    scaled: whether the first weights are scaled so that results vary as those of the layer replaced
-    do, and their rates of learning like its own; otherwise each is drawn with variance 1 over the
-    terms summed.
+    A slot that the operator does not fit keeps its original layer, and the report gives the reason.
 
-    A slot that the operator cannot fill, because a size is illegal there, keeps its original, and
-    the report says why. Raises UserError when the network has no slots or the operator fits none.
+    Args:
+        net: a network with slots.
+        operator: the operator.
+        scaled: scale the initial weights and their learning-rate multipliers so that the outputs
+            vary like those of the replaced layer. Otherwise the variance of each initial weight is
+            1 divided by the number of summed terms.
+
+    Raises:
+        UserError: the network has no slots, or the operator fits none of them.
     """
     from syno.network.surgery import replace_slots
 
@@ -53,7 +62,7 @@ def replace(net: nn.Module, operator: Operator, *, scaled: bool = True) -> Layer
 
 
 def layer_report(net: nn.Module) -> LayerReport:
-    """Every layer that operators may replace: found, replaced, or kept and why."""
+    """Report on every replaceable layer: whether it is a slot, replaced, or kept and why."""
     from syno.network import surgery
 
     return surgery.layer_report(net)

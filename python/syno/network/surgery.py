@@ -1,4 +1,4 @@
-"""Puts slots into a network and fills them. Needs torch."""
+"""Creation of slots in a network, and filling of slots. Requires PyTorch."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def put_slots(
     if not made:
         raise UserError(
             f"the network {type(net).__name__} has no slots\n"
-            "  expected: at least one layer that `where` describes      "
+            "  expected: at least one layer that `where` selects      "
             f"got: none of {len(rows)} layers\n"
             + (reasons(rows) or "  it has no convolution and no linear layer")
         )
@@ -105,7 +105,7 @@ def slot_bindings(net: nn.Module, specification: Specification) -> SlotBindings:
     UserError when that leaves none, and for a placeholder that lacks or adds a variable.
     """
     counted: dict[tuple[tuple[str, int], ...], list[int | None]] = {}
-    refused: list[str] = []
+    misfits: list[str] = []
     found = checked_slots(net)
     macs = {row.name: row.macs for row in layer_report(net).rows}
     for name, slot in found.items():
@@ -114,11 +114,11 @@ def slot_bindings(net: nn.Module, specification: Specification) -> SlotBindings:
         except UserError as error:
             if not slot.inherited:
                 raise UserError(f"{error}\n  in placeholder '{name}'") from None
-            refused.append(f"  {name}: {str(error).splitlines()[0]}")
+            misfits.append(f"  {name}: {str(error).splitlines()[0]}")
             continue
         missing = set(specification.variables) - set(specification.defaults) - set(binding)
         if missing:
-            hint = "Placeholder({...}), or run the network once: its slots see their sizes"
+            hint = "use Placeholder({...}), or run the network once to determine the sizes"
             if slot.inherited:
                 hint = (
                     f"name the sizes of the layer {', '.join(slot.binding)}, and pass a batch "
@@ -128,18 +128,18 @@ def slot_bindings(net: nn.Module, specification: Specification) -> SlotBindings:
                 f"placeholder '{name}' gives no value to {', '.join(sorted(missing))}\n"
                 f"  expected: a value for each of {', '.join(specification.variables)}      "
                 f"got: {slot.binding if slot.inherited else binding}\n"
-                f"  hint: {hint}"
+                f"  what to do: {hint}"
             )
         counted.setdefault(tuple(sorted(binding.items())), []).append(macs[name])
     if not counted:
         names = next(slot.input_names for slot in found.values() if slot.inherited)
         shape = ", ".join(name or "N" for name in names)
         hint = (
-            f"  what to do: shapes as the layers have them, here with an input of [{shape}], "
+            f"  what to do: use the shapes of the layers, here with an input of [{shape}], "
             "with the batch dimension passed through"
         )
         raise UserError(
-            "\n".join(["no slot of the network fits the specification", *refused, hint])
+            "\n".join(["no slot of the network fits the specification", *misfits, hint])
         )
     known = all(count is not None for counts in counted.values() for count in counts)
     return {
@@ -161,7 +161,7 @@ def replace_with_packs(
         if not isinstance(pack, KernelPack):
             raise UserError(
                 f"expected kernel packs, got {type(pack).__name__}\n"
-                "  hint: kernel_packs = operator.construct_kernel_packs()"
+                "  what to do: use kernel_packs = operator.construct_kernel_packs()"
             )
 
     def take(slot: Placeholder) -> nn.Module:
@@ -169,7 +169,7 @@ def replace_with_packs(
         for place, pack in enumerate(waiting):
             if all(binding.get(name, size) == size for name, size in pack.binding.items()):
                 return waiting.pop(place)
-        raise UserError(f"no kernel pack has its sizes {slot.binding}")
+        raise UserError(f"no kernel pack has the sizes {slot.binding}")
 
     fill(found, take)
     if waiting:
@@ -181,7 +181,7 @@ def replace_with_packs(
 
 
 def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]) -> None:
-    """Fills each slot with what `pack` makes for it, or restores it with the reason of its refusal.
+    """Fill each slot with the result of `pack`, or restore it and record the reason.
 
     UserError when no slot can be filled.
     """
@@ -199,7 +199,7 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
         reasons = "\n".join(f"  {name}: {slot.kept_because}" for name, slot in found.items())
         raise UserError(
             f"the operator fits no slot of the network\n{reasons}\n"
-            "  expected: one whose sizes are whole numbers in some slot, with the slot's shapes"
+            "  expected: an operator with the shapes of a slot and integer sizes there"
         )
 
 
@@ -366,7 +366,7 @@ def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
 
 
 def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
-    """Multiply-adds of a layer for one sample, over all its calls.
+    """MACs of a layer for one sample, over all its calls.
 
     An output element of a linear layer or a plain convolution, or an input element of a transposed
     one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.

@@ -1,7 +1,7 @@
-"""One forward of a network: what each layer sees, and what the whole costs. Needs torch.
+"""Tracing a network: the shapes at each layer, and the total MACs.
 
-It runs on shapes alone (torch's fake tensors, as if on the CPU) and takes a fraction of a second
-for any network. A network that looks at values runs once for real instead.
+A trace runs on shapes only (fake tensors of PyTorch, as on the CPU) and takes a fraction of a
+second for any network. A network that depends on values runs once with values instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from syno._util.errors import UserError
 
 Shapes = tuple[torch.Size, torch.Size]
 
-# Attention's settings belong to the whole process: two threads would put back each other's.
+# The settings of attention belong to the process, so that only one thread may change them.
 _turn = threading.RLock()
 
 
@@ -30,8 +30,8 @@ class Trace:
     """calls: (input, output) shapes of each call of a layer, by the layer's id.
 
     batch: samples of the example.
-    macs: multiply-adds of the whole network for one sample, or for the batch of the example where
-        they do not divide by that: convolutions, linear layers, products of matrices, attention.
+    macs: MACs of the whole network for one sample, or for the batch of the example if they are not
+        divisible by it: convolutions, linear layers, matrix products, attention.
     unbatched: ids of layers whose first dimension does not grow with the batch.
     """
 
@@ -42,10 +42,16 @@ class Trace:
 
 
 def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) -> Trace:
-    """Runs `net` once, in evaluation mode, and notes what `layers` see.
+    """Run a network once in evaluation mode, and record the shapes at `layers`.
 
-    example_input: a tensor, or a tuple of the network's arguments; their values do not matter to
-        most networks, and they may be on the meta device. UserError where the network fails on it.
+    Args:
+        net: the network.
+        layers: the layers to trace.
+        example_input: a tensor, or a tuple of the arguments of the network. For most networks, the
+            values do not matter and the tensors may be on the meta device.
+
+    Raises:
+        UserError: the network fails on the example input.
     """
     inputs = example_input if isinstance(example_input, tuple) else (example_input,)
     if not all(isinstance(x, torch.Tensor) for x in inputs):

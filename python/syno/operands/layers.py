@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.network.placeholder import Placeholder
-    from syno.operands.named import NamedOperator
+    from syno.operands.lookup import NamedOperator
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
 
@@ -87,7 +87,7 @@ def _specified(
     if missing:
         given = ",".join(f"{name}={value}" for name, value in sizes.items()) or "none"
         raise UserError(
-            f"operator '{named.name}' needs a size for {', '.join(missing)}\n"
+            f"operator '{named.name}' needs values of {', '.join(missing)}\n"
             f"  expected: --binding with these variables, such as "
             f"{','.join(f'{name}=2' for name in missing)}      got: {given}"
         )

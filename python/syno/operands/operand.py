@@ -69,8 +69,8 @@ def load_operator(
             f"the operator {_short(op)} has variables that the specification does not know: "
             f"{', '.join(unknown)}\n"
             f"  known variables: {', '.join(known)}\n"
-            "  what to do: name the specification that it was found under, or give all sizes with "
-            "--binding alone"
+            "  what to do: give the specification of the operator, or give all sizes with "
+            "--binding only"
         )
     return operator
 
@@ -93,14 +93,14 @@ def _found(
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 f"cannot read the operator file '{op}'\n"
-                f"  expected: text in UTF-8 that may be read      got: {error}"
+                f"  expected: readable text in UTF-8      got: {error}"
             ) from error
     if store is not None and is_key(op):
         return _stored(op, store, study, specification)
     if is_key(op):
         raise UserError(
-            f"there is no file '{op}', and no store to look for a key in\n"
-            "  expected: a file with an operator, or a key's start together with --store URL"
+            f"there is no file '{op}', and no store to search for a key\n"
+            "  expected: a file with an operator, or the start of a key together with --store URL"
         )
     raise UserError(
         f"there is no operator file '{_short(op)}'\n"
@@ -142,12 +142,12 @@ def operator_file(path: Path) -> Path:
         listed = "\n".join(f"  {each}" for each in folders[:_MOST_LISTED])
         more = len(folders) - _MOST_LISTED
         raise UserError(
-            f"the folder '{path}' holds {len(folders)} operators, one is expected\n{listed}"
+            f"the folder '{path}' contains {len(folders)} operators instead of one\n{listed}"
             + (f"\n  and {more} more" if more > 0 else "")
         )
     raise UserError(
-        f"the folder '{path}' holds no operator\n"
-        f"  expected: {_OPERATOR_FILE} in it, as `syno select --out` writes it"
+        f"the folder '{path}' contains no operator\n"
+        f"  expected: {_OPERATOR_FILE} in it, as written by `syno select --out`"
     )
 
 
@@ -180,13 +180,13 @@ def _check_selected(path: Path) -> None:
         digests = content.get("digests", {})
         expected = digests.get(path.name)
     except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"cannot read the figures of the operator in '{facts}': {error}") from error
+        raise UserError(f"cannot read the results of the operator in '{facts}': {error}") from error
     if expected is not None and expected != digest(path.read_bytes().decode("utf-8")):
         raise UserError(
-            f"the file '{path}' is not the one that `syno select` wrote: its content has changed\n"
-            f"  expected: the digest {expected} that stands in {facts.name} beside it\n"
-            "  what to do: select it again; an operator that was changed on purpose is another "
-            "one, so copy it to a file of its own"
+            f"the file '{path}' has changed since `syno select` wrote it\n"
+            f"  expected: the digest {expected} in {facts.name}\n"
+            "  what to do: select the operator again, or copy a changed operator to "
+            "a new file"
         )
 
 
@@ -258,7 +258,7 @@ def _stored(
     if not found:
         raise UserError(
             f"no operator with a key that starts with '{prefix}' in the store '{name}'\n"
-            "  `syno status STORE --operators` lists what is there"
+            "  `syno status STORE --operators` lists the operators"
         )
     if len(found) > 1:
         listed = ", ".join(key[:12] for key in sorted(found)[:6])

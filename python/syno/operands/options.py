@@ -1,4 +1,4 @@
-"""Where an operand is looked for, as options say it."""
+"""Options that say where an operand is found."""
 
 from __future__ import annotations
 
@@ -10,42 +10,48 @@ from syno._util.options import Options, option
 from syno.operands.operand import load_operator, specification_of
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.space.named import NamedSpecification
+from syno.space.specification_options import NamedSpecification
 
 
 def study() -> str | None:
     """Declare which study of a store is meant."""
-    words = "Which study of the store; needed when it holds several."
+    words = "Study of the store; required if the store holds several."
     return option(words, cast("str | None", None), metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operand(Options):
-    """Where an operand is looked for, and what gives its coefficients their values."""
+    """Where an operand is found, and the specification that defines its coefficients."""
 
     store: str | None = option(
-        "Where to look for a key, for the values of k, or for a specification.",
+        "Store in which a key, the values of coefficients or a specification are searched.",
         None,
         metavar="URL",
     )
     study: str | None = study()
     preset: str | None = option(
-        "A specification that gives coefficients their values.", None, metavar="NAME"
+        "Specification that defines the values of coefficients.", None, metavar="NAME"
     )
 
     def line(self, *words: str) -> str:
-        """The command that was given, as far as messages repeat it."""
+        """Return the command line with these options, for messages."""
         return command_line(*words, preset=self.preset, store=self.store, study=self.study)
 
     def load(self, op: str) -> Operator:
-        """The operator that is meant by `op`."""
+        """Load the operator that `op` names."""
         store, study = self.store, self.study
         wanted = specification_of(op, preset=self.preset, store=store, study=study)
         return load_operator(op, store=store, study=study, specification=wanted)
 
     def explained(self, op: str, named: NamedSpecification) -> tuple[Operator, Specification]:
-        """The operator under the specification that the options name, or under the one that it was
-        found under in a store, and that specification. UserError that says how to name one."""
+        """Load an operator together with its specification.
+
+        The specification is the one that the options name, otherwise the one under which the
+        operator was found in the store.
+
+        Raises:
+            UserError: no specification is given.
+        """
         wanted = named.specification()
         store, study = self.store, self.study
         if wanted is None and store is not None:

@@ -1,4 +1,4 @@
-"""Operator: a linear operator with learned weights, as a value."""
+"""Operators: linear operators with learned weights, as values."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from syno.operators.kernel import KernelPack
 
 Array = NDArray[Any]
-# As many plans as there may be of an operator under one binding.
+# The maximum number of plans of an operator under one binding.
 MOST_PLANS = 1000
 
 
 class Operator:
-    """A complete operator in canonical form. A value: content alone decides equality and hash.
+    """A complete operator in canonical form; equality and hash depend only on its content.
 
-    It travels as text. The specification it was found under, if any, comes along: it completes
-    bindings with the values of its variables and says what `key`, `macs()` and `params()` are
-    about; it is no part of the operator and of equality.
+    An operator is stored and exchanged as text. It may have the specification under which it was
+    found: this completes bindings with the values of its variables and defines `key`, `macs()` and
+    `params()`. The specification is not a part of the operator and does not affect equality.
     """
 
     __slots__ = ("_core", "_key", "_specification")
@@ -50,7 +50,11 @@ class Operator:
 
     @classmethod
     def from_text(cls, text: str, specification: Specification | None = None) -> Operator:
-        """Reads the versioned text. UserError names the line that is wrong."""
+        """Read the versioned text of an operator.
+
+        Raises:
+            UserError: the text is malformed; the message names the line.
+        """
         if not isinstance(text, str):
             raise UserError(f"an operator's text is a string, got {type(text).__name__}")
         return cls(_core.Operator.parse(checks.text("an operator's text", text)), specification)
@@ -59,9 +63,12 @@ class Operator:
     def from_json(
         cls, data: Mapping[str, object] | str | bytes, specification: Specification | None = None
     ) -> Operator:
-        """Reads the JSON form (docs/operators.md): a document, or its content as data.
+        """Read the JSON form (docs/operators.md): a document, or its content as data.
 
-        Coordinates may have any names. UserError says which entry is malformed, and why.
+        Coordinates may have any names.
+
+        Raises:
+            UserError: an entry is malformed; the message names it.
         """
         return cls(_core.Operator.from_json(data), specification)
 
@@ -75,16 +82,20 @@ class Operator:
         output: str | None = None,
         sizes: Binding | str | None = None,
     ) -> Operator:
-        """Reads index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i] (docs/operators.md).
+        """Read index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i] (docs/operators.md).
 
-        input, output: shapes, such as "[N, C_in: unordered, H, W]"; those of the specification
-            unless given. Without an output, extents come from sizes behind the indices of y
-            (y[o:C_out]) or from the input; without an input, from how x is read.
-        sizes: variables that numbers in the text stand for; with "s=2", 2*h is s*h, and with "k=3",
-            h+a-1 is h+a-k/2 for a window a of k. Those of the specification, unless given.
+        Args:
+            text: the index notation.
+            specification: the specification of the operator.
+            input, output: shapes, such as "[N, C_in: unordered, H, W]". Default: those of the
+                specification. Without an output shape, extents come from the sizes of the indices
+                of y (y[o:C_out]) or from the input; without an input shape, from the accesses to x.
+            sizes: variables for numbers in the text; with "s=2", 2*h is s*h, and with "k=3", h+a-1
+                is h+a-k/2 for a window a of k. Default: those of the specification.
 
-        UserError with line and column, and with the reason for what the eight primitives cannot
-        express.
+        Raises:
+            UserError: the notation is malformed, or the eight primitives cannot express it; the
+                message gives line, column and reason.
         """
         return cls.parse_with_weights(text, specification, input=input, output=output, sizes=sizes)[
             0
@@ -100,10 +111,11 @@ class Operator:
         output: str | None = None,
         sizes: Binding | str | None = None,
     ) -> tuple[Operator, list[tuple[str, tuple[int, ...]]]]:
-        """As `parse`; also what the text calls each weight of the operator.
+        """Read index notation like `parse`, and return the names of the weights, too.
 
-        With (name, order) for weight t, an array `w` as the text indexes it goes to the operator
-        as `w.transpose(order)`.
+        Returns:
+            The operator, and (name, order) for each weight: an array `w` that is indexed as in the
+            text is passed to the operator as `w.transpose(order)`.
         """
         if not isinstance(text, str):
             raise UserError(f"index notation is a string, got {type(text).__name__}")
@@ -127,12 +139,12 @@ class Operator:
         return cls(core, specification), [(name, tuple(order)) for name, order in weights]
 
     def to_json(self) -> OperatorForm:
-        """The JSON form as data, in canonical form."""
+        """Return the canonical JSON form as data."""
         form: OperatorForm = json.loads(self._core.json)
         return form
 
     def with_specification(self, specification: Specification | None) -> Operator:
-        """The same operator under another specification."""
+        """Return the same operator with another specification."""
         return Operator(self._core, specification)
 
     @property
@@ -144,7 +156,7 @@ class Operator:
 
     @property
     def specification(self) -> Specification | None:
-        """What it was found under."""
+        """The specification under which the operator was found."""
         return self._specification
 
     @property
@@ -157,7 +169,8 @@ class Operator:
         """The semantic key, 32 hexadecimal digits.
 
         Operators with equal keys are the same operator under every binding of the specification.
-        Without a specification with bindings it is `structure`, which tells fewer repeats.
+        Without a specification with bindings, the key is `structure`, which recognizes fewer
+        repeats.
         """
         if self._key is None:
             if self._specification is not None and self._specification.full_bindings:
@@ -180,45 +193,50 @@ class Operator:
 
     @property
     def reductions(self) -> list[str]:
-        """Sizes of the indices that are summed over."""
+        """Sizes of the summed indices."""
         return [step.size for step in self._core.steps if step.op == "reduce"]
 
     @property
     def variables(self) -> list[str]:
-        """The variables its sizes are made of."""
+        """The variables of the sizes."""
         return self._core.variables
 
     @property
     def batch(self) -> str | None:
-        """The variable of the first dimensions, where these are one dimension passed through.
+        """The variable of the batch dimension, or None.
 
-        No primitive touches it and no other size has it; None for an operator without a batch.
+        The batch is the first dimension of input and output if no primitive touches it and no other
+        size contains its variable.
         """
         return self._core.batch
 
     def primitives(self) -> dict[str, int]:
-        """How many steps use each primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
+        """Count the steps by primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
         return self._core.primitives
 
     def formula(self, *, stages: bool = False) -> str:
-        """The operator in index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
+        """Return the operator in index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
 
-        `/` is floor division; reading outside of x or a weight gives 0. `parse` reads it.
-        stages: one line for each weight, x first, instead of one for all.
+        `/` is floor division; an access outside of x or a weight gives 0. `parse` reads the result.
+
+        Args:
+            stages: write one line for each weight, starting with x, instead of a single formula.
         """
         return _core.formula(self._core, stages)
 
     def dot(self) -> str:
-        """A drawing in Graphviz' language, the input at the top."""
+        """Return a drawing in the language of Graphviz, with the input at the top."""
         return self._core.dot()
 
     def complete(self, binding: Binding | str, x: ArrayLike | None = None) -> dict[str, int]:
-        """The value of every variable of the operator.
+        """Return the values of all variables of the operator.
 
-        What `binding` lacks comes from the shape of an input x, where a variable is a dimension of
-        its own (the batch size), then from the specification: values of variables, and 1 for a
-        variable that is passed through. Without a specification a batch is 1 (see `batch`).
-        UserError lists what is still missing.
+        Missing values are taken from the shape of the input x, if a variable is a whole dimension
+        (such as the batch size), then from the specification: values of variables, and 1 for a
+        variable that is passed through. Without a specification, the batch size is 1 (see `batch`).
+
+        Raises:
+            UserError: a variable has no value; the message lists such variables.
         """
         values = checked_binding(binding)
         known = set(self._core.variables)
@@ -241,20 +259,21 @@ class Operator:
         return values
 
     def shapes(self, binding: Binding | str) -> _core.OperatorShapes:
-        """Extents of `input`, `output` and `weights` under a binding.
+        """Return the extents of `input`, `output` and `weights` under a binding.
 
-        UserError where a size is not a positive integer.
+        Raises:
+            UserError: a size is not a positive integer.
         """
         return _core.operator_shapes(self._core, self.complete(binding))
 
     def weight_shapes(self, binding: Binding | str) -> list[tuple[int, ...]]:
-        """The shape of each weight, in the canonical order of `text` and `to_json`."""
+        """Return the shapes of the weights in the canonical order of `text` and `to_json`."""
         return [tuple(shape) for shape in self.shapes(binding).weights]
 
     def term_count(self, binding: Binding | str) -> int:
-        """Terms of all outputs together: outputs times the product of the reductions.
+        """Return the number of terms: output elements times the product of the reductions.
 
-        That is what `interpret` runs through, some 50 million a second.
+        `interpret` computes all terms, about 50 million per second.
         """
         values = self.complete(binding)
         sizes = (_core.evaluate_size(size, values) for size in [*self.output, *self.reductions])
@@ -265,11 +284,18 @@ class Operator:
     def interpret(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike]
     ) -> Array:
-        """y by the definition, term by term: slow, and the truth that code is checked against.
+        """Compute the output by the definition, term by term.
 
-        x: of the input's shape; weights: of `weight_shapes`, in that order. Integers give int64,
-        exactly (UserError on overflow); anything else is computed in float64. A variable that the
-        binding lacks is taken from x where it is a dimension of its own, such as a batch size.
+        This reference implementation is slow; generated code is verified against it. Integers are
+        computed exactly in int64, and all other types in float64.
+
+        Args:
+            binding: values of the variables; a missing batch size is taken from x.
+            x: the input.
+            weights: arrays with the shapes of `weight_shapes`, in this order.
+
+        Raises:
+            UserError: a shape is wrong, or an integer overflows.
         """
         x, *weights = _arrays({"x": x} | _named(weights))
         values = self.complete(binding, x)
@@ -282,7 +308,7 @@ class Operator:
         weights: Sequence[ArrayLike],
         positions: Sequence[int],
     ) -> Array:
-        """y at some row-major positions of the output only, as a vector."""
+        """Compute the output only at some row-major positions; return a vector."""
         x, *weights = _arrays({"x": x} | _named(weights))
         values = self.complete(binding, x)
         at = [checks.whole("a position of the output", p, least=0) for p in positions]
@@ -291,17 +317,17 @@ class Operator:
     def gradients(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike], dy: ArrayLike
     ) -> tuple[Array, list[Array]]:
-        """Gradients of sum(dy * y) with respect to x and to each weight, by the definition."""
+        """Compute the gradients of sum(dy * y) for x and each weight by the definition."""
         x, dy, *weights = _arrays({"x": x, "dy": dy} | _named(weights))
         values = self.complete(binding, x)
         return _core.gradients(self._core, values, x, weights, dy)
 
     def mean_square(self, binding: Binding | str, seed: int = 0) -> float:
-        """The mean of y^2 where data and weights are independent, of mean 0 and variance 1.
+        """Return the mean of y^2 for independent data and weights of mean 0 and variance 1.
 
-        By the terms of the definition: those that a mask cuts off are not counted, and n terms that
-        read the same elements count n^2. With weights of variances s0, s1, ... it is multiplied by
-        all of them. Where an output has many terms, some outputs are drawn from `seed`.
+        It is computed from the terms of the definition: masked terms do not count, and n terms that
+        read the same elements count n^2. For weights of variances s0, s1, ..., multiply the result
+        by all of them. If an output has many terms, some outputs are sampled with `seed`.
         """
         seed = checks.whole("'seed'", seed, least=0)
         return _core.mean_square(self._core, self.complete(binding), seed)
@@ -309,12 +335,14 @@ class Operator:
     def reads_future(
         self, binding: Binding | str, output_dim: int = 1, input_dim: int = 1
     ) -> str | None:
-        """Where an output reads an input of a later position, in words; None where none does.
+        """Describe where an output reads an input at a later position; None if none does.
 
-        The positions are those along two dimensions that are one sequence, counted from 0, the
-        batch included. It is decided on the access map, for all data and weights; where that has
-        too many points to be decided, the text says so. UserError for dimensions that are not
-        there.
+        Positions are indices along two dimensions that form one sequence; dimensions are counted
+        from 0, including the batch. The result is derived from the access map and holds for all
+        data and weights. If the map has too many points, the returned text says so.
+
+        Raises:
+            UserError: a dimension does not exist.
         """
         output, input_ = self.output, self.input
         for name, dim, dims in (("output", output_dim, output), ("input", input_dim, input_)):
@@ -325,33 +353,38 @@ class Operator:
     # What it costs, and its code.
 
     def macs(self, binding: Binding | str | None = None) -> int:
-        """Multiply-adds of the cheapest plan under a binding, dense (masks are ignored).
+        """Return the MACs (multiply-accumulate operations) of the cheapest plan.
 
-        Without a binding: over all layers of the specification that the operator fits, by
-        multiplicity. `flops` are twice as many.
+        Masks are ignored. Without a binding, the result is the sum over all layers of the
+        specification that the operator fits, by multiplicity. FLOPs are twice as many.
         """
         if binding is None:
             return _core.total_macs(self._core, self._layers("macs()")._core)
         return _core.macs(self._core, self.complete(binding))
 
     def params(self, binding: Binding | str | None = None) -> int:
-        """Elements of all weights, under a binding or over all layers as in `macs`."""
+        """Return the number of elements of all weights, with or without a binding as in `macs`."""
         if binding is None:
             return _core.total_params(self._core, self._layers("params()")._core)
         return _core.params(self._core, self.complete(binding))
 
     def plan(self, binding: Binding | str) -> str:
-        """The cheapest plan in readable lines: stages with shapes and multiply-adds."""
+        """Return the cheapest plan as text: its stages with shapes and MACs."""
         return self._plan(binding).text
 
     def plans(
         self, binding: Binding | str, limit: int = 10, *, fold_weights: bool = False
     ) -> list[_core.Plan]:
-        """The cheapest plans, no two with the same stages; the first one is `plan`'s.
+        """Return the cheapest plans with distinct stages; the first is that of `plan`.
 
-        A plan prints as its stages; `macs`, `params`, `bytes_moved`, `peak_bytes` and `written`
-        are its costs. fold_weights: weights may be multiplied with each other before the data
-        comes, for inference; such MACs stand in `fold_macs`, apart.
+        The text of a plan is its stages; `macs`, `params`, `bytes_moved`, `peak_bytes` and
+        `written` are its costs.
+
+        Args:
+            binding: values of the variables.
+            limit: the maximum number of plans.
+            fold_weights: allow weight pre-multiplication, for inference; its MACs are not a part of
+                `macs` but in `fold_macs`.
         """
         limit = checks.whole("'limit'", limit, least=1)
         return _core.plans(self._core, self.complete(binding), limit, fold_weights)
@@ -359,9 +392,10 @@ class Operator:
     def numbered_plan(
         self, binding: Binding | str, number: int = 1, *, fold_weights: bool = False
     ) -> _core.Plan:
-        """Plan number `number` of `plans`, counted from 1, the cheapest, as `syno show` prints it.
+        """Return plan `number` of `plans`; plan 1 is the cheapest, as in `syno show`.
 
-        UserError when there are not so many.
+        Raises:
+            UserError: there are fewer plans.
         """
         hint = "`syno show OP --plans 10` prints the first ten"
         number = checks.whole("the number of a plan", number, 1, MOST_PLANS, hint=hint)
@@ -377,16 +411,23 @@ class Operator:
         return found[-1]
 
     def source(self, binding: Binding | str, *, plan: int = 1, fold_weights: bool = False) -> str:
-        """PyTorch source of the class SynoOperator, an nn.Module without constructor arguments.
+        """Return PyTorch source of the class SynoOperator, an nn.Module without arguments.
 
-        It needs torch alone, and takes any size of the dimensions that are passed through.
-        plan: its number in `plans`, from 1, the cheapest; `syno.measure.choose_plan` finds the
-        fastest. fold_weights: weights are multiplied with each other before x comes, where that
-        takes fewer multiply-adds; for inference. UserError where a size is not a positive integer
-        under the binding, and for a plan that is not there.
+        The source depends only on PyTorch and accepts any size of the dimensions that are passed
+        through.
+
+        Args:
+            binding: values of the variables.
+            plan: the number of the plan in `plans`; 1 is the cheapest.
+                `syno.measure.choose_plan` finds the fastest.
+            fold_weights: multiply weights with each other beforehand if this saves MACs, for
+                inference.
+
+        Raises:
+            UserError: a size is not a positive integer, or the plan does not exist.
         """
-        chosen = self.numbered_plan(binding, plan, fold_weights=fold_weights)
-        source, _ = _core.emit_pytorch(chosen, self.formula())
+        wanted = self.numbered_plan(binding, plan, fold_weights=fold_weights)
+        source, _ = _core.emit_pytorch(wanted, self.formula())
         return source
 
     def kernel_pack(
@@ -397,11 +438,13 @@ class Operator:
         fold_weights: bool = False,
         reference: Reference | None = None,
     ) -> KernelPack:
-        """A new torch module that computes the operator under a binding. Needs torch.
+        """Return a new PyTorch module that computes the operator under a binding.
 
-        plan, fold_weights: as in `source`; the weights are the operator's all the same.
-        reference: the layer that the first weights are scaled like, as `syno.replace` does
-        (default: results of variance 1 for data of variance 1).
+        Args:
+            binding: values of the variables.
+            plan, fold_weights: as in `source`; the parameters are always those of the operator.
+            reference: the layer whose scale the initial weights get, as in `syno.replace`. Default:
+                outputs have variance 1 for inputs of variance 1.
         """
         from syno.operators.initialization import Reference
         from syno.operators.kernel import KernelPack
@@ -410,34 +453,37 @@ class Operator:
         return KernelPack(self, binding, plan, fold_weights, reference or Reference())
 
     def construct_kernel_packs(self) -> list[KernelPack]:
-        """One torch module a layer of the specification, in the order of its bindings.
+        """Return a PyTorch module for each layer of the specification, in the order of bindings.
 
-        Layers whose sizes the operator does not fit are left out. UserError when it fits none.
+        Layers that the operator does not fit are omitted.
+
+        Raises:
+            UserError: the operator fits no layer.
         """
         specification = self._layers("construct_kernel_packs()")
         packs = []
-        refused = []
+        misfits = []
         for binding, count in zip(
             specification.full_bindings, specification.multiplicities, strict=True
         ):
             try:
                 packs += [self.kernel_pack(binding) for _ in range(count)]
             except UserError as error:
-                refused.append(f"  {binding}: {str(error).splitlines()[0]}")
+                misfits.append(f"  {binding}: {str(error).splitlines()[0]}")
         if not packs:
             raise UserError(
-                "\n".join(["the operator fits no layer of its specification", *refused])
+                "\n".join(["the operator fits no layer of its specification", *misfits])
             )
         return packs
 
     def refusals(self, specification: Specification | None = None) -> list[tuple[str, str]]:
-        """(reason, text) of everything a specification has against the operator; empty: none.
+        """Return the rejection reasons of a specification as (reason, text).
 
-        Reasons are stable names: limits, rules that restrict, quality conditions, budgets.
+        Reasons are stable names of constraints, restrictions, quality conditions and budgets.
         """
         specification = specification or self._specification
         if specification is None:
-            raise UserError("refusals() needs a specification: the operator comes without one")
+            raise UserError("refusals() requires a specification, and the operator has none")
         return _core.refusals(self._core, specification._core, _core.RuleSet())
 
     def _plan(self, binding: Binding | str) -> _core.Plan:
@@ -448,7 +494,7 @@ class Operator:
             raise UserError(
                 f"{call} of an operator without layers\n"
                 "  expected: a binding, or a specification with bindings      got: neither\n"
-                "  hint: operator.with_specification(specification), or give the call a binding"
+                "  what to do: use operator.with_specification(specification), or pass a binding"
             )
         return self._specification
 
@@ -481,14 +527,14 @@ class Operator:
 def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:
     if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
         raise UserError(
-            "'weights' is a list with one array a weight\n"
+            "'weights' is a list with one array for each weight\n"
             f"  expected: a list      got: {type(weights).__name__}"
         )
     return {f"weight {t}": weight for t, weight in enumerate(weights)}
 
 
 def _numbers(specification: Specification) -> dict[str, int]:
-    """The values that single variables of a specification have."""
+    """Return the values of a specification that belong to a single variable."""
     values = specification.defaults
     return {
         name: value for name, value in values.items() if list(values.values()).count(value) == 1
@@ -496,20 +542,21 @@ def _numbers(specification: Specification) -> dict[str, int]:
 
 
 def number_array(name: str, value: ArrayLike) -> Array:
-    """`value` as an array of integers or floats. UserError, which names it, for anything else."""
+    """Convert `value` to an array of integers or floats; a UserError names other values."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
         raise UserError(f"{name} is not an array: {error}") from error
     if array.dtype.kind not in "biuf":
         raise UserError(
-            f"{name} does not hold numbers\n  expected: integers or floats      got: {array.dtype}"
+            f"{name} does not contain numbers\n"
+            f"  expected: integers or floats      got: {array.dtype}"
         )
     return array
 
 
 def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:
-    """All as int64 when all hold integers, else all as float64."""
+    """Convert all arrays to int64 if all hold integers, otherwise to float64."""
     arrays = [number_array(name, value) for name, value in named.items()]
     integers = all(array.dtype.kind in "biu" for array in arrays)
     for name, array in zip(named, arrays, strict=True):

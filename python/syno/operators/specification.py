@@ -1,4 +1,4 @@
-"""Specification: what operators are asked for."""
+"""Specifications: the definition of the operators that a search may return."""
 
 from __future__ import annotations
 
@@ -32,25 +32,28 @@ Binding = Mapping[str, int]
 _T = TypeVar("_T")
 # The types of limits in words.
 _TYPES = {"int": "an integer", "float": "a number", "bool": "true or false"}
-# Changes that lift the limits on what all layers cost together: they hold for the layers that they
-# were set for, and for no others.
+# Changes that remove the constraints on the total costs: these apply only to the layers for which
+# they were set.
 NO_TOTALS = {"min_macs": 0, "max_macs": 0, "min_params": 0, "max_params": 0}
 
 
 class Specification:
-    """Shapes, variables with budgets, the layers an operator must fit, and limits. A value.
+    """Shapes, variables with budgets, bindings and constraints of operators, as a value.
 
-    input, output: shapes, such as "[N, C_in: unordered, H, H]".
-    primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
-    coefficient: small variables with values and budgets, such as "k=3: 2".
-    bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}; variables with a
-        value may be left out, and so may those that only passed-through dimensions use.
-    multiplicities: how many layers each binding stands for; default one.
-    layer_macs: multiply-adds of those layers together, which weigh them for `min_fit`.
-    passed_through: pairs (output dimension, input dimension) that no primitive touches (batch).
-    limits: keyword arguments such as max_depth=8; `Specification.limit_names()` lists them.
+    Args:
+        input, output: shapes, such as "[N, C_in: unordered, H, H]".
+        primary: large variables with budgets, such as "C_in: 2"; they are never in a denominator.
+        coefficient: small variables with values and budgets, such as "k=3: 2".
+        bindings: sizes of the layers, such as {"C_in": 64, "C_out": 64, "H": 56}. Variables with a
+            value may be omitted, and also those of passed-through dimensions only.
+        multiplicities: number of layers of each binding; default 1.
+        layer_macs: total MACs of the layers of each binding, which are their weights in `min_fit`.
+        passed_through: pairs (output dimension, input dimension) that no primitive touches, such
+            as the batch.
+        limits: constraints such as max_depth=8; `Specification.limit_names()` lists them.
 
-    Raises UserError for everything that is malformed or contradictory.
+    Raises:
+        UserError: an argument is malformed, or arguments contradict each other.
     """
 
     __slots__ = ("_core",)
@@ -82,11 +85,16 @@ class Specification:
 
     @classmethod
     def preset(cls, name: str, **changes: object) -> Specification:
-        """A named setting, such as "paper/resnet18".
+        """Return a specification by name, such as "paper/resnet18".
 
-        changes: arguments of the constructor or limits that replace the preset's; new bindings
-        drop the preset's multiplicities, layer_macs and window of multiply-adds, which belong to
-        its own layers. Raises UserError that lists the presets.
+        Args:
+            name: the name of the preset.
+            changes: arguments of the constructor that replace those of the preset. New bindings
+                remove the multiplicities, layer_macs and constraints on MACs of the preset, which
+                belong to its layers.
+
+        Raises:
+            UserError: the preset does not exist; the message lists the presets.
         """
         fields = _core.preset_source(_text("preset", name))
         if "bindings" in changes:
@@ -95,16 +103,16 @@ class Specification:
 
     @staticmethod
     def presets() -> dict[str, str]:
-        """What each preset is, by name."""
+        """Return the descriptions of the presets by name."""
         return {name: _core.preset_doc(name) for name in _core.preset_names()}
 
     @staticmethod
     def limit_names() -> list[str]:
-        """The names of the limits."""
+        """Return the names of the constraints."""
         return [descriptor["name"] for descriptor in _core.option_descriptors()]
 
     def with_changes(self, **changes: object) -> Specification:
-        """A copy with changes; new bindings drop multiplicities and layer_macs."""
+        """Return a copy with changes; new bindings remove multiplicities and layer_macs."""
         return self._from_fields(self._core.source, changes)
 
     @classmethod
@@ -142,17 +150,17 @@ class Specification:
 
     @property
     def bindings(self) -> list[dict[str, int]]:
-        """The sizes of the layers as given; `complete` adds what has a default."""
+        """The sizes of the layers as given; `complete` adds default values."""
         return list(self._core.source["bindings"]) or ([{}] if self._core.full_bindings else [])
 
     @property
     def full_bindings(self) -> list[dict[str, int]]:
-        """The sizes of the layers with every variable."""
+        """The sizes of the layers with the values of all variables."""
         return self._core.full_bindings
 
     @property
     def multiplicities(self) -> list[int]:
-        """How many layers each binding stands for."""
+        """The number of layers of each binding."""
         return self._core.multiplicities
 
     @property
@@ -162,7 +170,7 @@ class Specification:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Every limit by name."""
+        """All constraints by name."""
         return dict(self._core.source["limits"])
 
     @property
@@ -176,16 +184,20 @@ class Specification:
         return self._core.defaults
 
     def complete(self, binding: Binding | str) -> dict[str, int]:
-        """`binding` with the variables that have a value. UserError when it is malformed."""
+        """Return `binding` with the default values of missing variables."""
         return self._core.defaults | checked_binding(binding)
 
     def to_json(self) -> str:
-        """The content as JSON, for files and stores; `from_json` reads it."""
+        """Return the content as JSON; `from_json` reads it."""
         return json.dumps(self._core.source, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Specification:
-        """Reads what `to_json` writes. UserError for anything else."""
+        """Read the result of `to_json`.
+
+        Raises:
+            UserError: the text is malformed.
+        """
         fields = checks.json_content("the specification", text)
         if not isinstance(fields, dict):
             raise UserError("the specification's JSON is not an object")

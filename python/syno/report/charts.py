@@ -1,7 +1,7 @@
-"""The page's charts, as Plotly figures in plain values.
+"""The charts of the page, as Plotly figures in plain values.
 
-Colours are names of roles (`meta`), which the page's script resolves from the style sheet, so that
-one figure serves the light and the dark page.
+Colors are names of roles (`meta`), which the script of the page looks up in the style sheet, so
+that the same figure serves the light and the dark page.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ Figure = dict[str, Any]
 
 
 def front_by_latency(report: Report) -> Figure | None:
-    """Quality against whole-network latency; None when nothing was measured."""
+    """Plot the objective against the latency of the network; None if nothing was measured."""
     return _front(
-        report, latency, 1.0, "network latency, batch 1, to the original in the same run", _times
+        report,
+        latency,
+        1.0,
+        "network latency at batch size 1, relative to the baseline in the same run",
+        _times,
     )
 
 
 def front_by_macs(report: Report) -> Figure | None:
-    """Quality against MACs of the replaced layers; None when nothing was trained."""
+    """Plot the objective against the MACs of the replaced layers; None if nothing was trained."""
     return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", fmt.short)
 
 
 def best_so_far(report: Report) -> Figure | None:
-    """Quality of each evaluation in the order asked, beside the best so far."""
+    """Plot the objective by proposal, and the best value so far."""
     trained = sorted(report.trained, key=lambda c: c.number)
     if not trained:
         return None
@@ -52,7 +56,7 @@ def best_so_far(report: Report) -> Figure | None:
 
 
 def bests(report: Report, trained: list[Candidate]) -> list[float]:
-    """The best quality up to each candidate."""
+    """Return the best value of the objective up to each candidate."""
     found: list[float] = []
     for candidate in trained:
         value = report.quality(candidate)
@@ -62,27 +66,27 @@ def bests(report: Report, trained: list[Candidate]) -> list[float]:
 
 
 def finished_over_time(report: Report) -> Figure | None:
-    """Evaluations finished, against minutes since the first proposal."""
+    """Plot the number of completed evaluations against the time."""
     done = sorted((c for c in report.candidates if c.finished is not None), key=_finished)
     if not done:
         return None
     minutes = [round(_finished(c) / 60, 4) for c in done]
     ok = [sum(report.quality(d) is not None for d in done[: i + 1]) for i in range(len(done))]
-    data = [_line("finished", "front", minutes, list(range(1, len(done) + 1)))]
+    data = [_line("completed", "front", minutes, list(range(1, len(done) + 1)))]
     if ok[-1] != len(done):
         data.append(_line("of these, trained", "baseline", minutes, ok))
     return {"data": data, "layout": _layout("minutes since the start", "evaluations")}
 
 
 def scores_by_rung(report: Report) -> Figure | None:
-    """Accuracies at each rung of a ladder, a line for each operator that went on."""
+    """Plot the accuracy at each rung, with a line for each promoted operator."""
     done = [*report.trained, *report.stopped]
     if not report.rungs or not done:
         return None
     names = [_plain(rung.name) for rung in report.rungs]
     x: list[str | None] = []
     y: list[float | None] = []
-    for c in (c for c in done if len(c.scores) > 1):  # a gap parts two lines
+    for c in (c for c in done if len(c.scores) > 1):  # a gap separates two lines
         x += [*names[: len(c.scores)], None]
         y += [*c.scores, None]
     data = [_line("", "other", x, y, legend=False, hover=False)] if x else []
@@ -121,8 +125,8 @@ def _front(
     if not shown:
         return None
     best = front(shown, cost, report.objective)
-    chosen = {c.number for c in best}
-    others = [c for c in shown if c.number not in chosen]
+    on_front = {c.number for c in best}
+    others = [c for c in shown if c.number not in on_front]
     costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
     steps = staircase([(cost(c) or 0.0, report.quality(c) or 0.0) for c in best], max(costs))
     data = [
@@ -157,7 +161,7 @@ def _qualities(report: Report, candidates: list[Candidate]) -> list[float | None
 def _baseline_mark(report: Report, cost: float) -> Figure:
     base, objective = report.baseline, report.objective
     text = (
-        f"<b>original network</b><br>{objective.name} {objective.shown(report.quality(base))}"
+        f"<b>baseline network</b><br>{objective.name} {objective.shown(report.quality(base))}"
         f"<br>latency {fmt.milliseconds(base.latency_ms)} · MACs {fmt.count(base.macs)}"
     )
     return {
@@ -216,7 +220,7 @@ def _line(
 
 
 def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
-    """The text of a point: key, what it costs and gives, and its formula in short lines."""
+    """Return the text of a point: key, results, costs and formula."""
     lines = [
         f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
         f"{objective.name} {objective.shown(getattr(candidate, objective.name))}"
@@ -229,12 +233,12 @@ def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` for Plotly, which reads a few tags, links among them, in every text it draws."""
+    """Escape text for Plotly, which interprets tags such as links."""
     return escape(printable(text), quote=False)
 
 
 def _layout(x_title: str, y_title: str, *, of: Report | None = None) -> Figure:
-    """of: the report whose qualities the y axis has; None for another axis."""
+    """Return a layout; of: the report of the objective on the y axis, None for another axis."""
     y_axis: Figure = {"title": {"text": y_title}, "automargin": True}
     if of is not None and of.objective.is_share:
         y_axis["tickformat"] = ".1~%"

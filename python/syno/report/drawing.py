@@ -1,4 +1,4 @@
-"""Graphviz sources as pictures inside a page."""
+"""Graphviz drawings inside a page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from syno.report import markup
 
 INSTALL_HINT = (
     "Graphviz is not installed, so operators are drawn as text. "
-    "`apt install graphviz` (Debian, Ubuntu) or `brew install graphviz` brings the pictures "
-    "the next time the report is written."
+    "Install it with `apt install graphviz` (Debian, Ubuntu) or `brew install graphviz`, and write "
+    "the report again to get drawings."
 )
 _TIME_LIMIT = 20.0  # seconds for one drawing; a graph of a dozen nodes takes 30 ms
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -36,7 +36,7 @@ _NOTHING = Markup()
 
 @dataclass(frozen=True)
 class Drawing:
-    """Inline SVG, or why there is none."""
+    """Inline SVG, or the reason why there is none."""
 
     svg: Markup = _NOTHING
     problem: str = ""
@@ -47,8 +47,8 @@ def graphviz() -> str | None:
     return find_program("dot")
 
 
-def draw(sources: Sequence[str]) -> list[Drawing]:
-    """A drawing for each Graphviz source, in order; two at a time."""
+def render_drawings(sources: Sequence[str]) -> list[Drawing]:
+    """Render each Graphviz source, in order, two at a time."""
     program = graphviz()
     if program is None:
         return [Drawing(problem=INSTALL_HINT)] * len(sources)
@@ -69,10 +69,10 @@ def _draw_one(program: str, source: str) -> Drawing:
             check=False,
         )
     except (subprocess.TimeoutExpired, OSError) as error:
-        return Drawing(problem=f"Graphviz did not draw this operator: {error}")
+        return Drawing(problem=f"Graphviz could not draw this operator: {error}")
     if result.returncode != 0:
         reason = result.stderr.decode(errors="replace").strip().split("\n", 1)[0]
-        return Drawing(problem=f"Graphviz did not draw this operator: {reason}")
+        return Drawing(problem=f"Graphviz could not draw this operator: {reason}")
     try:
         return Drawing(svg=inline(result.stdout))
     except ElementTree.ParseError as error:
@@ -80,10 +80,10 @@ def _draw_one(program: str, source: str) -> Drawing:
 
 
 def inline(svg: bytes) -> Markup:
-    """`svg` ready to stand in a page beside others: its shapes and texts, and nothing else of it.
+    """Convert an SVG document to an element of a page that holds only shapes and text.
 
-    Links, images, scripts, the white ground, and the ids and titles that repeat in every drawing
-    go away. Colours stay: the style sheet turns them around on a dark page.
+    Links, images, scripts, the white background, and the ids and titles that repeat in every
+    drawing are removed. Colors stay; the style sheet inverts them on a dark page.
     """
     (root,) = _shapes(ElementTree.fromstring(svg))
     ground = root.find("g/polygon[@fill='white']")
@@ -99,7 +99,7 @@ def inline(svg: bytes) -> Markup:
 
 
 def _shapes(found: ElementTree.Element) -> list[ElementTree.Element]:
-    """What is drawn of an element: itself without what a shape does not need, or what it holds."""
+    """Return an element with only the attributes of a shape, or its contents."""
     name = found.tag.removeprefix(_SVG)
     inside = [shape for child in found for shape in _shapes(child)]
     if name not in _ELEMENTS:

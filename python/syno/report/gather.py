@@ -1,4 +1,4 @@
-"""From a study in the store to what the page shows: the only place that knows both."""
+"""Reading the content of a report from a study in a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
-from syno.report.settings import asked, read_specification
+from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
 from syno.store.objective import ACCURACY, LOSS, Objective
 
@@ -23,18 +23,19 @@ BASELINE = "baseline"
 TEST = "test"
 _A_TIME = "2026-01-31T10:00:00.000000Z"
 STOP_TEXTS = {
-    "evaluations": "all evaluations that were asked for are done",
+    "evaluations": "all requested evaluations are completed",
     "seconds": "the time limit is reached",
-    "errors": "too many operators in a row ended in an error",
+    "errors": "too many consecutive operators failed",
     "exhausted": "every operator of the space was proposed",
-    "interrupted": "interrupted from the keyboard",
+    "interrupted": "Ctrl-C interrupted the search",
 }
 
 
 def gather(summary: StudySummary) -> Report:
-    """The report of a study. Operators are read from their text; formulas and code come from them.
+    """Build the report of a study.
 
-    UserError when the store holds an operator text that this version cannot read.
+    Raises:
+        UserError: this version cannot read the text of a stored operator.
     """
     settings = summary.study.settings
     specification = read_specification(summary.study.specification)
@@ -50,7 +51,7 @@ def gather(summary: StudySummary) -> Report:
     model, data = settings.get("model"), settings.get("data")
     return Report(
         title=f"{model} on {data}" if model and data else summary.study.name,
-        asked=asked(summary),
+        settings=study_settings(summary),
         baseline=_baseline(summary),
         candidates=candidates,
         rejections=dict(summary.rejections),
@@ -83,7 +84,7 @@ def _moment(text: str) -> datetime.datetime:
         return datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise UserError(
-            "the study holds a time that cannot be read\n"
+            "the study contains a time that cannot be read\n"
             f"  expected: as {_A_TIME}      got: {text!r}"
         ) from error
 
@@ -91,7 +92,7 @@ def _moment(text: str) -> datetime.datetime:
 def _status(text: str) -> Status:
     if text not in set(Status):
         raise UserError(
-            "the study holds a status that is not known\n"
+            "the study contains an unknown status\n"
             f"  expected: one of {', '.join(Status)}      got: {text!r}"
         )
     return Status(text)
@@ -102,7 +103,7 @@ def _baseline(summary: StudySummary) -> Baseline:
     if found is None:
         return Baseline()
     tested = [e for e in summary.final if e.kind == BASELINE]
-    # The original was timed beside every operator; one run alone may have met a busy machine.
+    # The baseline was timed with every operator; a single run may have met a busy machine.
     timed = [
         e.latency_ms / e.latency_ratio
         for e in summary.evaluations
@@ -126,12 +127,12 @@ def _candidate(
     start: datetime.datetime,
     quarantined: set[str],
 ) -> Candidate:
-    """One operator from its evaluations: several seeds give a mean, the last rung counts."""
-    holdout = [e for e in found if e.split != TEST]
-    good = [e for e in holdout if e.accuracy is not None]
-    shown = (good or holdout)[-1]
+    """Summarize the evaluations of an operator: the mean over the seeds of the last rung."""
+    validation = [e for e in found if e.split != TEST]
+    good = [e for e in validation if e.accuracy is not None]
+    shown = (good or validation)[-1]
     same = [e for e in good if e.rung == shown.rung]
-    timed = next((e for e in reversed(holdout) if e.latency_ms is not None), shown)
+    timed = next((e for e in reversed(validation) if e.latency_ms is not None), shown)
     tested = [e for e in found if e.split == TEST]
     described = _describe(shown, specification)
     return Candidate(
@@ -153,8 +154,8 @@ def _candidate(
         params=shown.params,
         primitives=dict(shown.primitives),
         text=shown.text or "",
-        seconds=sum(e.seconds for e in holdout),
-        finished=max((_moment(e.finished) - start).total_seconds() for e in holdout),
+        seconds=sum(e.seconds for e in validation),
+        finished=max((_moment(e.finished) - start).total_seconds() for e in validation),
         rung_index=shown.rung_index,
         rung=shown.rung,
         scores=tuple(e.accuracy for e in good if e.accuracy is not None),
@@ -178,7 +179,7 @@ def _deviation(objective: Objective, evaluations: Iterable[Evaluation]) -> float
 
 
 class Description(TypedDict):
-    """What is shown of an operator beside its results."""
+    """The content about an operator in addition to its results."""
 
     formula: str
     dot: str
@@ -189,7 +190,7 @@ class Description(TypedDict):
 
 
 def _describe(evaluation: Evaluation, specification: Specification) -> Description:
-    """Formula, drawing, layers and code of an operator; a note in place of what cannot be made."""
+    """Describe an operator: its formula, drawing, layers and code, or a note without code."""
     from syno.operators.operator import Operator
 
     operator = Operator.from_text(evaluation.text or "", specification=specification)
@@ -212,9 +213,9 @@ def _describe(evaluation: Evaluation, specification: Specification) -> Descripti
 
 
 def _layers(operator: Operator, specification: Specification) -> tuple[Layer, ...]:
-    """Cost under each binding, beside that of the original layers where they are known.
+    """Return the cost under each binding, and that of the original layers if it is known.
 
-    A layer that the operator does not fit keeps its original.
+    A layer that the operator does not fit keeps its original layer.
     """
     counts = specification.multiplicities
     # All layers of a binding together.
@@ -230,7 +231,7 @@ def _layers(operator: Operator, specification: Specification) -> tuple[Layer, ..
 
 
 def _distinct(sources: Iterable[Source]) -> list[Source]:
-    """One entry for equal code: bindings that differ only in what code does not depend on."""
+    """Merge the entries of bindings with equal code."""
     merged: dict[str, list[str]] = {}
     for source in sources:
         merged.setdefault(source.code, []).append(source.binding)

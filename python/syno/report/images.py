@@ -1,4 +1,4 @@
-"""PNG pictures of the front and of progress, for papers and slides."""
+"""PNG plots of the front and of the progress, for papers and slides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette: told apart with every common kind of colour blindness.
+# The palette of Okabe and Ito, which is suitable for color blindness.
 _FRONT = "#0072b2"
 _OTHER = "#8b95a1"
 _BASELINE = "#d55e00"
@@ -31,7 +31,7 @@ def save_front(report: Report, path: Path) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
     _draw_front(by_latency, report, latency, 1.0)
-    by_latency.set_xlabel("network latency, batch 1 (× the original in the same run)")
+    by_latency.set_xlabel("network latency, batch size 1 (× the baseline in the same run)")
     _draw_front(by_macs, report, macs, report.baseline.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     _head(figure, report.title)
@@ -62,7 +62,7 @@ def save_progress(report: Report, path: Path) -> None:
 
 
 def _head(figure: Figure, title: str) -> None:
-    """A title that is a text: matplotlib would read formulas between dollar signs."""
+    """Set the title as plain text; Matplotlib would interpret text between dollar signs."""
     figure.suptitle(printable(title, line=True), fontsize=11, parse_math=False)
 
 

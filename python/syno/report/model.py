@@ -1,8 +1,7 @@
-"""What the report shows, as plain values.
+"""The content of a report as plain values.
 
-The renderer reads these and nothing else: no database session, no operator and no clock, so that a
-page can be written again from the same values and comes out the same. `gather.py` fills them from a
-store.
+The renderer reads nothing else: no database session, no operator and no clock. The same values
+therefore always give the same page. `gather.py` reads the values from a store.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from syno.store.objective import ACCURACY, Objective
 
 
 class Status(StrEnum):
-    """How an evaluation ended; the same four words as in the store."""
+    """How an evaluation ended, with the names of the store."""
 
     OK = "ok"
     ERROR = "error"
@@ -26,8 +25,8 @@ class Status(StrEnum):
 class Layer:
     """One binding of the specification: the layers of the network that share these sizes.
 
-    `macs` and `original_macs` are of one layer at batch size 1; the network holds `multiplicity` of
-    them. `original_macs` is None when the store does not say what the layer was.
+    `macs` and `original_macs` are those of one layer at batch size 1; the network has
+    `multiplicity` such layers. `original_macs` is None if the store does not hold it.
     """
 
     binding: dict[str, int]
@@ -38,7 +37,7 @@ class Layer:
 
     @property
     def label(self) -> str:
-        """The binding in one line, without the batch: `C_in=16 C_out=32 H=8`."""
+        """The binding without the batch size, such as `C_in=16 C_out=32 H=8`."""
         return " ".join(f"{name}={value}" for name, value in self.binding.items() if name != "N")
 
 
@@ -52,13 +51,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One proposed operator and what became of it.
+    """A proposed operator and its results.
 
-    Accuracies are fractions on the hold-out split, losses nats a token there (text alone),
-    latencies are milliseconds of the whole network, `quarantined` says that the study proposes it
-    no more, `macs` and `params` count the replaced layers at batch size 1, `finished` is seconds
-    since the first proposal. With a ladder, the figures are those of the highest rung that gave an
-    accuracy, `rung_index` from 0, and `scores` are the accuracies from the lowest rung up to it.
+    Accuracies are fractions and losses are nats per token (text only), both on the validation
+    split. Latencies are those of the whole network in milliseconds. `quarantined` operators are not
+    evaluated again. `macs` and `params` are those of the replaced layers at batch size 1.
+    `finished` is in seconds since the first proposal. With a ladder, the results are those of the
+    highest rung with an accuracy, `rung_index` counts from 0, and `scores` are the accuracies from
+    the lowest rung to this one.
     """
 
     number: int
@@ -93,7 +93,7 @@ class Candidate:
 
     @property
     def short(self) -> str:
-        """The first eight hexadecimal digits of the key, as people quote it."""
+        """The first eight hexadecimal digits of the key."""
         return self.key[:8]
 
     @property
@@ -109,7 +109,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The original network, trained and measured the same way."""
+    """The original network, trained and measured in the same way as the operators."""
 
     accuracy: float | None = None
     test_accuracy: float | None = None
@@ -123,7 +123,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class RungRow:
-    """One rung of a ladder: how many operators were trained there, and what became of them."""
+    """A rung of a ladder with the numbers of operators that were trained, failed or promoted."""
 
     name: str
     trained: int
@@ -137,11 +137,14 @@ class RungRow:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on one page. `asked` groups label-value pairs under a heading each; by `objective`
-    candidates are judged; `rungs` are those of a ladder, the lowest first."""
+    """The content of a page.
+
+    `settings` holds groups of names and values by heading. `objective` ranks the candidates.
+    `rungs` are those of a ladder, the lowest first.
+    """
 
     title: str
-    asked: dict[str, tuple[tuple[str, str], ...]]
+    settings: dict[str, tuple[tuple[str, str], ...]]
     baseline: Baseline
     candidates: tuple[Candidate, ...]
     rejections: dict[str, int] = field(default_factory=dict)
@@ -152,14 +155,17 @@ class Report:
 
     @property
     def trained(self) -> tuple[Candidate, ...]:
-        """Candidates with a result, best first; ties go to fewer MACs, then to the number. With a
-        ladder those of the highest rung that any reached: only these compare."""
+        """The candidates with a result, the best first; with a ladder those of the highest rung.
+
+        Ties are resolved by fewer MACs, then by the number of the proposal. Results of different
+        rungs cannot be compared.
+        """
         done = self._done()
         return tuple(c for c in done if c.rung_index == done[0].rung_index)
 
     @property
     def stopped(self) -> tuple[Candidate, ...]:
-        """Candidates that were left at lower rungs, the higher ones and there the best first."""
+        """The candidates that stopped at lower rungs, from the highest rung, the best first."""
         done = self._done()
         return tuple(c for c in done if c.rung_index < done[0].rung_index)
 
@@ -170,21 +176,21 @@ class Report:
         return sorted(done, key=lambda c: (-c.rung_index, -known[c.number], c.macs or 0, c.number))
 
     def quality(self, found: Candidate | Baseline) -> float | None:
-        """The objective's value on the hold-out split."""
+        """Return the value of the objective on the validation split."""
         value: float | None = getattr(found, self.objective.name)
         return value
 
     def tested(self, found: Candidate | Baseline) -> float | None:
-        """The objective's value on the test split."""
+        """Return the value of the objective on the test split."""
         value: float | None = getattr(found, f"test_{self.objective.name}")
         return value
 
     def score(self, found: Candidate | Baseline) -> float | None:
-        """The quality so that greater is better."""
+        """Return a score of the objective, for which greater is better."""
         value = self.quality(found)
         return None if value is None else self.objective.score(value)
 
     @property
     def failed(self) -> tuple[Candidate, ...]:
-        """Candidates that gave no result, in the order they were asked."""
+        """The candidates without a result, in the order of the proposals."""
         return tuple(c for c in self.candidates if c.status is not Status.OK)

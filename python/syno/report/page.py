@@ -1,21 +1,21 @@
-"""The whole page as one string that needs nothing from a network."""
+"""The whole page as one self-contained string."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
 from syno.report import charts, markup, sections
-from syno.report.drawing import draw
+from syno.report.drawing import render_drawings
 from syno.report.model import Candidate, Report
 from syno.report.pareto import front, latency, macs
 
-# A study of thousands of operators stays a page that opens: the table lists them all, but only so
-# many get a section, those on a front first and the most accurate after.
+# The page of a study with thousands of operators must still open: the table lists all operators,
+# but only this many have a section, first those on a front, then the most accurate ones.
 SECTION_LIMIT = 120
 
 
 def render(report: Report) -> Markup:
-    """The HTML page: style, scripts, charts and drawings inside."""
+    """Render the HTML page with its style, scripts, charts and drawings."""
     figures = {
         "front-latency": charts.front_by_latency(report),
         "front-macs": charts.front_by_macs(report),
@@ -23,18 +23,20 @@ def render(report: Report) -> Markup:
         "progress-best": charts.best_so_far(report),
         "progress-finished": charts.finished_over_time(report),
     }
-    drawn = {name: figure for name, figure in figures.items() if figure is not None}
+    available = {name: figure for name, figure in figures.items() if figure is not None}
     detailed = _worth_a_section(report)
     table = sections.operators(report, {c.number for c in detailed})
     parts = [
-        _section("front", "Pareto front", _charts(report, drawn, "front-"), _FRONT_NOTE),
+        _section("front", "Pareto front", _charts(report, available, "front-"), _FRONT_NOTE),
         _section("operators", "Operators", table, _table_note(report)),
-        _section("details", "Each operator", _details(report, detailed)),
-        *_rungs(report, drawn),
-        _section("progress", "Progress", _charts(report, drawn, "progress-"), _stop_note(report)),
-        _section("rejections", "Rejected while composing", sections.rejections(report)),
-        _section("failures", "Evaluations that failed", sections.failures(report)),
-        _section("asked", "What was asked", sections.asked(report)),
+        _section("details", "Operators in detail", _details(report, detailed)),
+        *_rungs(report, available),
+        _section(
+            "progress", "Progress", _charts(report, available, "progress-"), _stop_note(report)
+        ),
+        _section("rejections", "Rejections of the enumeration", sections.rejections(report)),
+        _section("failures", "Failed evaluations", sections.failures(report)),
+        _section("settings", "Settings", sections.settings(report)),
     ]
     return markup.render(
         "page.html",
@@ -44,27 +46,28 @@ def render(report: Report) -> Markup:
         lead=sections.lead(report),
         headline=sections.headline(report),
         sections=parts,
-        figures=markup.embedded_json(drawn),
-        plotly=markup.plotly_library() if drawn else None,
+        figures=markup.embedded_json(available),
+        plotly=markup.plotly_library() if available else None,
         script=markup.asset("report.js"),
     )
 
 
 _FRONT_NOTE = (
-    "Each point is the network with one operator in place of its layers; a point is on the front "
-    "when none is at least as accurate for less. Select a point to see its operator."
+    "Each point is the network with one operator in its slots. A point is on the front if no other "
+    "point beats it in both accuracy and cost. Select a point to see its operator."
 )
 _RUNGS_NOTE = (
-    "Every operator is trained at the lowest rung, the best of a rung go on to the next. "
-    "Accuracies of two rungs do not compare: the fronts hold operators of the highest rung that "
-    "any reached."
+    "Every operator is trained at the lowest rung, and the best of a rung are promoted to the "
+    "next. Accuracies of different rungs cannot be compared: the fronts hold the operators of "
+    "the highest rung that was reached."
 )
 
 
 def _table_note(report: Report) -> str:
     return (
-        f"{report.objective.title} is on the hold-out split. MACs and parameters count the "
-        "replaced layers, batch 1. A dot marks the operators on a front; select a heading to sort."
+        f"{report.objective.title} is measured on the validation split. MACs and parameters are "
+        "those of the replaced layers at batch size 1. A dot marks the operators on a front; "
+        "select a heading to sort."
     )
 
 
@@ -73,7 +76,7 @@ _NAVIGATION = (
     ("operators", "Operators"),
     ("progress", "Progress"),
     ("rejections", "Rejections"),
-    ("asked", "What was asked"),
+    ("settings", "Settings"),
 )
 
 
@@ -84,11 +87,11 @@ def _section(name: str, heading: str, content: Markup, note: str = "") -> _Secti
     return {"name": name, "heading": heading, "content": content, "note": note}
 
 
-def _rungs(report: Report, drawn: dict[str, charts.Figure]) -> list[_Section]:
-    """The section about a ladder, where there is one."""
+def _rungs(report: Report, figures: dict[str, charts.Figure]) -> list[_Section]:
+    """The section about the rungs, if there are any."""
     if not report.rungs:
         return []
-    content = sections.rungs(report) + _charts(report, drawn, "rungs-")
+    content = sections.rungs(report) + _charts(report, figures, "rungs-")
     return [_section("rungs", "Rungs", content, _RUNGS_NOTE)]
 
 
@@ -116,7 +119,7 @@ def _sentence(text: str) -> str:
 
 
 def _details(report: Report, ordered: list[Candidate]) -> Markup:
-    drawings = draw([c.dot for c in ordered])
+    drawings = render_drawings([c.dot for c in ordered])
     parts = [
         sections.operator(c, drawing, opened=index == 0, objective=report.objective)
         for index, (c, drawing) in enumerate(zip(ordered, drawings, strict=True))
@@ -126,10 +129,12 @@ def _details(report: Report, ordered: list[Candidate]) -> Markup:
 
 
 def _worth_a_section(report: Report) -> list[Candidate]:
-    """Candidates with a section, in the order of the table."""
+    """Select the candidates with a section, in the order of the table."""
     trained = report.trained
-    chosen = {c.number for cost in (latency, macs) for c in front(trained, cost, report.objective)}
+    on_front = {
+        c.number for cost in (latency, macs) for c in front(trained, cost, report.objective)
+    }
     rest = [*report.stopped, *report.failed]
-    ranked = [*(c for c in trained if c.number in chosen), *trained, *rest]
+    ranked = [*(c for c in trained if c.number in on_front), *trained, *rest]
     picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]
     return [c for c in [*trained, *rest] if c.number in picked]

@@ -14,27 +14,27 @@ Cost = Callable[[Candidate], float | None]
 
 
 def latency(candidate: Candidate) -> float | None:
-    """Latency of the whole network as a multiple of the original's, timed in the same run.
+    """Return the latency of the network relative to the baseline in the same run.
 
-    A machine that is slow for a while is slow for both, so ratios of different runs can be
-    compared; milliseconds cannot.
+    A machine that is slow for some time is slow for both networks. Ratios of different runs can
+    therefore be compared, and milliseconds cannot.
     """
     return candidate.latency_ratio
 
 
 def macs(candidate: Candidate) -> float | None:
-    """MACs of the replaced layers at batch size 1."""
+    """Return the MACs of the replaced layers at batch size 1."""
     return candidate.macs
 
 
 def front(
     candidates: Iterable[Candidate], cost: Cost, objective: Objective = ACCURACY
 ) -> list[Candidate]:
-    """The candidates that no other beats: cheapest first, each strictly better than the one before.
+    """Return the Pareto front of candidates, the cheapest first.
 
-    One candidate beats another when it costs no more and is at least as good, and is better in one
-    of the two. Of equals the one proposed first stays. Candidates without a result or cost are left
-    out.
+    A candidate beats another if it costs no more and is at least as good, and is better in one of
+    the two. Of equal candidates, the first proposal is kept. Candidates without a result or a cost
+    are omitted.
     """
     known = [
         (spent, -objective.score(value), c.number, c)
@@ -51,10 +51,10 @@ def front(
 
 
 def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:
-    """Corners of the step line through `points` (cost, quality), drawn on to cost `right`.
+    """Return the corners of the step line through `points`, extended to cost `right`.
 
-    Between two points of a front the worse quality is what can be had, so the line goes right
-    first and to the better one after.
+    Points are (cost, quality). Between two points of a front, the worse quality is available, so
+    the line first goes to the right and then to the better quality.
     """
     xs: list[float] = []
     ys: list[float] = []
@@ -71,9 +71,9 @@ def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[flo
 
 
 def axis_ticks(costs: list[float]) -> list[float] | None:
-    """Ticks of a logarithmic axis (1, 2, 5, ...) for costs that spread more than five times.
+    """Return ticks of a logarithmic axis (1, 2, 5, ...) if the costs differ more than five times.
 
-    None where a linear axis shows them well.
+    Returns None if a linear axis is suitable.
     """
     known = [cost for cost in costs if cost > 0]
     if not known or max(known) <= _LINEAR_SPREAD * min(known):
@@ -81,7 +81,7 @@ def axis_ticks(costs: list[float]) -> list[float] | None:
     low = math.floor(math.log10(min(known)))
     high = math.ceil(math.log10(max(known)))
     spread = max(known) / min(known)
-    # As many labels as fit beside each other on a phone.
+    # As many labels as fit next to each other on a phone.
     steps = (1, 2, 5) if spread <= 30 else (1, 3) if spread <= 1000 else (1,)
     ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
     return [tick for tick in ticks if min(known) / 2 <= tick <= max(known) * 2]

@@ -1,4 +1,4 @@
-"""The parts of the page, each from plain values to HTML, which the templates hold."""
+"""The parts of the page as HTML, made from plain values and the templates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from syno.store.objective import ACCURACY, LOSS, Objective
 
 
 def lead(report: Report) -> Markup:
-    """What came out, in one sentence made from the numbers."""
+    """Summarize the result in one sentence."""
     base = report.baseline
     if not report.trained:
         return render("lead.html", best=None, problem="No operator has been trained yet.")
     original, objective = report.quality(base), report.objective
     if original is None:
-        problem = "The original network has not been evaluated in this study."
+        problem = "The baseline network has not been evaluated in this study."
         return render("lead.html", best=None, problem=problem)
     close = fastest_within_a_point(report)
     best = close or report.trained[0]
@@ -43,7 +43,7 @@ def lead(report: Report) -> Markup:
 
 @dataclass(frozen=True)
 class _Words:
-    """How an objective is spoken of."""
+    """The words for an objective."""
 
     near: str
     within: str
@@ -51,11 +51,13 @@ class _Words:
 
 
 _WORDS = {
-    ACCURACY: _Words("a point", "at most one point below", "The most accurate"),
+    ACCURACY: _Words(
+        "one percentage point", "at most one percentage point below", "The most accurate"
+    ),
     LOSS: _Words(
         "one percent of the perplexity",
         "with a perplexity at most one percent above",
-        "The one of least loss",
+        "The operator with the lowest loss",
     ),
 }
 
@@ -71,7 +73,7 @@ def _relative_cost(candidate: Candidate, base: Baseline) -> str:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A number under a label; the detail below it may begin with a link to an operator."""
+    """A labeled number; the detail below it may start with a link to an operator."""
 
     label: str
     value: str
@@ -80,7 +82,7 @@ class _Tile:
 
 
 def headline(report: Report) -> Markup:
-    """The numbers that matter most, as tiles."""
+    """Render the most important numbers as tiles."""
     trained = report.trained
     base = report.baseline
     objective = report.objective
@@ -112,13 +114,13 @@ def headline(report: Report) -> Markup:
         detail = objective.shown(report.quality(close)) + _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
-            detail += f" · {fmt.ratio(close.latency_ratio)} of the baseline's time"
+            detail += f" · {fmt.ratio(close.latency_ratio)} the latency of the baseline"
         tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
 
 
 def _reached(report: Report) -> str:
-    """How many of them the page compares, where there are rungs."""
+    """Return how many operators the page compares, if there are rungs."""
     if not report.rungs or not report.trained:
         return ""
     return f" · {len(report.trained)} at rung {report.trained[0].rung_index + 1}"
@@ -128,7 +130,7 @@ _RUNG_COLUMNS = ("trained", "failed", "promoted", "stopped", "best", "baseline",
 
 
 def rungs(report: Report) -> Markup:
-    """The rungs of a ladder, the highest first."""
+    """Render the rungs of a ladder, the highest first."""
     rows = [(rung.name, _rung_cells(rung)) for rung in reversed(report.rungs)]
     return render("rungs.html", columns=_RUNG_COLUMNS, rows=rows)
 
@@ -156,10 +158,10 @@ def _perplexity(report: Report, found: Baseline | Candidate) -> str:
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
-    """The lowest latency among operators at most one point less accurate than the baseline, or
-    with a perplexity at most one percent above its.
+    """Return the fastest operator whose accuracy is close to that of the baseline.
 
-    Latencies are compared as ratios to the original timed in the same run.
+    Its accuracy is at most one percentage point below that of the baseline, or its perplexity at
+    most one percent above. Latencies are compared as ratios to the baseline in the same run.
     """
     original = report.quality(report.baseline)
     if original is None:
@@ -173,17 +175,17 @@ def fastest_within_a_point(report: Report) -> Candidate | None:
     return min(near, key=lambda c: (c.latency_ratio or 0.0, c.number), default=None)
 
 
-def asked(report: Report) -> Markup:
-    """What was asked: groups of names and values."""
+def settings(report: Report) -> Markup:
+    """Render the settings of the study: groups of names and values."""
     groups = [
         (heading, [(name, value) for name, value in pairs if value])
-        for heading, pairs in report.asked.items()
+        for heading, pairs in report.settings.items()
     ]
-    return render("asked.html", groups=groups)
+    return render("settings.html", groups=groups)
 
 
 def rejections(report: Report) -> Markup:
-    """Rejections by reason with a bar each, most frequent first."""
+    """Render the rejections by reason, the most frequent first."""
     counts = sorted(report.rejections.items(), key=lambda item: (-item[1], item[0]))
     counts = [(reason, number) for reason, number in counts if number]
     most = counts[0][1] if counts else 0
@@ -195,7 +197,7 @@ def rejections(report: Report) -> Markup:
 
 
 def failures(report: Report) -> Markup:
-    """Evaluations without a result, with their reasons."""
+    """Render the evaluations without a result, with their reasons."""
     inside = sum(c.quarantined for c in report.candidates)
     return render("failures.html", failed=report.failed, quarantined=inside)
 
@@ -220,7 +222,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell of the table of operators; `value` is what a number sorts by."""
+    """A cell of the table of operators; numbers are sorted by `value`."""
 
     kind: str
     text: str = ""
@@ -230,24 +232,25 @@ class _Cell:
 
 
 def operators(report: Report, with_section: set[int]) -> Markup:
-    """The table of all candidates, sortable by every column; the front carries a mark.
+    """Render the table of all candidates, which can be sorted by every column.
 
-    Keys of the proposals `with_section` link to their sections.
+    Operators on a front are marked. The keys of the proposals `with_section` link to their
+    sections.
     """
-    chosen = {
+    on_front = {
         c.number for cost in (latency, macs) for c in front(report.trained, cost, report.objective)
     }
     columns = _columns(report)
     ordered = [*report.trained, *report.stopped, *report.failed]
     rows = [
-        (c, _row(report, rank, c, columns, c.number in chosen, linked=c.number in with_section))
+        (c, _row(report, rank, c, columns, c.number in on_front, linked=c.number in with_section))
         for rank, c in enumerate(ordered, start=1)
     ]
     return render("operators.html", columns=columns, rows=rows)
 
 
 def _columns(report: Report) -> dict[str, str]:
-    """What kind of column each is that the report has something for, by name."""
+    """Return the kinds of the columns for which the report has values, by name."""
     hidden = {"loss", "perplexity"} if report.objective == ACCURACY else {"accuracy"}
     hidden |= set() if report.final else {"test"}
     hidden |= set() if report.rungs else {"rung"}
@@ -280,7 +283,7 @@ def _row(
 
 
 def _right_side(c: Candidate) -> str:
-    """The formula without its left side, which is the same in every row of a table."""
+    """Return the formula without its left side, which is the same for all operators."""
     left, equals, right = c.formula_line.partition(" = ")
     return right if equals else left
 
@@ -292,7 +295,7 @@ def _number(value: float | None, text: str) -> _Cell:
 def operator(
     c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
-    """One operator's section: figures, drawing, formula, layers, code and canonical text."""
+    """Render the section of one operator: results, drawing, formula, layers, code and text."""
     value = getattr(c, objective.name)
     facts = [
         *_text_facts(c),
@@ -303,7 +306,7 @@ def operator(
         ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
         ("MACs", fmt.count(c.macs)),
         ("parameters", fmt.count(c.params)),
-        ("trained in", fmt.duration(c.seconds) if c.seconds is not None else ""),
+        ("training time", fmt.duration(c.seconds) if c.seconds is not None else ""),
     ]
     return render(
         "operator.html",
@@ -324,7 +327,7 @@ def operator(
 
 
 def _text_facts(c: Candidate) -> list[tuple[str, str]]:
-    """Loss and perplexity, where there are any."""
+    """Return loss and perplexity, if there are any."""
     spread = LOSS.spread(c.loss_spread)
     facts = []
     for words, loss, around in (("", c.loss, spread), ("test ", c.test_loss, "")):
@@ -349,7 +352,7 @@ def _layer(layer: Layer) -> dict[str, object]:
     return {
         "label": layer.label,
         "times": layer.multiplicity,
-        "macs": fmt.count(layer.macs) if layer.fits else "keeps the original",
+        "macs": fmt.count(layer.macs) if layer.fits else "original layer",
         "original": fmt.count(layer.original_macs),
         "ratio": share,
     }

@@ -1,4 +1,4 @@
-"""What a study was asked, as names and values under a few headings."""
+"""The settings of a study as names and values in groups."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _TRAINING = ("model", "model_options", "data", "fidelity", "training", "latency"
 _SEARCH = ("method", "method_options", "space", "evaluations", "seconds", "seed")
 
 
-def asked(summary: StudySummary) -> dict[str, Pairs]:
-    """Study, specification, training and search settings, and the environments of the results.
+def study_settings(summary: StudySummary) -> dict[str, Pairs]:
+    """Return the settings of a study, its specification, and the environment of its results.
 
-    The data folder stays out: a report travels, and a path says more about its writer than about
-    the data.
+    The folder of the data is omitted, because a report is shared and a path may be private.
     """
     settings = summary.settings
     last = summary.evaluations[-1] if summary.evaluations else summary.baseline
@@ -45,7 +44,7 @@ def _settings(settings: Mapping[str, object], names: tuple[str, ...]) -> Pairs:
 
 
 def shown(value: object) -> str:
-    """A setting in words: `images 10000, epochs 3`, one entry a comma."""
+    """Return a setting as text, such as `images 10000, epochs 3`."""
     if isinstance(value, dict):
         return ", ".join(
             f"{name} {shown(item)}" for name, item in value.items() if item not in (None, "", {})
@@ -58,7 +57,7 @@ def shown(value: object) -> str:
 
 
 def read_specification(content: object) -> Specification:
-    """A study's specification from what the store holds of it. UserError when it is none."""
+    """Read the specification of a study from the content of the store."""
     from syno.operators.specification import Specification
 
     return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
@@ -77,7 +76,7 @@ def _specification(content: object) -> Pairs:
         ("primary", ", ".join(specification.primary)),
         ("coefficient", ", ".join(specification.coefficient)),
         ("bindings", bindings),
-        ("limits", shown(_changed_limits(specification)) or "the defaults"),
+        ("constraints", shown(_changed_limits(specification)) or "the defaults"),
         ("key", specification.key),
     )
 

@@ -9,14 +9,14 @@ _Makers = dict[str, tuple[StepForm, str]]
 
 
 def tree(form: OperatorForm) -> str:
-    """Draw an operator's JSON form: each input dimension and each weight over what it is made of.
+    """Draw an operator as trees: each input dimension and weight with its coordinates below.
 
-    Leaves are output dimensions and reductions. A coordinate that is used twice is drawn the first
-    time and named after that.
+    The leaves are output dimensions and reductions. A coordinate that is used twice is drawn only
+    the first time.
     """
     makers = _makers(form)
     out_sizes = {f"o{i}": dim["size"] for i, dim in enumerate(form["out"])}
-    drawn: set[str] = set()
+    visited: set[str] = set()
 
     def lines(name: str, mark: str) -> list[str]:
         head = f"{name}{mark}"
@@ -25,9 +25,9 @@ def tree(form: OperatorForm) -> str:
         if name not in makers:
             return [head]
         step, part = makers[name]
-        if name in drawn and step["op"] != "reduce":
+        if name in visited and step["op"] != "reduce":
             return [f"{head}  (drawn above)"]
-        drawn.add(name)
+        visited.add(name)
         children = [lines(child, "") for child in _inputs(step)]
         return [f"{head}  {_describe(step, part)}", *_branches(children)]
 

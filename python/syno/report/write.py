@@ -1,4 +1,4 @@
-"""Files of a report."""
+"""The files of a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from syno.report.model import Report
 
 
 def write_page(report: Report, path: Path) -> Path:
-    """Write the page to `path` and return it; UserError when that cannot be written."""
+    """Write the page to `path` and return the path.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     _writable_folder(path)
     try:
         path.write_text(page.render(report), encoding="utf-8")
@@ -41,5 +45,5 @@ def _writable_folder(path: Path) -> None:
 def _cannot_write(path: Path, error: OSError) -> str:
     return (
         f"cannot write the report to {path}: {error.strerror or error}\n"
-        "  name another place with -o, one that exists or can be made and has room"
+        "  what to do: name another file with -o, in a writable folder with enough space"
     )

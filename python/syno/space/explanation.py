@@ -1,4 +1,4 @@
-"""How a search comes to an operator, and what keeps one out of a specification."""
+"""Explanations: how a search builds an operator, or why a specification rejects it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RuleUse(TypedDict):
 
 
 class WhyNot(TypedDict):
-    """What `why_not` gives."""
+    """The result of `why_not`."""
 
     admitted: bool
     explanation: Explanation
@@ -53,12 +53,17 @@ def explain(
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
 ) -> Explanation:
-    """How a search of the specification builds the operator, as plain values.
+    """Explain how a search of the specification builds an operator.
 
-    listed: whether it does. steps: the path from the output to the input, each with the number of
-    children there, what was refused beside it by reason, and the operator's own steps that could
-    not come there. usage: budgets, limits, layers that the operator does not fit, cost. refusals,
-    refused_match, obstacle: what speaks against it. UserError for other shapes or variables.
+    Returns:
+        Plain values. listed: whether the search finds the operator; steps: the path from the output
+        to the input, each step with the number of possible steps, the rejections by reason, and the
+        other steps of the operator that were not possible there; usage: budgets, constraints,
+        layers that the operator does not fit, and costs; refusals, refused_match, obstacle: the
+        rejection reasons.
+
+    Raises:
+        UserError: the operator has other shapes or variables than the specification.
     """
     wanted = _specification(operator, specification)
     return _core.explain(operator._core, wanted._core, rule_set(rules_off, rules))
@@ -73,14 +78,21 @@ def why_not(
     max_nodes: int = MAX_NODES,
     max_seconds: float = EXPLANATION_SECONDS,
 ) -> WhyNot:
-    """What keeps the operator out of the space of the specification, as plain values.
+    """Explain why the space of the specification does not contain an operator.
 
-    admitted: whether nothing does, or an equal operator is in it. explanation: as in `explain`.
-    kept: that equal operator (`operator`, `key`, and the `rules` that lead to it; none when a
-    listing of at most `max_nodes` graphs had it), a near-equal one by an approximate rule (`near`),
-    or None. relaxations: the smallest change that
-    admits the operator as it is, each (`kind`, `name`, `from`, `to`); without any, `no_relaxation`
-    says what no budget, limit or rule can change.
+    Args:
+        operator: the operator.
+        specification: the specification; default: that of the operator.
+        rules_off, rules: as in `Space.enumerate`.
+        max_nodes: maximum number of partial graphs to enumerate to find an equal operator.
+        max_seconds: time limit of this enumeration in seconds, and of the search for changes.
+
+    Returns:
+        Plain values. admitted: whether the space contains the operator or an equal one;
+        explanation: as in `explain`; kept: the equal operator (`operator`, `key`, and the `rules`
+        that lead to it, none if the enumeration found it), a nearly equal one of an approximate
+        rule (`near`), or None; relaxations: the smallest change that admits the operator itself,
+        as (`kind`, `name`, `from`, `to`); no_relaxation: without a change, the remaining reason.
     """
     for name, value in (("max_nodes", max_nodes), ("max_seconds", max_seconds)):
         if not checks.is_number(value) or not 0 <= value < 2**63:
@@ -100,12 +112,12 @@ def _specification(operator: Operator, specification: Specification | None) -> S
     wanted = specification or operator.specification
     if wanted is None:
         raise UserError(
-            "there is no specification to explain the operator by\n"
-            "  expected: a specification, or an operator that comes with one      got: neither"
+            "the operator cannot be explained without a specification\n"
+            "  expected: a specification, or an operator with a specification      got: neither"
         )
     if not wanted.full_bindings:
         raise UserError(
-            "the specification has no layer to explain the operator by\n"
+            "the operator cannot be explained by a specification without layers\n"
             f"  in {wanted!r}\n"
             "  expected: at least one binding      got: none"
         )
@@ -113,9 +125,11 @@ def _specification(operator: Operator, specification: Specification | None) -> S
 
 
 def rules_along(found: Explanation) -> list[RuleUse]:
-    """The rules that refused something along the path of an explanation, with their kinds and how
-    often: `steps_refused`, and of the operator's own steps `own_steps_refused`; the most frequent
-    first."""
+    """Return the rules that rejected steps along the path of an explanation.
+
+    Each has its kind, the number of rejected steps (`steps_refused`), and that of rejected steps of
+    the operator itself (`own_steps_refused`). The most frequent rule is first.
+    """
     known = {rule.id: rule.kind for rule in list_rules()}
     steps, own = Counter[str](), Counter[str]()
     for step in found["steps"]:

@@ -1,4 +1,4 @@
-"""Options of spaces: how much of one is enumerated, by which rules, within which limits."""
+"""Options of spaces: the extent of an enumeration, its rules and constraints."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ TRIAL_BUDGETS = _core.trial_options()
 
 MAX_NODES = own(BUDGETS, "max_nodes")
 WALKS, WALK_WIDTH = own(WALK_BUDGETS, "count"), own(WALK_BUDGETS, "width")
-# Where operators are enumerated to be kept or counted, not to be sampled, a small budget would end
-# most enumerations before their depth. A machine with 2 GB enumerates as many.
+# The default for enumerations that are stored or counted, not sampled: a smaller limit would end
+# most of them before their depth. A machine with 2 GB of memory suffices.
 ENUMERATED_NODES = 20_000_000
 # `rule_effects` enumerates a specification once for each rule.
 EFFECT_NODES = 2_000_000
 
-# `check_rule` compares so many refusals, and grows so many random graphs at most.
+# The number of rejections that `check_rule` compares, and of the random graphs that it builds.
 CHECK_TRIALS, CHECK_GRAPHS = 100, 2_000
-# `why_not` enumerates for so many seconds, and looks for changes for as many.
+# The time limit of the enumeration of `why_not` in seconds, and that of its search for changes.
 EXPLANATION_SECONDS = 10.0
 
 BOUNDS = ("full", "loose", "none")
 
 
 def switch(text: str) -> tuple[str, bool]:
-    """A rule and whether it is on, from a text such as `R6a=off`."""
+    """Parse a text such as `R6a=off`; return the rule and whether it is on."""
     rule, equals, state = (part.strip() for part in text.partition("="))
     if not rule or not equals or state not in ("on", "off"):
         raise UserError(
@@ -50,9 +50,9 @@ def _off(switches: Sequence[object]) -> tuple[str, ...]:
 
 
 def rules_off() -> tuple[str, ...]:
-    """Declare the rules that are not asked, which the command line names by `--rule ID=off`."""
+    """Declare the rules to switch off, which the command line names by `--rule ID=off`."""
     return option(
-        "Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
+        "Switch a rule off, by id, name or kind (`syno rules list`); can be repeated.",
         cast(tuple[str, ...], ()),
         names="--rule",
         metavar="ID=off",
@@ -63,23 +63,23 @@ def rules_off() -> tuple[str, ...]:
 
 def depth() -> int | None:
     """Declare the depth of an enumeration."""
-    words = "Primitives in an operator, at most."
+    words = "Maximum number of primitives in an operator."
     return option(words, cast("int | None", None), minimum=1, unset="--max-depth")
 
 
 def threads() -> int | None:
     """Declare the threads of an enumeration."""
     return option(
-        "Threads; the result does not depend on them.",
+        "Number of threads; the result does not depend on it.",
         cast("int | None", None),
         minimum=1,
         maximum=MOST_THREADS,
-        unset="as many as there are cores",
+        unset="all cores",
     )
 
 
 def max_nodes(default: int) -> int:
-    """Declare the budget of an enumeration, where it has another default for a reason."""
+    """Declare the limit of partial graphs, with a default that differs from that of C++."""
     return described(BUDGETS, "max_nodes", default)
 
 
@@ -93,9 +93,9 @@ class SpaceOptions(Options):
     """Which operators a search composes.
 
     Args:
-        max_nodes: partial graphs that the enumeration visits, over all depth limits.
-        rules_off: rules that are not asked, by id or name (`syno rules list`).
-        limits: limits by name that replace those of the specification, such as {"max_depth": 8}.
+        max_nodes: number of partial graphs that the enumeration visits, over all depth limits.
+        rules_off: rules to switch off, by id or name (`syno rules list`).
+        limits: constraints that replace those of the specification, such as {"max_depth": 8}.
     """
 
     section: ClassVar[str] = "Space"
@@ -106,7 +106,7 @@ class SpaceOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EnumerationOptions(Options):
-    """How far a specification is enumerated, as arguments of `Space.listed`."""
+    """The extent of an enumeration; the options are arguments of `Space.enumerate`."""
 
     section: ClassVar[str] = "Enumeration"
     depth: int | None = depth()
@@ -114,5 +114,5 @@ class EnumerationOptions(Options):
     max_memory: int = described(BUDGETS, "max_memory", 0, parse=memory_size, metavar="BYTES")
     threads: int | None = threads()
     bound: str = option(
-        "The completion bound: saves time; the operators are the same.", "full", choices=BOUNDS
+        "Completion bound; it affects the run time, not the operators.", "full", choices=BOUNDS
     )

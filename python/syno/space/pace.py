@@ -1,4 +1,4 @@
-"""How fast an enumeration is, and how long its present depth limit will take."""
+"""The rate of an enumeration, and an estimate of the remaining time of a depth limit."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from syno._core import EnumerateStatus
 from syno._util.numbers import duration
 
-# Below this many seconds at a depth limit, a rate says nothing.
+# Seconds at a depth limit before its rate is reported.
 _SETTLED = 0.5
 
 
 class Pace:
-    """The pace of an enumeration: the depth limits before say how fast they grow."""
+    """The rate of an enumeration; earlier depth limits give their growth."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -21,14 +21,14 @@ class Pace:
         self._before = 0
         self._started = clock()
 
-    def limit_listed(self, visited: int) -> None:
-        """A limit was listed completely, after `visited` partial graphs over all limits."""
+    def limit_completed(self, visited: int) -> None:
+        """Record a completed depth limit; visited: partial graphs over all limits."""
         self._sizes.append(visited - self._before)
         self._before = visited
         self._started = self._clock()
 
     def seen(self, visited: int) -> tuple[float | None, float | None]:
-        """(partial graphs a second, seconds left at this limit), None where nothing is known."""
+        """Return graphs per second and the remaining seconds; None if a value is unknown."""
         seconds = self._clock() - self._started
         here = visited - self._before
         if seconds < _SETTLED or here <= 0:
@@ -37,12 +37,14 @@ class Pace:
         if len(self._sizes) < 2 or self._sizes[-2] == 0:
             return rate, None
         expected = self._sizes[-1] ** 2 / self._sizes[-2]
-        # More than expected has been visited already: then nothing is known.
+        # If more than expected was visited, the remaining time is unknown.
         return rate, (expected - here) / rate if expected > here else None
 
     def in_words(self, status: EnumerateStatus, until: float | None) -> str:
-        """How far an enumeration is that has so many seconds (None: no limit), for a bar of 80
-        columns, which has room for little."""
+        """Describe the progress of an enumeration in a few words.
+
+        until: the remaining seconds of the time limit, None without a limit.
+        """
         rate, left = self.seen(status.nodes)
         parts = [f"level {status.level} of {status.depth_limit}", f"{status.nodes:,} graphs"]
         if rate is not None:

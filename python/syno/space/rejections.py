@@ -1,4 +1,4 @@
-"""What a search rejected, by reason: a tree from the specification to repeated keys."""
+"""Rejections by reason, as a tree from the specification to repeated keys."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Rejections(TypedDict):
 
 
 def rejection_tree(rejections: Mapping[str, int]) -> Rejections:
-    """The counts as plain values: groups in the order in which a search asks, largest first inside.
+    """Return the numbers of rejections as a tree of plain values.
 
-    Each node has name, count and share (of all rejections); leaves have a doc.
+    Groups are in the order in which a search checks them; within a group, the largest number is
+    first. Each node has name, count and share (of all rejections), and each leaf has a doc.
     """
     total = sum(rejections.values())
     groups: dict[str, dict[str, list[Rejections]]] = {g: {} for g in _core.reason_groups()}

@@ -1,4 +1,4 @@
-"""Trying out a rule: what it refuses on random graphs, compared with what it keeps instead."""
+"""Checks of a rule: what it rejects on random graphs, compared with what it keeps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from syno.operators.specification import Specification
 from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
 from syno.space.rules import Rule, describe_rule, rule_set
 
-# (refusals that were compared, graphs that were grown); False ends the check.
+# Called with (compared rejections, random graphs); the check stops if it returns False.
 Progress = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True)
 class RuleCheck:
-    """What was found.
+    """The result of the check of a rule.
 
-    graphs: random graphs that were grown; asked: steps that the rule was asked about; refused: of
-    them, refused; compared: refused on graphs that differ, which were compared. Of those,
-    equal_keys have the semantic key of what is kept, equal_values the same values for random data
-    and weights, different ones other values; undecided are too large, or equal up to a numbering
-    of weights that no key sees. mean_share, most_share: of the output elements, the part that
-    differs. refused_graph and kept_graph: the refusal with the largest share, as texts.
+    graphs: number of random graphs; asked: steps that the rule checked; refused: steps that it
+    rejected; compared: rejections of distinct graphs that were compared. Of these, equal_keys have
+    the semantic key of the kept operator, equal_values have the same values for random data and
+    weights, and different ones have other values; undecided ones are too large, or equal up to an
+    order of the weights that the key does not see. mean_share, most_share: fraction of the output
+    elements that differ, on average and at most. refused_graph, kept_graph: the rejection with the
+    largest fraction, as text.
     """
 
     rule: str
@@ -47,27 +48,27 @@ class RuleCheck:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing speaks against the rule: an exact one may keep no other operator.
+        """Whether the rule is sound: an exact rule must not keep a different operator.
 
-        A restriction loses what it refuses, and an approximate rule says what share differs.
+        Restrictions and approximate rules may change operators.
         """
         return self.kind != "exact" or self.different == 0
 
     @property
     def verdict(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         if self.compared == 0:
-            return "refused nothing: other shapes, sizes or more graphs may meet its pattern"
+            return "rejected nothing: try other shapes or sizes, or more graphs"
         if self.kind == "restriction":
-            return "leaves out what it refuses"
+            return "excludes the operators that it rejects"
         if self.kind == "approximate":
-            return f"keeps operators that differ on {self.mean_share:.1%} of the elements"
+            return f"keeps operators that differ in {self.mean_share:.1%} of the elements"
         if self.different:
-            return f"is not exact: {self.different:,} operators of {self.compared:,} are others"
+            return f"is not exact: {self.different:,} of {self.compared:,} operators differ"
         return f"no difference in {self.compared:,} operators"
 
     def as_json(self) -> JsonObject:
-        """As plain values."""
+        """Return the result as plain values."""
         return asdict(self) | {"sound": self.sound}
 
 
@@ -81,16 +82,24 @@ def check_rule(
     rules: Iterable[Rule] = (),
     progress: Progress | None = None,
 ) -> RuleCheck:
-    """Compares `trials` refusals of a rule on random graphs with what the rule keeps.
+    """Compare rejections of a rule on random graphs with what the rule keeps.
 
-    rule: one of one's own, or the id or name of one of the catalogue. Both graphs are read as
-    operators of their own frontier and computed by the reference interpreter under the smallest
-    binding, exactly. Shapes with ordered dimensions and small bindings leave least undecided.
-    rules: other rules of one's own; restrictions among them count as they do in a search.
+    Both graphs are interpreted as operators on their frontiers and computed exactly by the
+    reference interpreter under the smallest binding. With ordered dimensions and small bindings,
+    the fewest comparisons are undecided.
+
+    Args:
+        rule: a custom rule, or the id or name of a rule of the catalogue.
+        specification: the specification of the random graphs.
+        trials: number of rejections to compare.
+        max_graphs: maximum number of random graphs.
+        seed: seed of the random graphs.
+        rules: other custom rules; restrictions apply as in a search.
+        progress: called regularly; the check stops if it returns False.
     """
     if not isinstance(specification, Specification) or not specification.full_bindings:
         raise UserError(
-            "a rule is tried out on the layers of a specification\n"
+            "a rule is checked on the layers of a specification\n"
             f"  expected: a Specification with a binding      got: {specification!r}"
         )
     for name, value in (("trials", trials), ("max_graphs", max_graphs)):
@@ -122,8 +131,10 @@ def check_rule(
 
 
 def small_specification(limits: Mapping[str, Any]) -> Specification:
-    """A specification with two dimensions in which most rules meet their patterns, with `limits`
-    in place of its own."""
+    """Return a small specification with two dimensions, in which most rules apply.
+
+    limits: constraints that replace the defaults.
+    """
     wide: dict[str, float] = {
         "max_merges": 2,
         "max_strides": 2,

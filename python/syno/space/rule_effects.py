@@ -1,4 +1,4 @@
-"""What each rule saves: a space listed again with one rule switched off after the other."""
+"""Effects of rules: a space is enumerated again with one rule after the other switched off."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     _Array = NDArray[np.int64]
 
-# (what is listed now, how many listings are complete).
+# Called with (the present enumeration, the number of completed enumerations).
 Progress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One listing: all rules on (`rule` is None), or one of them off.
+    """An enumeration with all rules on (`rule` is None) or with one rule off.
 
-    nodes: partial graphs under the last depth limit. more, fewer: operators that are listed with
-    the rule off and not with it on, and the other way round, by their semantic keys. repeats: for
-    exact rules, further keys of operators that are listed with the rule on, as random data and
-    weights tell: what the rule catches and the key does not. exhausted: whether the depth was
-    reached within the budget; otherwise the row is of a smaller depth. without: the kind of rules
-    that is off in this row and in the one it is compared with.
+    nodes: partial graphs under the last depth limit. more, fewer: operators that are found only
+    with the rule off, and only with the rule on, by their semantic keys. repeats: for exact rules,
+    operators with a new key that compute the same as an operator that is found with the rule on,
+    for random data and weights: the rule recognizes them, and the key does not. exhausted: whether
+    the depth was reached; otherwise the row is that of a smaller depth. without: the kind of rules
+    that is off both in this row and in the row that it is compared with.
     """
 
     rule: str | None
@@ -51,7 +51,7 @@ class Effect:
     exhausted: bool
 
     def as_json(self) -> JsonObject:
-        """As plain values."""
+        """Return the effect as plain values."""
         return asdict(self)
 
 
@@ -64,33 +64,41 @@ def rule_effects(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Iterator[Effect]:
-    """Lists the space with all rules on, without approximate rules, and with each rule off in turn.
+    """Enumerate the space with all rules, without approximate rules, and with each rule off.
 
-    rules: ids or names of those that are switched off; all when None. Exact rules are compared
-    where the approximate ones are off: an approximate rule looks at the form of an operator, so
-    with both off it may see another form. An exact rule must change no operator there.
+    Exact rules are measured with all approximate rules off: an approximate rule depends on the form
+    of an operator, and an exact rule changes this form. An exact rule must not change the
+    operators then.
+
+    Args:
+        specification: the specification to enumerate.
+        depth: maximum number of primitives; 0 uses the `max_depth` of the specification.
+        rules: ids or names of the rules to switch off; None for all.
+        max_nodes: maximum number of partial graphs in each enumeration.
+        threads: number of threads; 0 uses all cores.
+        progress: called before each enumeration.
     """
     wanted = list_rules() if rules is None else [describe_rule(rule) for rule in rules]
     approximate = of_kind("approximate")
     done = 0
 
-    def listed(what: str, off: list[str]) -> Space:
+    def enumerated(what: str, off: list[str]) -> Space:
         nonlocal done
         if progress is not None:
             progress(what, done)
-        space = Space.listed(
+        space = Space.enumerate(
             specification, depth=depth, max_nodes=max_nodes, threads=threads, rules_off=off
         )
         done += 1
         return space
 
-    everything = listed("all rules", [])
+    everything = enumerated("all rules", [])
     yield _effect(None, "", everything, everything)
-    exact = listed("approximate rules off", approximate)
+    exact = enumerated("approximate rules off", approximate)
     yield _effect(None, "approximate", exact, everything)
     for rule in wanted:
         alone = rule.kind == "exact"
-        space = listed(f"{rule.id} off", [rule.id, *(approximate if alone else [])])
+        space = enumerated(f"{rule.id} off", [rule.id, *(approximate if alone else [])])
         yield _effect(rule, "approximate" if alone else "", space, exact if alone else everything)
 
 
@@ -117,15 +125,15 @@ def _effect(rule: RuleInfo | None, without: str, space: Space, before: Space) ->
     )
 
 
-# Output elements that are computed of an operator under each of the smallest bindings, and the most
-# elements of a tensor for that.
+# The number of output elements that are computed under each of the smallest bindings, and the
+# largest number of elements of a tensor.
 _ELEMENTS = 24
 _BINDINGS = 2
 _MOST = 1 << 22
 
 
 def _repeats(new: list[Operator], before: Space) -> int:
-    """How many of the operators compute what one of the space computes, with weights alike."""
+    """Count the operators that compute the same as an operator of the space, with equal weights."""
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -150,7 +158,7 @@ def _repeats(new: list[Operator], before: Space) -> int:
         return [[tuple(s) for s in operator.weight_shapes(binding)] for binding, _, _ in layers]
 
     def values(operator: Operator, order: Sequence[int]) -> tuple[int, ...]:
-        """With the weight at each place as the weight of another place, as `order` says."""
+        """Compute some outputs with the weights permuted by `order`."""
         found: list[int] = []
         for (binding, x, elements), sizes in zip(layers, shapes(operator), strict=True):
             weights = [weight(size, order[place]) for place, size in enumerate(sizes)]

@@ -1,11 +1,11 @@
-"""Rules: the catalogue, which of them are on, and rules of one's own.
+"""Rules: the catalogue, sets of rules, and custom rules.
 
 @syno.rule("U1", "no-shift-of-piece", kind="restriction", steps=["shift"])
 def no_shift_of_piece(graph, step):
     '''no Shift of what an Unfold made'''
     return graph.maker(step.inputs[0]) == "unfold"
 
-syno.Space.listed(specification, depth=4, rules=[no_shift_of_piece])
+syno.Space.enumerate(specification, depth=4, rules=[no_shift_of_piece])
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class RuleInfo:
-    """One rule as people read it.
+    """The description of a rule.
 
-    kind: exact, approximate or restriction. doc: what stands under What, Why, When, Soundness,
-    Status and Example.
+    kind: exact, approximate or restriction. doc: the texts under the headings What, Why, When,
+    Soundness, Status and Example.
     """
 
     id: str
@@ -45,11 +45,11 @@ class RuleInfo:
 
     @property
     def status(self) -> str:
-        """How settled the rule is, such as "stable since 0.1"."""
+        """The maturity of the rule, such as "stable since 0.1"."""
         return self.doc["Status"]
 
     def as_json(self) -> dict[str, str | dict[str, str]]:
-        """Plain values."""
+        """Return the description as plain values."""
         named = {"id": self.id, "name": self.name, "kind": self.kind, "status": self.status}
         return named | {"doc": self.doc}
 

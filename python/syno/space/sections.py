@@ -1,4 +1,4 @@
-"""Explanations, and what a rule does, as titled parts of text."""
+"""Explanations and checks of rules as sections of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def explanation_sections(operator: Operator, found: Explanation) -> Iterator[Section]:
-    """What `explain` found."""
+    """Return the result of `explain` as sections."""
     yield Section(f"operator {operator.key}", text=operator.formula())
     if found["listed"]:
         yield Section("Path", ", from the output to the input", facts=_path(found))
@@ -27,19 +27,21 @@ def explanation_sections(operator: Operator, found: Explanation) -> Iterator[Sec
         if rules:
             yield Section("Rules along the path", table=rules_table(rules))
     else:
-        yield _refused(found)
-        yield Section("`syno why-not` says which operator is kept instead, and what admits it")
+        yield _rejected(found)
+        yield Section(
+            "`syno why-not` prints which operator is kept instead, and what admits this one"
+        )
     yield from _usage(found["usage"])
 
 
 def obstacle_sections(operator: Operator, found: WhyNot) -> Iterator[Section]:
-    """What `why_not` found."""
+    """Return the result of `why_not` as sections."""
     explanation = found["explanation"]
     yield Section(f"operator {operator.key}", text=operator.formula())
     if explanation["listed"]:
-        yield Section("nothing keeps it out: `syno explain` prints its path")
+        yield Section("The specification admits the operator: `syno explain` prints its path")
     else:
-        yield _refused(explanation)
+        yield _rejected(explanation)
         exceeded = _exceeded(explanation["usage"])
         if exceeded:
             yield Section("Beyond the specification", facts=exceeded)
@@ -50,7 +52,7 @@ def obstacle_sections(operator: Operator, found: WhyNot) -> Iterator[Section]:
 
 
 def explanation_json(operator: Operator, found: WhyNot) -> dict[str, object]:
-    """What `why_not` found as plain values that JSON knows."""
+    """Return the result of `why_not` as plain values."""
     value: dict[str, object] = {**operator_summary(operator), **found}
     if found["kept"] is not None:
         kept = found["kept"]
@@ -63,8 +65,8 @@ def explanation_json(operator: Operator, found: WhyNot) -> dict[str, object]:
 
 
 def check_section(check: RuleCheck) -> Section:
-    """What the check of a rule found."""
-    rows = [("  refused", f"{check.refused:,} of {check.asked:,} steps, {check.graphs:,} graphs")]
+    """Return the result of the check of a rule as a section."""
+    rows = [("  rejected", f"{check.refused:,} of {check.asked:,} steps, {check.graphs:,} graphs")]
     if check.kind != "restriction":
         shares = f"{check.mean_share:.1%} on average, {check.most_share:.1%} at most"
         rows += [
@@ -75,7 +77,7 @@ def check_section(check: RuleCheck) -> Section:
             ("  elements that differ", shares),
         ]
     if check.refused_graph and (check.different or check.kind == "restriction"):
-        rows.append(("  refuses, for example", check.refused_graph))
+        rows.append(("  rejects, for example", check.refused_graph))
         if check.kept_graph:
             rows.append(("  and keeps", check.kept_graph))
     return Section(check.rule, f", {check.kind}: {check.verdict}", facts=rows)
@@ -90,25 +92,25 @@ def _path(found: Explanation) -> list[tuple[str, ...]]:
     return rows
 
 
-def _refused(found: Explanation) -> Section:
-    """Everything that speaks against an operator."""
+def _rejected(found: Explanation) -> Section:
+    """Return all rejection reasons of an operator."""
     rows = [[refusal["reason"], refusal["text"]] for refusal in found["refusals"]]
     if found["refused_match"]:
-        rows.append([found["refused_match"], "another complete graph stands for this one"])
+        rows.append([found["refused_match"], "another complete graph represents this one"])
     known = any(refusal["reason"] in found["obstacle"] for refusal in found["refusals"])
     if not found["reached"] and not known:
         rows.append([found["obstacle_reason"], obstacle_in_words(found)])
     rows += [
-        [f"does not fit {m['binding']}", f"{m['size']} is no positive integer there"]
+        [f"does not fit {m['binding']}", f"{m['size']} is not a positive integer there"]
         for m in found["usage"]["misfits"]
     ]
-    return Section("Refused", facts=[["  " + reason, text] for reason, text in rows])
+    return Section("Rejected", facts=[["  " + reason, text] for reason, text in rows])
 
 
 def _usage(usage: Usage) -> Iterator[Section]:
-    """What an operator uses of budgets and limits, and what it costs."""
+    """Return the budgets and constraints that an operator uses, and its costs."""
     budgets = [
-        [f"  {b['variable']}", f"{b['used']} of {b['budget']}", "" if b["within"] else "too much"]
+        [f"  {b['variable']}", f"{b['used']} of {b['budget']}", "" if b["within"] else "exceeded"]
         for b in usage["budgets"]
     ]
     yield Section("Budgets", facts=budgets)
@@ -117,11 +119,13 @@ def _usage(usage: Usage) -> Iterator[Section]:
         for u in usage["limits"]
         if not u["within"] or says_something(u)
     ]
-    yield Section("Limits", facts=limits)
+    yield Section("Constraints", facts=limits)
     costs = [("MACs", usage["macs"]), ("parameters", usage["params"])]
     rows = [[f"  {name}", f"{value:,}", f"({numbers.count(value)})"] for name, value in costs]
-    rows.append(["  pooling", f"{usage['pooling']:,}", "elements are summed before any weight"])
-    yield Section("Costs", ", all layers that it fits together", facts=rows)
+    rows.append(
+        ["  pooling", f"{usage['pooling']:,}", "input elements are summed before any weight"]
+    )
+    yield Section("Costs", ", sum over all layers that it fits", facts=rows)
 
 
 def _exceeded(usage: Usage) -> list[list[str]]:
@@ -132,9 +136,9 @@ def _exceeded(usage: Usage) -> list[list[str]]:
 
 
 def _kept(kept: KeptOperator) -> Section:
-    by = ", then ".join(kept["rules"]) if kept["rules"] else "found in a listing"
-    # A near-equal operator differs on some outputs: `syno rules show` says on which.
-    what = "a near-equal operator" if kept["near"] else "the same operator"
+    by = ", then ".join(kept["rules"]) if kept["rules"] else "found by an enumeration"
+    # A nearly equal operator differs in some outputs: `syno rules show` prints in which.
+    what = "a nearly equal operator" if kept["near"] else "the same operator"
     text = "\n".join(f"  {line}" for line in kept["operator"].text.splitlines())
     both = f"{kept['operator'].formula()}\n{text}"
     return Section("Kept instead", f", {what} ({by})", text=both)
@@ -143,10 +147,10 @@ def _kept(kept: KeptOperator) -> Section:
 def _changes(found: WhyNot) -> Section:
     if not found["relaxations"]:
         left = found["no_relaxation"]
-        rest = " of budgets, limits or rules was found that admits it"
-        return Section("No change", rest, text=f"what remains: {left}" if left else "")
+        rest = " of budgets, constraints or rules was found that admits the operator"
+        return Section("No change", rest, text=f"remaining reason: {left}" if left else "")
     rows = [
         [f"  {changed(r)}", f"from {r['from']} to {r['to']}", relaxing_option(r)]
         for r in found["relaxations"]
     ]
-    return Section("The smallest change that admits it as it is", facts=rows)
+    return Section("Smallest change that admits the operator", facts=rows)

@@ -1,4 +1,4 @@
-"""Space: all operators of a specification up to a depth, listed once and reached by index."""
+"""Spaces: all operators of a specification up to a depth, enumerated once, accessed by index."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Progress = Callable[[_core.EnumerateStatus], bool]
 
 
 class Space:
-    """The operators of a specification, one a semantic key, by depth and key.
+    """The operators of a specification, one for each semantic key, sorted by depth and key.
 
-    `Space.listed` makes one, `save` and `load` keep it in a file. It is a sequence of operators:
-    `space[i]`, `len(space)`. A graph costs some bytes, an operator is built when it is asked for.
+    `Space.enumerate` creates a space; `save` and `load` store it in a file. A space is a sequence
+    of operators: `space[i]`, `len(space)`. It stores a few bytes for each graph and builds an
+    operator when it is accessed.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Space:
         self._ended = ended
 
     @classmethod
-    def listed(
+    def enumerate(
         cls,
         specification: Specification,
         *,
@@ -59,21 +60,25 @@ class Space:
         on_limit: Callable[[Space], None] | None = None,
         before: Space | None = None,
     ) -> Space:
-        """Lists a specification under growing depth limits, up to a budget.
+        """Enumerate the operators of a specification under growing depth limits.
 
-        depth: primitives in an operator; 0 takes the specification's max_depth.
-        max_nodes: partial graphs to visit, over all limits. max_memory: bytes of tables and
-            graphs; 0 for no limit. max_seconds: 0 for no limit.
-        threads: 0 for all cores; the result does not depend on it.
-        rules_off: rules that are not asked, by id or name.
-        rules: rules of one's own (`syno.rule`), asked after those of the catalogue.
-        bound: "full", "loose" or "none": the completion bound; the operators are the same.
-        progress: called now and then; False ends the listing like a spent budget.
-        on_limit: called with the space of each depth limit that was listed completely.
-        before: a space of the same specification and rules to go on from.
+        Args:
+            depth: maximum number of primitives in an operator; 0 uses the `max_depth` of the
+                specification.
+            max_nodes: maximum number of partial graphs to visit, over all depth limits.
+            max_memory: maximum memory of graphs and tables in bytes; 0 for no limit.
+            max_seconds: time limit in seconds; 0 for no limit.
+            threads: number of threads; 0 uses all cores. The result does not depend on it.
+            rules_off: rules to switch off, by id or name.
+            rules: custom rules (`syno.rule`), applied after those of the catalogue.
+            bound: the completion bound: "full", "loose" or "none". The operators are the same.
+            progress: called regularly; the enumeration stops if it returns False.
+            on_limit: called with the space of each depth limit that is completed.
+            before: a space of the same specification and rules to continue from.
 
-        Where a budget ends the listing, the last complete depth limit is the result, or what was
-        found when there is none.
+        Returns:
+            The space of the last completed depth limit. If a limit ends the enumeration before
+            any depth limit is completed, the space holds what was found until then.
         """
         off, added = checks.names("rules_off", rules_off), added_rules(rules)
         check_layers(specification)
@@ -86,7 +91,7 @@ class Space:
         checks.whole("'depth'", depth, least=0, most=checks.MOST_INT)
         check_threads(threads, least=0)
 
-        def listed(core: _core.Space) -> None:
+        def completed(core: _core.Space) -> None:
             if on_limit is not None:
                 on_limit(cls(core, specification, rules_off=off, rules=added))
 
@@ -100,7 +105,7 @@ class Space:
             threads,
             checks.text("'bound'", bound),
             progress,
-            listed,
+            completed,
             None if before is None else before._core,
         )
         return cls(core, specification, rules_off=off, rules=added, ended=ended)
@@ -134,35 +139,39 @@ class Space:
         return {self._core.key(index) for index in range(len(self))}
 
     def depth_of(self, index: int) -> int:
-        """Primitives of the operator with this index."""
+        """The number of primitives of the operator with this index."""
         return self._core.depth(self._place(index))
 
     def _place(self, index: int) -> int:
         return checks.whole("an operator's index", index, least=0, most=len(self) - 1)
 
-    def draw(
+    def sample(
         self, count: int, seed: int = 0, stratify: str = "none", threads: int = 0
     ) -> list[Operator]:
-        """Distinct operators, at most `count`; the same seed gives the same ones.
+        """Sample distinct operators, at most `count`; the same seed gives the same operators.
 
-        stratify: "none" draws uniformly; "macs" and "params" cut the operators in order of their
-        cost into `count` groups and draw one of each; "primitives" lets the multisets of
-        primitives take turns.
+        Args:
+            count: the maximum number of operators.
+            seed: the seed of the random numbers.
+            stratify: "none" samples uniformly; "macs" and "params" sort the operators by their
+                cost, divide them into `count` groups and sample one operator from each;
+                "primitives" takes the multisets of primitives in turn.
+            threads: number of threads; 0 uses all cores.
         """
         for name, value in (("count", count), ("seed", seed)):
             checks.whole(f"'{name}'", value, least=0)
         check_threads(threads, least=0)
         spec = self._specification._core
-        drawn = _core.sample_operators(
+        sampled = _core.sample_operators(
             self._core, spec, count, seed, checks.text("'stratify'", stratify), threads
         )
-        return [self[index] for index in drawn]
+        return [self[index] for index in sampled]
 
     # What was found.
 
     @property
     def specification(self) -> Specification:
-        """What was listed."""
+        """The specification of the operators."""
         return self._specification
 
     @property
@@ -177,43 +186,46 @@ class Space:
 
     @property
     def rules_off(self) -> tuple[str, ...]:
-        """Rules that were not asked."""
+        """The rules that were switched off, by id or name."""
         return self._rules_off
 
     @property
-    def own_rules(self) -> tuple[Rule, ...]:
-        """Rules of one's own that were asked."""
+    def custom_rules(self) -> tuple[Rule, ...]:
+        """The custom rules that were applied."""
         return self._added
 
     @property
     def rules_added(self) -> tuple[str, ...]:
-        """Rules of one's own that were asked, by id and name."""
+        """The custom rules that were applied, by id and name."""
         return tuple(rule.title for rule in self._added)
 
     @property
     def ended(self) -> str:
-        """Why the listing ended: "complete", "stopped" or the name of a budget."""
+        """Why the enumeration ended: "complete", "stopped" or the name of a limit."""
         return self._ended
 
     @property
     def complete_depth(self) -> int:
-        """The largest depth limit that was listed completely."""
+        """The largest completed depth limit."""
         return self._core.complete_depth
 
     @property
     def depth_limit(self) -> int:
-        """The depth limit that is counted here; more than complete_depth when it is unfinished."""
+        """The depth limit of the counts; above `complete_depth` if it is not completed."""
         return self._core.depth_limit
 
     @property
     def exhausted(self) -> bool:
-        """Whether that is the depth asked for."""
+        """Whether the requested depth is completed."""
         return self._core.exhausted
 
     def counts(self) -> dict[str, int]:
-        """graphs, structures (graphs with a matching to the input), operators (distinct keys).
+        """Count graphs, structures and operators.
 
-        nodes: partial graphs under the last depth limit; visited: over all limits.
+        Returns:
+            graphs: complete graphs; structures: graphs with a matching to the input that pass all
+            conditions; operators: distinct semantic keys; nodes: partial graphs under the last
+            depth limit; visited: partial graphs over all depth limits.
         """
         return {
             "graphs": self._core.graph_count,
@@ -224,7 +236,7 @@ class Space:
         }
 
     def by_depth(self) -> list[dict[str, int]]:
-        """Complete graphs and operators by their number of primitives, without empty rows."""
+        """Count complete graphs and operators by number of primitives, without empty rows."""
         rows = zip(self._core.graphs_by_depth(), self._core.operators_by_depth(), strict=True)
         return [
             {"depth": depth, "graphs": graphs, "operators": operators}
@@ -233,16 +245,16 @@ class Space:
         ]
 
     def by_primitives(self) -> dict[str, int]:
-        """Operators by multiset of primitives, the most frequent first."""
+        """Count operators by multiset of primitives, the most frequent multiset first."""
         counts = self._core.operators_by_primitives()
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def rejections(self) -> dict[str, int]:
-        """How many steps and operators were refused under the last depth limit, by reason."""
+        """Count the rejected steps and operators under the last depth limit, by reason."""
         return dict(sorted(self._core.rejections.items(), key=lambda item: -item[1]))
 
     def signature(self) -> str:
-        """A number for the set of structures.
+        """Return a number that identifies the set of structures.
 
         It does not depend on threads, names of variables or the order of their declaration.
         """
@@ -251,9 +263,12 @@ class Space:
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the space to a file: under another name first, so a file is never half written.
+        """Write the space to a file.
 
-        UserError when it cannot be written.
+        The file is written under another name first, so that it is never incomplete.
+
+        Raises:
+            UserError: the file cannot be written.
         """
         target = Path(path)
         check_writable(target)
@@ -278,14 +293,17 @@ class Space:
         rules_off: Iterable[str] = (),
         rules: Iterable[Rule] = (),
     ) -> Space:
-        """Reads a file of `save`. UserError for a damaged one, and for one that was made for
-        another specification or with other rules; the message says what differs.
+        """Read a file that `save` wrote.
+
+        Raises:
+            UserError: the file is damaged, or was written for another specification or with other
+                rules; the message names the difference.
         """
         _check_readable(Path(path))
         off, added = checks.names("rules_off", rules_off), added_rules(rules)
         try:
             core = _core.load_space(str(path), str(path), specification._core, rule_set(off, added))
-        except UnicodeDecodeError as error:  # of a message that quotes bytes of the file
+        except UnicodeDecodeError as error:  # from a message that quotes bytes of the file
             raise UserError(error.object.decode("utf-8", "backslashreplace")) from None
         ended = "complete" if core.exhausted else ""
         return cls(core, specification, rules_off=off, rules=added, ended=ended)
@@ -305,7 +323,7 @@ def check_layers(specification: object) -> None:
         return
     needed = [v for v in specification.variables if v not in specification.defaults]
     raise UserError(
-        "the specification has no layer to list operators for\n"
+        "the specification has no layer to enumerate operators for\n"
         f"  in {specification!r}\n"
         "  expected: at least one binding      got: none\n"
         f"  what to do: give the sizes of a layer: a value for each of {', '.join(needed)}"

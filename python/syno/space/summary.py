@@ -1,4 +1,4 @@
-"""An enumeration as plain values."""
+"""Enumerations as plain values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from syno.space.space import Space
 
 
 def enumeration_json(space: Space, before: Space | None, seconds: float) -> JsonObject:
-    """What was listed of which specification under which rules, and how fast.
+    """Return the results and the settings of an enumeration as plain values.
 
-    before: the space that was continued, None for none; seconds: the wall-clock time that it took.
+    Args:
+        space: the result of the enumeration.
+        before: the space that was continued, or None.
+        seconds: the wall-clock time of the enumeration.
     """
     specification = space.specification
     counts = space.counts()

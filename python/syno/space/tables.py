@@ -1,4 +1,4 @@
-"""Enumerations and rules as tables of text, and what came out in words."""
+"""Enumerations and rules as tables and text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def depths_table(rows: Sequence[Mapping[str, int]]) -> Table:
-    """Graphs and operators by the number of primitives."""
+    """Return a table of graphs and operators by number of primitives."""
     return Table.of(
         rows,
         ("primitives>", lambda row: str(row["depth"])),
@@ -25,49 +25,49 @@ def depths_table(rows: Sequence[Mapping[str, int]]) -> Table:
 
 
 def multisets_table(rows: Sequence[tuple[str, int]]) -> Table:
-    """Operators by the multiset of their primitives."""
+    """Return a table of operators by multiset of primitives."""
     return Table.of(
         rows,
         ("operators>", lambda row: f"{row[1]:,}"),
-        ("made of~", lambda row: row[0]),
+        ("primitives~", lambda row: row[0]),
     )
 
 
 def reached(space: Space) -> str:
-    """How far an enumeration came, in words."""
+    """Describe the extent of an enumeration."""
     if space.exhausted:
         return f"complete up to depth {space.complete_depth}"
     why = {"stopped": "Ctrl-C"}.get(space.ended, "--" + space.ended.replace("_", "-"))
     why = why.replace(" or max-", " or --max-")
     if space.depth_limit > space.complete_depth:
-        return f"found so far under depth limit {space.depth_limit}, which {why} ended unfinished"
-    return f"complete up to depth {space.complete_depth}; then ended by {why}"
+        return f"incomplete at depth limit {space.depth_limit}: {why} ended the enumeration"
+    return f"complete up to depth {space.complete_depth}; {why} ended the enumeration"
 
 
 def nothing_found(space: Space) -> str:
-    """Why there is no operator, and what to do, in words."""
+    """Describe why there is no operator, and what to do."""
     most = ", ".join(f"{name} {count:,}" for name, count in list(space.rejections().items())[:5])
     return (
         f"no operator connects the shapes within depth {space.complete_depth}\n"
         f"  most frequent rejections: {most or 'none'}\n"
-        "  what to do: a larger --depth, larger budgets of variables, or other limits; "
-        "--stats says what refused how much"
+        "  what to do: use a larger --depth, larger budgets of variables, or other constraints; "
+        "--stats prints all rejection reasons"
     )
 
 
 def rules_table(rules: Sequence[RuleUse]) -> Table:
-    """The rules along the path of an explanation."""
+    """Return a table of the rules along the path of an explanation."""
     return Table.of(
         rules,
         ("rule", lambda r: r["rule"]),
         ("kind", lambda r: r["kind"]),
-        ("steps refused>", lambda r: f"{r['steps_refused']:,}"),
-        ("of its own>", lambda r: f"{r['own_steps_refused']:,}" if r["own_steps_refused"] else ""),
+        ("steps rejected>", lambda r: f"{r['steps_refused']:,}"),
+        ("own steps>", lambda r: f"{r['own_steps_refused']:,}" if r["own_steps_refused"] else ""),
     )
 
 
 def effects_table(effects: Sequence[Effect]) -> Table:
-    """What each rule saves."""
+    """Return a table of the effects of rules."""
     return Table.of(
         effects,
         ("", _switched),
@@ -85,11 +85,11 @@ def _switched(effect: Effect) -> str:
     what = f"{effect.rule} {effect.name} off" if effect.rule else "all rules"
     if effect.rule is None and effect.without:
         what = f"all {effect.without} rules off"
-    return what if effect.exhausted else f"{what} (budget spent)"
+    return what if effect.exhausted else f"{what} (incomplete)"
 
 
 def known_before(space: Space, before: Space) -> str:
-    """What a file held before an enumeration was continued, in words."""
+    """Describe the content of a file before its enumeration was continued."""
     had, known = before.counts(), before.complete_depth
     words = f"in the file, up to depth {known}: {had['graphs']:,} graphs, "
     words += f"{had['operators']:,} operators"
@@ -101,7 +101,7 @@ def known_before(space: Space, before: Space) -> str:
 
 
 def counts_in_words(space: Space, seconds: float) -> str:
-    """What was enumerated in so many seconds, in words."""
+    """Describe what was enumerated in the given time."""
     counts = space.counts()
     lines = [
         f"{counts['graphs']:,} graphs, {counts['structures']:,} structures (graphs with a matching"

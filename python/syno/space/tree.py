@@ -1,4 +1,4 @@
-"""Tree: the space step by step, for searches that go down from partial graph to partial graph."""
+"""Trees: the space step by step, for searches that move from partial graph to partial graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syno.space.space import Space, check_layers
 
 
 class TreeNode:
-    """A partial graph in a tree. Nodes are equal when their graphs are, whatever the way there."""
+    """A partial graph in a tree; nodes with equal graphs are equal, whatever their path."""
 
     __slots__ = ("_core", "_tree")
 
@@ -24,17 +24,17 @@ class TreeNode:
 
     @property
     def step(self) -> str:
-        """The step that led here, as a line of the text format; empty for the root."""
+        """The last step, as a line of the text format; empty for the root."""
         return self._core.step
 
     @property
     def graph(self) -> PartialGraph:
-        """The partial graph itself."""
+        """The partial graph of the node."""
         return PartialGraph(self._core.graph)
 
     @property
     def depth(self) -> int:
-        """Primitives so far."""
+        """The number of primitives of the partial graph."""
         return self._core.depth
 
     @property
@@ -44,32 +44,32 @@ class TreeNode:
 
     @property
     def least_steps(self) -> int:
-        """No operator is complete before so many more steps: the completion bound."""
+        """The completion bound: a lower bound for the number of further steps."""
         return self._core.least_steps
 
     @property
     def count(self) -> int | None:
-        """How many operators lie at or below; None where the space is not listed."""
+        """The number of operators at or below the node; None if the space is not enumerated."""
         return self._core.count if self._core.exact else None
 
     @property
     def at_least(self) -> int:
-        """How many operators at or below are known."""
+        """The number of known operators at or below the node."""
         return self._core.count
 
     @property
     def operators(self) -> list[Operator]:
-        """The operators that are complete here."""
+        """The operators that are complete at the node."""
         return self._tree.operators(self)
 
     @property
     def complete(self) -> bool:
-        """Whether there are any."""
+        """Whether operators are complete at the node."""
         return bool(self.operators)
 
     @property
     def children(self) -> list[TreeNode]:
-        """The partial graphs one step further from which an operator may be reached."""
+        """The partial graphs with one more step from which an operator may be reached."""
         return self._tree.children(self)
 
     def __eq__(self, other: object) -> bool:
@@ -84,13 +84,17 @@ class TreeNode:
 
 
 class Tree:
-    """The operators of a specification, reached step by step.
+    """The operators of a specification as a tree of partial graphs.
 
-    space: what is listed of the same specification; the tree has its rules then. Where that is all
-    of it, every node has one parent and an exact count: its own operators and the counts of its
-    children add up to it. Otherwise children are all steps that specification, rules and completion
-    bound let pass; a graph may be reached in several ways then (`mark` tells), counts are what is
-    listed so far, and an operator may be a repeat of one elsewhere (its key tells).
+    If the space is enumerated completely, each node has one parent and an exact count, which is the
+    number of its own operators plus the counts of its children. Otherwise, the children are all
+    steps that specification, rules and completion bound allow: a graph may be reached on several
+    paths (with the same `mark`), counts include only the operators found so far, and an operator
+    may repeat another one (with the same key).
+
+    Args:
+        specification: the specification.
+        space: an enumeration of the same specification, whose rules the tree uses.
     """
 
     def __init__(
@@ -103,9 +107,11 @@ class Tree:
         rules: Iterable[Rule] = (),
         bound: str = "full",
     ) -> None:
-        """depth: primitives in an operator; 0 takes the space's, or the specification's.
+        """Create a tree.
 
-        rules_off, rules, bound: as in Space.listed; a space brings its rules.
+        Args:
+            depth: maximum number of primitives; 0 uses that of the space or the specification.
+            rules_off, rules, bound: as in `Space.enumerate`; not allowed together with a space.
         """
         check_layers(specification)
         checks.whole("'depth'", depth, least=0)
@@ -121,9 +127,9 @@ class Tree:
             if off or added:
                 raise UserError(
                     "both a space and rules are given\n"
-                    "  expected: rules where there is no space; a space brings its own"
+                    "  expected: either a space, which defines the rules, or rules"
                 )
-            off, added = space.rules_off, space.own_rules
+            off, added = space.rules_off, space.custom_rules
             if depth == 0 and space.exhausted:
                 depth = space.depth_limit
         self._specification = specification
@@ -138,21 +144,21 @@ class Tree:
 
     @property
     def exact(self) -> bool:
-        """Whether the space is listed completely, and counts are exact."""
+        """Whether the space is enumerated completely, so that counts are exact."""
         return self._core.exact
 
     @property
     def root(self) -> TreeNode:
-        """The empty graph: the output's iterators."""
+        """The empty graph, which holds only the coordinates of the output."""
         return TreeNode(self._core.root(), self)
 
     def children(self, node: TreeNode) -> list[TreeNode]:
-        """The partial graphs one step further, in a fixed order."""
+        """Return the partial graphs with one more step, in a fixed order."""
         self._check(node)
         return [TreeNode(child, self) for child in self._core.children(node._core)]
 
     def operators(self, node: TreeNode) -> list[Operator]:
-        """The operators that are complete at the node itself."""
+        """Return the operators that are complete at the node."""
         self._check(node)
         return [
             Operator(found.op, self._specification, key=found.key)
@@ -162,6 +168,6 @@ class Tree:
     def _check(self, node: object) -> None:
         if not isinstance(node, TreeNode) or node._tree is not self:
             raise UserError(
-                "a node of this tree is needed: its root, or a child of one\n"
+                "the node does not belong to this tree\n"
                 f"  expected: a TreeNode of this tree      got: {node!r}"
             )

@@ -1,4 +1,4 @@
-"""What an operator uses of a specification's limits, and what keeps it out, in words."""
+"""The constraints that an operator uses, and its rejection reasons, in words."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ _FLAGS = ("negative_shifts", "even_windows", "element_wise_weights")
 
 
 def says_something(use: LimitUse) -> bool:
-    """Flags that are not used, and windows of costs that are open, say nothing."""
+    """Return whether the use of a constraint is worth printing.
+
+    Unused flags and unlimited costs are not.
+    """
     if use["limit"] in _FLAGS:
         return bool(use["used"])
     return use["allowed"] != 0 or use["used"] != 0
 
 
 def amount(use: LimitUse) -> str:
-    """What is used of a limit, in words."""
+    """Describe how much of a constraint is used."""
     if use["limit"] in _FLAGS:
         allowed = "allowed" if use["allowed"] else "not allowed"
         return f"used, {allowed}"
@@ -31,18 +34,18 @@ def amount(use: LimitUse) -> str:
 
 
 def obstacle_in_words(found: Explanation) -> str:
-    """The last thing that kept a search from an operator, with what it means."""
+    """Describe the obstacle that kept a search from reaching an operator."""
     doc = _core.reason_info(found["obstacle_reason"])["doc"]
     return f"{found['obstacle']}: {doc}" if doc else found["obstacle"]
 
 
 def changed(change: Relaxation) -> str:
-    """What a relaxation changes, in words."""
+    """Describe what a relaxation changes."""
     return {"budget": "budget of ", "limit": "", "rule": "rule "}[change["kind"]] + change["name"]
 
 
 def relaxing_option(change: Relaxation) -> str:
-    """The option of the command line that makes the change."""
+    """Return the command-line option for a relaxation."""
     if change["kind"] == "rule":
         return f"--rule {change['name']}=off"
     if change["kind"] == "limit":

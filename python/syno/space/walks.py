@@ -1,4 +1,4 @@
-"""Guided random walks: operators of specifications that are too large to list."""
+"""Guided random walks: operators of specifications that are too large to enumerate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from syno.space.options import WALK_WIDTH, WALKS
 from syno.space.rules import Rule, rule_set
 from syno.space.space import check_layers
 
-# Walkers, operators, coverage.
+# Called with (walks, operators, coverage).
 WalkProgress = Callable[[int, int, float], bool]
 
 
 class WalkStatistics(TypedDict):
-    """All figures of walks."""
+    """The statistics of random walks."""
 
     walks: int
     flocks: int
@@ -35,11 +35,11 @@ class WalkStatistics(TypedDict):
 
 
 class Walks:
-    """The distinct operators that walks met, in the order of finding, and what they tell.
+    """The distinct operators that random walks found, in order, and estimates about the space.
 
     It is a sequence of operators. `weights[i]` estimates how many structures of the whole space
-    operator i stands for: a sum of weights over operators with some property, over the sum of all,
-    estimates the share of the space that has it.
+    operator i represents. The sum of the weights of all operators with some property, divided by
+    the sum of all weights, estimates the fraction of the space that has the property.
     """
 
     def __init__(self, core: _core.Walks, specification: Specification) -> None:
@@ -61,37 +61,37 @@ class Walks:
 
     @property
     def specification(self) -> Specification:
-        """Where they walked."""
+        """The specification of the walks."""
         return self._specification
 
     @property
     def operators(self) -> list[Operator]:
-        """One operator a semantic key."""
+        """The operators, one for each semantic key."""
         return list(self._operators)
 
     @property
     def weights(self) -> list[float]:
-        """For each operator, an estimate of the structures that it stands for."""
+        """For each operator, an estimate of the number of structures that it represents."""
         return list(self._weights)
 
     @property
     def walks(self) -> int:
-        """Walkers in all."""
+        """The total number of particles."""
         return self._core.walks
 
     @property
-    def flocks(self) -> int:
-        """Groups of walkers that chose their steps together."""
+    def populations(self) -> int:
+        """The number of populations: groups of particles that moved through the space together."""
         return self._core.populations
 
     @property
     def accepted(self) -> int:
-        """How often a flock met an operator."""
+        """How many times a population found an operator."""
         return self._core.accepted
 
     @property
     def coverage(self) -> float:
-        """The share of what such walks find that has been found (Good and Turing)."""
+        """The fraction of what such walks can find that has been found (Good and Turing)."""
         return self._core.coverage
 
     @property
@@ -101,23 +101,25 @@ class Walks:
 
     @property
     def structures(self) -> tuple[float, float]:
-        """An estimate of the number of structures up to the depth asked for, its standard error."""
+        """An estimate of the number of structures up to the depth, and its standard error."""
         return self._core.structures, self._core.structures_error
 
     @property
     def structures_reach(self) -> float:
-        """How far the estimate reaches to both sides: 95 of 100 such intervals hold the truth, were
-        the estimates normal."""
+        """Half the width of the 95 % confidence interval of the number of structures.
+
+        It assumes normally distributed estimates.
+        """
         from scipy.stats import norm
 
         return float(norm.ppf(0.975)) * self._core.structures_error
 
     def statistics(self) -> WalkStatistics:
-        """All figures, as plain data."""
+        """Return the statistics as plain values."""
         structures, error = self.structures
         return {
             "walks": self.walks,
-            "flocks": self.flocks,
+            "flocks": self.populations,
             "operators": len(self),
             "accepted": self.accepted,
             "met_once": self._core.singletons,
@@ -150,19 +152,25 @@ def walk(
     bound: str = "full",
     progress: WalkProgress | None = None,
 ) -> Walks:
-    """Finds operators of a specification by guided random walks.
+    """Find operators of a specification by guided random walks.
 
-    Walkers go in flocks from step to step. Where more graphs can be reached than a flock has
-    walkers, those are kept by chance below which more operators are expected; what is expected is
-    learned from the flocks before.
+    The particles of a population move together from step to step. If more graphs can be reached
+    than the population has particles, some of the graphs are selected at random; graphs below
+    which more operators are expected have a higher probability. The expectations are learned from
+    earlier populations.
 
-    count: walkers in all. seconds: 0 for no limit; otherwise the result depends on the machine.
-    seed: the same arguments give the same operators.
-    depth: primitives in an operator; 0 takes the specification's max_depth.
-    width: walkers in a flock. max_operators: ends after so many; 0 for no limit.
-    threads: 0 for all cores; the result does not depend on it.
-    rules_off, rules, bound: as in Space.listed.
-    progress: called now and then with (walks, operators, coverage); False ends the walks.
+    Args:
+        count: total number of particles.
+        seconds: time limit in seconds, with which the result depends on the machine; 0 for none.
+        seed: the same arguments give the same operators.
+        depth: maximum number of primitives in an operator; 0 uses the `max_depth` of the
+            specification.
+        width: number of particles in a population.
+        max_operators: stop after this number of operators; 0 for no limit.
+        threads: number of threads; 0 uses all cores. The result does not depend on it.
+        rules_off, rules, bound: as in `Space.enumerate`.
+        progress: called regularly with (walks, operators, coverage); the walks stop if it returns
+            False.
     """
     check_layers(specification)
     for name, value, least in (

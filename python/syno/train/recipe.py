@@ -13,15 +13,15 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
+from syno._util.file_catalogue import FileCatalogue
 from syno._util.json_types import JsonObject
-from syno._util.named_files import NamedFiles
 
 TASKS = ("images", "text")
 OPTIMIZERS = ("sgd", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "one-cycle", "cyclic")
 PRECISIONS = ("float32", "bfloat16", "float16")
 PADS = ("mean", "zero", "reflect")
-_FILES = NamedFiles("recipe", "syno.train", "recipes")
+_FILES = FileCatalogue("recipe", "syno.train", "recipes")
 
 
 @dataclass(frozen=True)

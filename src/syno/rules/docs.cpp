@@ -68,7 +68,7 @@ specification = syno.Specification(
     "[C_in, H]", "[C_out, H]", ["C_in: 2", "C_out: 2", "H: 1"], ["s=2: 1"],
     bindings=["C_in=16, C_out=16, H=32"],
 )
-space = syno.Space.listed(specification, depth=5, rules=[no_shift_of_piece, stride_of_stride])
+space = syno.Space.enumerate(specification, depth=5, rules=[no_shift_of_piece, stride_of_stride])
 print(space.rules_added, space.rejections()["U1 no-shift-of-piece"] > 0)
 ```
 
@@ -78,7 +78,7 @@ print(space.rules_added, space.rejections()["U1 no-shift-of-piece"] > 0)
 
 `graph` is a `syno.PartialGraph`. It has `frontier` (coordinates and their sizes), `steps`, `producer(c)`, `maker(c)`,
 `weights(c)` and `text`, and the methods `start`, `then` and `taking` to build the graph that is kept. `Sampler`,
-`Space.listed`, `explain` and `why_not` accept `rules=[...]`; `syno enumerate`, `sample`, `explain` and `why-not` accept
+`Space.enumerate`, `explain` and `why_not` accept `rules=[...]`; `syno enumerate`, `sample`, `explain` and `why-not` accept
 `--rule-file my_rules.py`. The id, name, documentation and `version` of a rule are part of the version of the rule set, so
 a space file of another rule set is refused; change `version` when the function changes. An exception in a rule ends the
 enumeration, and the message names the rule. In C++, use `RuleSet::add`.

@@ -1,4 +1,4 @@
-"""`syno bench`: how fast Syno is on this machine."""
+"""`syno bench`: measurements of speed on this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
 from syno._util.tables import Table
 from syno.cli import framework, output
-from syno.space.named import NamedSpecification, checked_depth
 from syno.space.options import EnumerationOptions, rules_off, time_limit
+from syno.space.specification_options import NamedSpecification, checked_depth
 
 if TYPE_CHECKING:
     from syno.space.space import Space
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 @framework.group("bench", "bench_kernels", "bench_slots")
 def command() -> None:
-    """Measure Syno on this machine."""
+    """Measure the speed of enumerations and of compiled operators on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     named: NamedSpecification = group(NamedSpecification)
-    seconds: float = option("How long to go on.", 10.0, minimum=0, above=True)
+    seconds: float = option(
+        "Time limit of the enumeration in seconds.", 10.0, minimum=0, above=True
+    )
     walk_seconds: float | None = time_limit(
-        "Then walk for so long to the full depth, where that was not listed."
+        "Then run random walks to the full depth for this time, if it was not enumerated."
     )
     enumeration: EnumerationOptions = group(EnumerationOptions)
     rules_off: tuple[str, ...] = rules_off()
@@ -37,10 +39,10 @@ class _Arguments(Options):
 
 @framework.command("bench synthesis", _Arguments)
 def synthesis(given: _Arguments) -> int:
-    """List operators from cold start under growing depth limits, and say how fast that was.
+    """Enumerate operators from a cold start, and print the rates.
 
-    The limit during which the time runs out does not count: rates are about the last complete one.
-    The exit code is 1 when no operator was found.
+    Depth limits grow until the time is over. The rates are those of the last depth limit that was
+    completed. The exit code is 1 if no operator was found.
     """
     from syno.experiments.synthesis import FIGURES, WALK_FIGURES, synthesis_rate
 
@@ -70,7 +72,7 @@ def synthesis(given: _Arguments) -> int:
 def _walk_figures(
     space: Space, seconds: float, given: EnumerationOptions, off: Sequence[str]
 ) -> dict[str, object]:
-    """Figures of walks to the full depth; without any where that is listed already."""
+    """Return figures of walks to the full depth; they are None if it is enumerated."""
     from syno.cli.enumeration import walk
     from syno.experiments.synthesis import WALK_FIGURES, walk_figures
 

@@ -1,4 +1,4 @@
-"""`syno bench kernels`: operators as compiled code, beside convolutions in the same run."""
+"""`syno bench kernels`: operators as compiled code, compared with convolutions."""
 
 from __future__ import annotations
 
@@ -21,56 +21,62 @@ _DEFAULT = "conv2d,operator-1,operator-2"
 
 @dataclass(frozen=True, kw_only=True)
 class _KernelArguments(Options):
-    operators: str = option("Names of the zoo, or `zoo` for all of it.", _DEFAULT, metavar="NAMES")
-    drawn: int = option(
-        "So many operators of paper/resnet18 as well, drawn from those of up to 8 steps.",
+    operators: str = option(
+        "Operators of the zoo by name, or `zoo` for all.", _DEFAULT, metavar="NAMES"
+    )
+    sampled: int = option(
+        "Also time N operators of paper/resnet18, sampled from those with up to 8 steps.",
         0,
         minimum=0,
+        former="--drawn",
+        metavar="N",
     )
-    batches: tuple[int, ...] = option("Batch size; repeat.", (1, 8), minimum=1, names="--batch")
+    batches: tuple[int, ...] = option(
+        "Batch size; can be repeated.", (1, 8), minimum=1, names="--batch"
+    )
     forms: str = option(
-        "How PyTorch runs each operator beside: eager, frozen, straightforward, or none.",
+        "Forms in which PyTorch runs each operator: eager, frozen, straightforward, or none.",
         "eager,frozen",
         metavar="NAMES",
     )
     layers: str = option(
-        "CHANNELS@SIZE of ResNet-18's layers, such as 64@56,512@7.", "all", metavar="NAMES"
+        "Layers of ResNet-18 as CHANNELS@SIZE, such as 64@56,512@7.", "all", metavar="NAMES"
     )
     form_seconds: float | None = option(
-        "How long PyTorch may take to build one form of one operator in one layer.",
+        "Time limit for PyTorch to compile one form of one operator in one layer.",
         None,
         minimum=0,
         above=True,
         metavar="SECONDS",
     )
     measure_plans: int | None = option(
-        "Also with the fastest of the N cheapest plans, found by measurement: compiled and eager.",
+        "Also time the fastest of the N cheapest plans, compiled and eager.",
         None,
         minimum=1,
         maximum=1000,
         metavar="N",
     )
-    threads: int = option("", 2, minimum=1, maximum=MOST_THREADS)
+    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds()
-    picture: Path | None = option("A PNG or PDF.", None)
+    picture: Path | None = option("File for a plot (PNG or PDF).", None)
     seed: int = options.seed()
     as_json: bool = output.as_json()
 
 
 @framework.command("bench kernels", _KernelArguments)
 def command(given: _KernelArguments) -> int:
-    """Time operators as compiled C++ and in PyTorch, in ResNet-18's four layers.
+    """Time operators as compiled C++ and in PyTorch, in the layers of ResNet-18.
 
-    Each kernel is checked against the reference interpreter first, and a time below the machine's
-    roofline is an error. Speedups are over PyTorch's own 3x3 convolution in the same round. With
-    the default forms this takes some minutes, most of them in torch.compile.
+    Each kernel is first verified against the reference interpreter. A time below the roofline of
+    the machine is an error. Speedups are relative to PyTorch's 3x3 convolution in the same round.
+    With the default forms, the command takes several minutes, most of them in torch.compile.
     """
-    from syno.experiments.kernels import drawn_operators, forms_named, layers_named, zoo_operators
+    from syno.experiments.kernels import forms_named, layers_named, sampled_operators, zoo_operators
 
     wanted = forms_named(given.forms)
-    chosen = zoo_operators(given.operators) | drawn_operators(given.drawn, given.seed)
+    operators = zoo_operators(given.operators) | sampled_operators(given.sampled, given.seed)
     return _measure(
-        chosen,
+        operators,
         given.batches,
         wanted,
         given,
@@ -83,26 +89,27 @@ def command(given: _KernelArguments) -> int:
 @dataclass(frozen=True, kw_only=True)
 class _ZooArguments(Options):
     names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
-    threads: int = option("", 2, minimum=1, maximum=MOST_THREADS)
+    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds(30)
-    picture: Path | None = option("A PNG or PDF.", None)
+    picture: Path | None = option("File for a plot (PNG or PDF).", None)
     as_json: bool = output.as_json()
 
 
 @framework.command("zoo bench", _ZooArguments)
 def zoo_command(given: _ZooArguments) -> int:
-    """Time the operators as compiled C++ in ResNet-18's four layers, at batch size 1.
+    """Time operators of the zoo as compiled C++ in the layers of ResNet-18, at batch size 1.
 
-    A sequence has as many positions as the layer's map. `syno bench kernels` has more options.
+    A sequence has as many positions as the feature map of the layer. `syno bench kernels` has more
+    options.
     """
     from syno.experiments.kernels import zoo_operators
 
-    chosen = zoo_operators(",".join(given.names) or "zoo")
-    return _measure(chosen, (1,), [], given)
+    operators = zoo_operators(",".join(given.names) or "zoo")
+    return _measure(operators, (1,), [], given)
 
 
 def _measure(
-    chosen: dict[str, Operator],
+    operators: dict[str, Operator],
     batches: Sequence[int],
     wanted: Sequence[str],
     given: _KernelArguments | _ZooArguments,
@@ -112,13 +119,13 @@ def _measure(
     measured_plans: int = 0,
 ) -> int:
     from syno.experiments.kernels import described, measured
-    from syno.measure.kernel_picture import draw
+    from syno.measure.kernel_picture import save_times
 
-    def watched(batch: int, steps: int) -> AbstractContextManager[output.Move]:
+    def progress_of(batch: int, steps: int) -> AbstractContextManager[output.Move]:
         return output.progress(f"batch {batch}", steps, remaining=False)
 
     runs = measured(
-        chosen,
+        operators,
         batches,
         layers=layers,
         threads=given.threads,
@@ -126,10 +133,10 @@ def _measure(
         torch_forms=wanted,
         form_seconds=form_seconds,
         measured_plans=measured_plans,
-        watched=watched,
+        watched=progress_of,
     )
     if given.picture is not None:
-        draw(runs, given.picture)
+        save_times(runs, given.picture)
     if given.as_json:
         output.print_json(described(runs, tuple(batches), given.rounds))
     else:
@@ -143,8 +150,8 @@ def _print(run: KernelRun, batch: int) -> None:
 
     screen = output.console()
     peak = run.roofline.flops / 1e9
-    noisy = "   (noisy: something else used the machine)" if run.noisy else ""
-    title = f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s at most"
+    noisy = "   (noisy: other processes used the machine)" if run.noisy else ""
+    title = f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s peak"
     screen.print(output.heading(title, noisy))
     output.show(times_table(run))
     output.show(means_table(run, batch))

@@ -1,4 +1,4 @@
-"""`syno data`: what there is to train on, what is in it, and copies that load fast."""
+"""`syno data`: list and show data sets, and prepare copies that load fast."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class _ListArguments(Options):
 
 @framework.command("data list", _ListArguments)
 def list_command(given: _ListArguments) -> None:
-    """List the data sets that can be loaded by name, told by the names of files alone."""
+    """List the data sets that can be loaded by name.
+
+    The command looks only at the names of files.
+    """
     from syno.data.catalogue import EMBEDDED, entries
 
     folder = given.data_dir or os.environ.get("SYNO_DATA")
@@ -44,23 +47,25 @@ def list_command(given: _ListArguments) -> None:
         )
     )
     if not folder:
-        output.say("No data folder is named: --data-dir or SYNO_DATA does that.")
+        output.say("No data folder is given; use --data-dir or SYNO_DATA.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ShowArguments(Options):
     name: str = required("", names="NAME")
     data_dir: str | None = options.data_dir()
-    resolution: int | None = option("Scale images to this size.", None, minimum=1, metavar="PIXELS")
-    skip_damaged: bool = option("Leave files out that are no images.", False)
-    tokenizer: str = option("Of a text: bytes or byte-pair.", "bytes", metavar="NAME")
-    vocabulary: int = option("Tokens of a byte-pair tokenizer.", 4096, metavar="N")
+    resolution: int | None = option(
+        "Scale the images to this size.", None, minimum=1, metavar="PIXELS"
+    )
+    skip_damaged: bool = option("Skip files that are not images.", False)
+    tokenizer: str = option("Tokenizer of text: bytes or byte-pair.", "bytes", metavar="NAME")
+    vocabulary: int = option("Number of tokens of a byte-pair tokenizer.", 4096, metavar="N")
     as_json: bool = output.as_json()
 
 
 @framework.command("data show", _ShowArguments)
 def show_command(given: _ShowArguments) -> None:
-    """Load a data set, into the cache, and print what is in it.
+    """Load a data set into the cache, and print its contents.
 
     NAME is a name that `syno data list` prints, or a path.
     """
@@ -86,27 +91,29 @@ def show_command(given: _ShowArguments) -> None:
 class _PrepareArguments(Options):
     name: str = required("", names="NAME")
     data_dir: str | None = options.data_dir()
-    out: str = required("Folder for the records.", metavar="DIR")
+    out: str = required("Folder to write the records to.", metavar="DIR")
     records: RecordOptions = group(RecordOptions)
-    workers: int | None = option("Threads.", None, minimum=1, unset="one a core", metavar="N")
+    workers: int | None = option(
+        "Number of threads.", None, minimum=1, unset="one for each core", metavar="N"
+    )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
 
 
 @framework.command("data prepare", _PrepareArguments)
 def prepare_command(given: _PrepareArguments) -> None:
-    """Store images of any size as records that load fast and can be read at random.
+    """Store images of any size as records that load fast and allow random access.
 
-    NAME is what `syno data show` takes. A run that was stopped or killed goes on when it is
-    repeated, and one on finished records writes anew what is damaged. The folder is a data set of
-    its own: `--data` of other commands takes its path.
+    NAME is given as for `syno data show`. If the command was stopped or killed, the same command
+    continues. If the records are complete, it rewrites damaged ones. The folder is a data set: use
+    its path with `--data` of other commands.
     """
     from syno.data.description import describe_records
     from syno.data.prepare import estimate, prepare
 
-    chosen = given.records
+    wanted = given.records
     if given.dry_run:
-        cost = estimate(given.name, given.data_dir, chosen)
+        cost = estimate(given.name, given.data_dir, wanted)
         described: dict[str, object] = {
             "images": cost.images,
             "bytes": cost.bytes,
@@ -114,7 +121,7 @@ def prepare_command(given: _PrepareArguments) -> None:
             "out": given.out,
         }
     else:
-        records = prepare(given.name, given.data_dir, given.out, chosen, workers=given.workers)
+        records = prepare(given.name, given.data_dir, given.out, wanted, workers=given.workers)
         described = {"out": given.out, **describe_records(records)}
     if given.as_json:
         output.print_json(described)

@@ -1,4 +1,4 @@
-"""`syno demo`: the whole way on embedded images, in a few minutes."""
+"""`syno demo`: a complete search on embedded images in a few minutes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ _DATA = "digits"
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    out: Path = option(
-        "Folder for everything that is written.", Path("build/demo"), metavar="DIRECTORY"
-    )
-    operators: int = option("How many operators to train.", 32, minimum=1)
+    out: Path = option("Folder to write all files to.", Path("build/demo"), metavar="DIRECTORY")
+    operators: int = option("Number of operators to train.", 32, minimum=1)
     seed: int = options.seed()
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
@@ -33,15 +31,16 @@ class _Arguments(Options):
 
 @framework.command("demo", _Arguments)
 def command(given: _Arguments) -> int:
-    """Compose operators, train a small network with each, and report, on embedded images.
+    """Run a complete search on embedded images: compose, train, measure and report.
 
-    The data are the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels; nothing is downloaded.
-    Writes report.html, front.png, progress.png, the store, summary.json, and the best operator as
-    files that run without Syno. The exit code is 1 when anything promised did not come out.
+    The data set is the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels. The command
+    downloads nothing. It writes report.html, front.png, progress.png, the store, summary.json, and
+    the best operator as files that run without Syno. The exit code is 1 if one of these results is
+    missing.
     """
     if given.dry_run:
         operators = f"{given.operators} operators on {_DATA}, into {given.out}"
-        text = f"train the original network and {operators}"
+        text = f"train the baseline network and {operators}"
         output.echo(
             json.dumps({"would": text}) if given.as_json else f"would {text}; 2 to 5 minutes"
         )
@@ -63,7 +62,9 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
     from syno.cli.watch import Watch
     from syno.study.search import search
 
-    output.say(f"composing operators and training {_MODEL} on {_DATA} with each of {operators}")
+    output.say(
+        f"composing {operators} operators and training {_MODEL} on {_DATA} with each of them"
+    )
     with Watch() as watch:
         return search(
             *(_MODEL, _DATA),

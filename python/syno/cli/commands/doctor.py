@@ -1,4 +1,4 @@
-"""`syno doctor`: is everything here that Syno needs, and what to do where it is not."""
+"""`syno doctor`: check the installation, and print how to fix problems."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ class _Arguments(Options):
     store: str = options.store()
     data_dir: str | None = options.data_dir()
     roofline: bool = option(
-        "Measure what the processor can do at most instead: multiply-adds and bandwidths.", False
+        "Measure the peak throughput and the bandwidths of the processor instead.", False
     )
     threads: int | None = option(
-        "For --roofline; default: 1 and all.", None, minimum=1, maximum=MOST_THREADS
+        "Number of threads of --roofline; default: 1 and all.",
+        None,
+        minimum=1,
+        maximum=MOST_THREADS,
     )
     as_json: bool = output.as_json()
 
 
 @framework.command("doctor", _Arguments)
 def command(given: _Arguments) -> int:
-    """Check this installation: each line says ok, warn or fail, and what to do.
+    """Check the installation, and print how to fix problems.
 
-    The exit code is 1 when something that every search needs is missing.
+    Each line starts with ok, warn or fail. The exit code is 1 if something is missing that every
+    search needs.
     """
     if given.roofline:
         return _roofline(given.threads, given.as_json)
@@ -52,7 +56,8 @@ def _roofline(threads: int | None, as_json: bool) -> int:
         return framework.OK
     output.show(roofline_table(measured))
     output.console().print(
-        "float32; a multiply-add is two FLOP; reads of a working set of that size a thread"
+        "float32; one multiply-accumulate is two FLOP; bandwidths are of reads from a working set "
+        "of the given size per thread"
     )
     return framework.OK
 

@@ -12,9 +12,9 @@ from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import enumeration, framework, options, output
 from syno.operators.summary import costed_summary
-from syno.space.named import NamedSpecification, Rules, checked_depth
 from syno.space.options import EnumerationOptions, time_limit
 from syno.space.rejections import rejection_tree
+from syno.space.specification_options import NamedSpecification, Rules, checked_depth
 from syno.space.summary import enumeration_json
 from syno.space.tables import (
     counts_in_words,
@@ -35,27 +35,34 @@ _MOST_MULTISETS = 20
 class _Arguments(Options):
     named: NamedSpecification = group(NamedSpecification)
     enumeration: EnumerationOptions = group(EnumerationOptions)
-    max_seconds: float | None = time_limit("Time. The result depends on the machine then.")
+    max_seconds: float | None = time_limit(
+        "Time limit in seconds; the result then depends on the machine."
+    )
     rules: Rules = group(Rules)
     file: Path | None = option(
-        "Keep what is listed in a file, after each depth limit.", None, metavar="PATH", parse=Path
+        "Store the enumeration in this file after each depth limit.",
+        None,
+        metavar="PATH",
+        parse=Path,
     )
-    resume: bool = option("Go on with --file at the next depth limit.", False)
-    draw: int | None = option("Print K of the operators.", None, minimum=1, metavar="K")
+    resume: bool = option("Continue --file with the next depth limit.", False)
+    sample: int | None = option(
+        "Sample K of the operators and print them.", None, minimum=1, former="--draw", metavar="K"
+    )
     seed: int = options.seed()
     stratify: str = option(
-        "Spread --draw over quantiles of cost, or over multisets of primitives.",
+        "Stratify --sample by quantiles of a cost, or by multisets of primitives.",
         "none",
         choices=("none", "macs", "params", "primitives"),
     )
     walks: int | None = option(
-        "Where a budget ends the listing, go on with N guided random walks.",
+        "If a limit ends the enumeration early, continue with N guided random walks.",
         None,
         minimum=1,
         metavar="N",
     )
     walk_seconds: float | None = time_limit(
-        "The same for so long. The result depends on the machine then."
+        "Continue with random walks for this time; the result then depends on the machine."
     )
     stats: bool = options.stats()
     as_json: bool = output.as_json()
@@ -63,29 +70,30 @@ class _Arguments(Options):
 
 @framework.command("enumerate", _Arguments)
 def command(given: _Arguments) -> int:
-    """List every operator of a specification, and count them.
+    """Enumerate and count all operators of a specification.
 
-    Operators are listed under growing depth limits until the depth is reached or a budget is
-    spent; then the last complete limit counts, and so it does after Ctrl-C. A graph is complete
-    when it connects the shapes; a structure is such a graph with a matching to the input, and
-    passes all conditions; an operator stands for all structures with one semantic key.
+    The enumeration proceeds under growing depth limits until it reaches the depth, or until a
+    limit or Ctrl-C ends it. The result is that of the last complete depth limit. A graph is
+    complete if it connects the shapes. A structure is a complete graph with a matching to the input
+    that passes all conditions. An operator represents all structures with the same semantic key.
 
-    With --walks, guided random walks go on to the full depth where a budget ended the listing. They
-    say which share of what they can find they have found, and estimate the number of structures.
+    With --walks, guided random walks to the full depth continue an enumeration that a limit ended
+    early. The command prints which fraction of what such walks can find was found, and an estimate
+    of the number of structures.
 
-    The exit code is 1 when there is no operator, 130 after Ctrl-C.
+    The exit code is 1 if there is no operator, and 130 after Ctrl-C.
     """
-    if given.stratify != "none" and given.draw is None:
+    if given.stratify != "none" and given.sample is None:
         raise UserError(
-            "--stratify is given without --draw\n"
-            "  expected: --draw K, the number of operators to draw      got: --stratify alone"
+            "--stratify is given without --sample\n"
+            "  expected: --sample K, the number of operators to sample      got: --stratify alone"
         )
     specification = given.named.required()
     depth = checked_depth(given.enumeration.depth, specification)
     limited = dataclasses.replace(given.enumeration, depth=depth)
-    before = _opened(given, specification)
+    before = _open_file(given, specification)
     started = time.monotonic()
-    space, interrupted = _enumerated(given, specification, limited, before)
+    space, interrupted = _enumerate(given, specification, limited, before)
     taken = time.monotonic() - started
     walked = None
     if (given.walks or given.walk_seconds) and not interrupted and not space.exhausted:
@@ -98,23 +106,23 @@ def command(given: _Arguments) -> int:
             rules_off=given.rules.off,
             rules=given.rules.added,
         )
-    drawn = []
-    if given.draw:
-        drawn = space.draw(given.draw, given.seed, given.stratify, limited.threads or 0)
+    sampled = []
+    if given.sample:
+        sampled = space.sample(given.sample, given.seed, given.stratify, limited.threads or 0)
     if given.as_json:
         value = enumeration_json(space, before, taken) | {
             "file": None if given.file is None else str(given.file),
-            "operators_drawn": [costed_summary(operator) for operator in drawn],
+            "operators_drawn": [costed_summary(operator) for operator in sampled],
         }
         if given.stats:
             value["rejections"] = rejection_tree(space.rejections())
         output.print_json(value | {"walks": None if walked is None else walked.as_json()})
     else:
-        _print(space, before, taken, drawn, stats=given.stats)
+        _print(space, before, taken, sampled, stats=given.stats)
         if walked is not None:
-            enumeration.print_walks(walked, given.draw or 0, given.seed)
+            enumeration.print_walks(walked, given.sample or 0, given.seed)
     if given.file is not None:
-        output.say(f"kept in {given.file}")
+        output.say(f"wrote {given.file}")
     if interrupted:
         return framework.INTERRUPTED
     if not len(space) and (walked is None or not walked.found):
@@ -123,15 +131,15 @@ def command(given: _Arguments) -> int:
     return framework.OK
 
 
-def _opened(given: _Arguments, specification: Specification) -> Space | None:
-    """What a file holds already; None for a new one. UserError where the two do not go together."""
+def _open_file(given: _Arguments, specification: Specification) -> Space | None:
+    """Return the space that the file holds, None for a new file."""
     from syno.space.space import Space, check_writable
 
     if given.file is None:
         if given.resume:
             raise UserError(
-                "--resume is given without a file to go on with\n"
-                "  expected: --file PATH, as an enumeration wrote it      got: no --file"
+                "--resume is given without a file to continue\n"
+                "  expected: --file PATH, a file that an enumeration wrote      got: no --file"
             )
         return None
     check_writable(given.file)
@@ -140,18 +148,21 @@ def _opened(given: _Arguments, specification: Specification) -> Space | None:
     if given.file.exists():
         raise UserError(
             f"the file '{given.file}' exists already\n"
-            "  what to do: add --resume to go on with it, or name another file"
+            "  what to do: add --resume to continue it, or name another file"
         )
     return None
 
 
-def _enumerated(
+def _enumerate(
     given: _Arguments,
     specification: Specification,
     limited: EnumerationOptions,
     before: Space | None,
 ) -> tuple[Space, bool]:
-    """The space, and whether Ctrl-C ended it. Each complete depth limit is kept in the file."""
+    """Enumerate; return the space and whether Ctrl-C ended it.
+
+    The file is written after each completed depth limit.
+    """
     from syno.space.space import Space
 
     depth, file = limited.depth or 0, given.file
@@ -160,11 +171,11 @@ def _enumerated(
     with enumeration.watched(depth, given.max_seconds) as watch:
 
         def on_limit(space: Space) -> None:
-            watch.limit_listed(space)
+            watch.limit_completed(space)
             if file is not None:
                 space.save(file)
 
-        space = Space.listed(
+        space = Space.enumerate(
             specification,
             depth=depth,
             max_nodes=limited.max_nodes,
@@ -184,7 +195,7 @@ def _enumerated(
 
 
 def _print(
-    space: Space, before: Space | None, taken: float, drawn: list[Operator], *, stats: bool
+    space: Space, before: Space | None, taken: float, sampled: list[Operator], *, stats: bool
 ) -> None:
     screen = output.console()
     known = 0 if before is None else before.complete_depth
@@ -193,16 +204,16 @@ def _print(
         screen.print(known_before(space, before))
     _print_counts(space, known if news else 0)
     screen.print(counts_in_words(space, taken))
-    if drawn:
+    if sampled:
         screen.print()
-        enumeration.print_operators(drawn)
+        enumeration.print_operators(sampled)
     if stats:
         screen.print()
         enumeration.print_rejections(space.rejections())
 
 
 def _print_counts(space: Space, known: int) -> None:
-    """Tables by depth and by primitives; depths up to `known` were printed before."""
+    """Print tables by depth and by primitives, without the depths up to `known`."""
     depths = [row for row in space.by_depth() if row["depth"] > known]
     if depths:
         output.show(depths_table(depths))
@@ -214,5 +225,5 @@ def _print_counts(space: Space, known: int) -> None:
     if rest:
         output.console().print(
             f"and {sum(count for _, count in rest):,} of {len(rest)} other multisets of primitives "
-            "(--json lists them)\n"
+            "(printed by --json)\n"
         )

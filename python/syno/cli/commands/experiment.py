@@ -1,4 +1,4 @@
-"""`syno experiment`: the paper's experiments on synthesis, and experiments with trainings."""
+"""`syno experiment`: the experiments of the paper on synthesis."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.experiments.options import SAMPLE_DEPTH, SAMPLES, TRIALS
-from syno.space.named import NamedSpecification
 from syno.space.options import rules_off, threads
+from syno.space.specification_options import NamedSpecification
 
 if TYPE_CHECKING:
     from syno.experiments import Ablation, CanonicalRate
@@ -19,41 +19,41 @@ if TYPE_CHECKING:
 
 @framework.group("experiment", "experiment_projection", "experiment_ranking")
 def command() -> None:
-    """Repeat experiments of the paper, its figures beside ours, and others with trainings.
+    """Repeat experiments of the paper, and run experiments with trainings.
 
-    Each prints a table and writes a picture.
+    Each experiment prints a table with the paper's figures, if there are any, and writes a plot.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class _CanonicalRateArguments(Options):
     named: NamedSpecification = group(NamedSpecification)
-    samples: int = option("Complete graphs to draw.", SAMPLES, minimum=1)
+    samples: int = option("Number of complete graphs to sample.", SAMPLES, minimum=1)
     seed: int = options.seed()
-    depth: int = option("Primitives in an operator.", SAMPLE_DEPTH, minimum=2)
+    depth: int = option("Maximum number of primitives in an operator.", SAMPLE_DEPTH, minimum=2)
     guide: str = option(
-        "What keeps a walk near the input.",
+        "How a random walk is guided towards the input.",
         "distance",
         choices=("none", "distance", "distance-once", "bound"),
     )
     threads: int | None = threads()
     rules_off: tuple[str, ...] = rules_off()
-    picture: Path = option("Where the picture goes (PNG).", Path("canonical-rate.png"))
+    picture: Path = option("File for the plot (PNG).", Path("canonical-rate.png"))
     as_json: bool = output.as_json()
 
 
 @framework.command("experiment canonical-rate", _CanonicalRateArguments)
 def canonical_rate_command(given: _CanonicalRateArguments) -> int:
-    """Draw complete graphs without rules, and count those that the rules keep (Table 2).
+    """Sample complete graphs without rules, and count the canonical ones (Table 2).
 
-    A sample is canonical when no rule refuses it: some order of its steps is allowed. The exit code
-    is 1 when fewer samples were found than asked for.
+    A sample is canonical if the rules allow some order of its steps. The exit code is 1 if fewer
+    samples were found than requested.
     """
     from syno.experiments import canonical_rate
     from syno.experiments.pictures import save_canonical_rate
 
     specification = given.named.required()
-    with output.progress("drawing", given.samples) as move:
+    with output.progress("sampling", given.samples) as move:
 
         def watch(found: int) -> bool:
             move(min(found, given.samples), f"{found:,} samples")
@@ -80,24 +80,27 @@ def canonical_rate_command(given: _CanonicalRateArguments) -> int:
 @dataclass(frozen=True, kw_only=True)
 class _DistanceAblationArguments(Options):
     named: NamedSpecification = group(NamedSpecification)
-    trials: int = option("Trials under each guide.", TRIALS, minimum=1)
+    trials: int = option("Number of trials with each guide.", TRIALS, minimum=1)
     seed: int = options.seed()
     depth: int | None = option(
-        "Primitives in an operator.", None, minimum=2, unset="max_depth of the specification"
+        "Maximum number of primitives in an operator.",
+        None,
+        minimum=2,
+        unset="max_depth of the specification",
     )
     threads: int | None = threads()
     rules_off: tuple[str, ...] = rules_off()
-    picture: Path = option("Where the picture goes (PNG).", Path("distance-ablation.png"))
+    picture: Path = option("File for the plot (PNG).", Path("distance-ablation.png"))
     as_json: bool = output.as_json()
 
 
 @framework.command("experiment distance-ablation", _DistanceAblationArguments)
 def distance_ablation_command(given: _DistanceAblationArguments) -> int:
-    """Run random trials with and without a distance, and count the operators they find.
+    """Run random trials with and without a distance, and count the operators that they find.
 
-    A trial takes random steps that the specification and the rules allow, and never goes back.
-    Every operator on its way that passes all conditions counts. The exit code is 1 when none was
-    found under any guide.
+    A trial takes random steps that the specification and the rules allow, without backtracking.
+    Each operator on its path that passes all conditions counts. The exit code is 1 if no guide
+    found an operator.
     """
     from syno.experiments import distance_ablation
     from syno.experiments.ablation import GUIDES
@@ -134,7 +137,7 @@ def _print_rate(result: CanonicalRate, picture: Path) -> None:
     output.show(rate_table(result))
     output.say(
         f"{result.shapes}; guided by {result.guide}; {result.trials:,} trials in "
-        f"{fmt.duration(result.seconds)}; picture: {picture}"
+        f"{fmt.duration(result.seconds)}; plot: {picture}"
     )
 
 
@@ -142,4 +145,4 @@ def _print_ablation(result: Ablation, picture: Path) -> None:
     from syno.experiments.tables import ablation_table
 
     output.show(ablation_table(result))
-    output.say(f"{result.shapes}; seed {result.seed}; picture: {picture}")
+    output.say(f"{result.shapes}; seed {result.seed}; plot: {picture}")

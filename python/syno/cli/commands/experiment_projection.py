@@ -1,4 +1,4 @@
-"""`syno experiment projection`: a projection of a language model beside its original."""
+"""`syno experiment projection`: a projection of a language model against its baseline."""
 
 from __future__ import annotations
 
@@ -19,35 +19,40 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     op: str = option("", "gpt2-projection", names="OP")
-    data: str = required("A text.", metavar="NAME")
+    data: str = required("Text to train on: a name or a path.", metavar="NAME")
     data_dir: str | None = options.data_dir()
-    model: str = option("", "gpt2-small", metavar="NAME")
+    model: str = option("Language model.", "gpt2-small", metavar="NAME")
     model_options: Mapping[str, int | str] = options.model_options()
     fidelity: str = option(
-        "How long and by which recipe; one with steps.", "fast/text", metavar="NAME"
+        "Fidelity of the training, with a number of steps.", "fast/text", metavar="NAME"
     )
-    steps: int | None = option("Changes its steps.", None, minimum=1)
-    context: int | None = option("Changes its context.", None, minimum=1)
-    batch: int | None = option("Changes its batch.", None, minimum=1)
-    binding: str = option("Sizes of the operator's own.", "g=32,k=2", metavar="SIZES")
-    seeds: int = option("How many trainings.", 2, minimum=1)
+    steps: int | None = option(
+        "Number of training steps, instead of that of the fidelity.", None, minimum=1
+    )
+    context: int | None = option(
+        "Context length, instead of that of the fidelity.", None, minimum=1
+    )
+    batch: int | None = option("Batch size, instead of that of the fidelity.", None, minimum=1)
+    binding: str = option("Values of the operator's own variables.", "g=32,k=2", metavar="SIZES")
+    seeds: int = option("Number of seeds.", 2, minimum=1)
     seed: int = options.seed()
-    threads: int = option("", 1, minimum=1, maximum=MOST_THREADS)
-    rounds: int = option("Training steps that are timed of each.", 30, minimum=2)
+    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    rounds: int = option("Number of training steps of each network to time.", 30, minimum=2)
     out: Path = required(
-        "The file of results (JSON); one that is there is gone on with.", names="--out/-o"
+        "File of the results (JSON); an existing file is continued.", names="--out/-o"
     )
-    picture: Path | None = option("Where the picture goes (PNG).", None, unset="beside --out")
+    picture: Path | None = option("File for the plot (PNG).", None, unset="next to --out")
     as_json: bool = output.as_json()
 
 
 @framework.command("experiment projection", _Arguments)
 def command(given: _Arguments) -> int:
-    """Compare a projection with the original's at equal steps, and at equal time.
+    """Compare a projection with that of the baseline at equal steps and at equal time.
 
-    OP is an operator as every command takes it; without it, the paper's. Both are timed in turns;
-    then both are trained for the same steps, and the operator once more for the steps that take
-    the time of the original's. The exit code is 1 when a training failed.
+    OP is an operator, given as for every command; without it, the command uses the operator of the
+    paper. It times both networks alternately, trains both for the same number of steps, and trains
+    the network with the operator once more for as many steps as take the time of the baseline. The
+    exit code is 1 if a training failed.
     """
     from syno.experiments.pictures import save_projection
     from syno.experiments.projection import PausedError, compare_projection, prepared
@@ -84,7 +89,7 @@ def command(given: _Arguments) -> int:
                 progress=lambda done, total, remark: move(done, remark),
             )
     except PausedError:
-        output.say(f"paused; the same command goes on, from {given.out}")
+        output.say(f"paused; the same command resumes from {given.out}")
         return framework.PAUSED
     picture = given.picture or given.out.with_suffix(".png")
     save_projection(found, picture)
@@ -103,6 +108,6 @@ def _print(found: Comparison, out: Path, picture: Path) -> None:
     assert timing is not None
     output.show(steps_table(timing))
     output.say(
-        f"a step of the operator takes {timing.ratio:.3f} of the original's (median of "
-        f"{timing.rounds} rounds); results: {out}; picture: {picture}"
+        f"a training step with the operator takes {timing.ratio:.3f} times as long as a step of "
+        f"the baseline (median of {timing.rounds} rounds); results: {out}; plot: {picture}"
     )

@@ -1,4 +1,4 @@
-"""`syno experiment ranking`: how well a cheap training ranks operators."""
+"""`syno experiment ranking`: how well a short training ranks operators."""
 
 from __future__ import annotations
 
@@ -20,42 +20,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    data: str | None = option("Images. Not needed for a table that is there.", None, metavar="NAME")
+    data: str | None = option(
+        "Data set of images; not needed if the table exists.", None, metavar="NAME"
+    )
     data_dir: str | None = options.data_dir()
-    model: str = option("", "resnet-small", metavar="NAME")
+    model: str = option("Model, as printed by `syno models`.", "resnet-small", metavar="NAME")
     model_options: Mapping[str, int | str] = options.model_options()
-    operators: int = option("To draw, besides those of the zoo.", 100, minimum=1)
-    low: str = option("The low rung.", "tiny", metavar="FIDELITY")
-    high: str = option("The high rung.", "fast/cifar16", metavar="FIDELITY")
-    high_epochs: int = option("Its epochs.", 14, minimum=1)
-    seeds: int = option("At the low rung.", 2, minimum=1)
-    part: int = option("One of so many operators is trained at the high rung.", 3, minimum=1)
-    arms: int = option("Operators to train without initial scales, too.", 30, minimum=0)
+    operators: int = option(
+        "Number of operators to sample, in addition to those of the zoo.", 100, minimum=1
+    )
+    low: str = option("Fidelity of the low rung.", "tiny", metavar="FIDELITY")
+    high: str = option("Fidelity of the high rung.", "fast/cifar16", metavar="FIDELITY")
+    high_epochs: int = option("Number of epochs at the high rung.", 14, minimum=1)
+    seeds: int = option("Number of seeds at the low rung.", 2, minimum=1)
+    part: int = option("Train one of N operators at the high rung.", 3, minimum=1, metavar="N")
+    arms: int = option("Number of operators to train also without initial scales.", 30, minimum=0)
     max_slowdown: float = option(
-        "Draw no operator whose training step takes longer than so many of the original's.",
+        "Exclude operators whose training step takes more than this many times as long as that of "
+        "the baseline.",
         1.8,
         minimum=0,
         above=True,
     )
     seed: int = options.seed()
-    jobs: int = option("Processes.", 1, minimum=1)
-    limit: int | None = option("Trainings at most.", None, minimum=0)
+    jobs: int = option("Number of processes.", 1, minimum=1)
+    limit: int | None = option("Maximum number of trainings.", None, minimum=0)
     out: Path = required(
-        "The table (JSON lines); one that is there is gone on with.", names="--out/-o"
+        "File of the table (JSON lines); an existing table is continued.", names="--out/-o"
     )
-    picture: Path | None = option("Where a picture goes (PNG).", None)
-    show: bool = option("Train nothing.", False)
+    picture: Path | None = option("File for a plot (PNG).", None)
+    show: bool = option("Print the table without training.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("experiment ranking", _Arguments)
 def command(given: _Arguments) -> int:
-    """Train many operators cheaply, some of them long, and compare the orders.
+    """Train many operators briefly, some of them longer, and compare the rankings.
 
-    Operators are drawn by the seed before anything is trained. Each is trained at the low rung with
-    several seeds; one of three, by strata, at the high rung. A table that is not finished is gone
-    on with by the same command; its settings are those of the file. The exit code is 1 while
-    trainings are left.
+    The operators are sampled before any training. Each is trained at the low rung with several
+    seeds, and one of three, selected by strata, at the high rung. The same command continues an
+    unfinished table, with the settings of its file. The exit code is 1 while trainings are
+    pending.
     """
     from syno.experiments import ranking
     from syno.experiments.agreement import agreement
@@ -64,7 +69,7 @@ def command(given: _Arguments) -> int:
     if not given.out.exists():
         if given.show:
             raise UserError(
-                f"there is no table '{given.out}'\n  what to do: leave --show out to make it"
+                f"there is no table '{given.out}'\n  what to do: omit --show to create it"
             )
         _make(given)
     if given.show:
@@ -88,15 +93,15 @@ def command(given: _Arguments) -> int:
     left = next(table.waiting(), None)
     if left is not None:
         again = command_line("experiment", "ranking", "--out", str(given.out))
-        output.say(f"not finished: `{again}` goes on")
+        output.say(f"not finished: `{again}` continues")
     return framework.OK if left is None else framework.NEGATIVE
 
 
 def _make(given: _Arguments) -> None:
-    from syno.experiments.ranking_draw import new_settings, new_table
+    from syno.experiments.ranking_setup import new_settings, new_table
 
     if given.data is None:
-        raise UserError(f"there is no table '{given.out}' yet\n  expected: --data, to make it")
+        raise UserError(f"there is no table '{given.out}' yet\n  expected: --data, to create it")
     settings = new_settings(
         data=given.data,
         draw=given.seed,
@@ -110,7 +115,7 @@ def _make(given: _Arguments) -> None:
         arms=given.arms,
         max_slowdown=given.max_slowdown,
     )
-    with output.progress("drawing operators", given.operators) as move:
+    with output.progress("sampling operators", given.operators) as move:
         table = new_table(
             settings, given.data_dir, given.operators, lambda done, total, what: move(done, what)
         )
@@ -124,7 +129,9 @@ def _print(found: Agreement, table: Table) -> None:
     screen = output.console()
     output.show(correlations_table(found))
     if found.recall is not None:
-        screen.print(f"\nof the best ten at the high rung {found.recall} are so at the low one")
+        screen.print(
+            f"\n{found.recall} of the best ten at the high rung are the best ten at the low one"
+        )
     if found.arms:
         output.show(arms_table(found))
     screen.print(f"\n{summary(found)}")

@@ -1,4 +1,4 @@
-"""`syno explain`: how a search comes to an operator."""
+"""`syno explain`: how a search builds an operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from syno._util.options import Options, group, required
 from syno.cli import framework, output
 from syno.operands.options import Operand
 from syno.operators.summary import operator_summary
-from syno.space.named import NamedSpecification, Rules
+from syno.space.specification_options import NamedSpecification, Rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +24,14 @@ class _Arguments(Options):
 def command(given: _Arguments) -> int:
     """Print how a search builds an operator, and what it uses of its specification.
 
-    The path goes from the output towards the input. Beside each step stands how many steps were
-    possible there, and which of the operator's own steps could not come there and why: that is what
-    gives the path its order. Then follow the rules that refused other steps along the path, the
-    budgets and limits that the operator uses, its costs and its drawing.
+    The command prints the path from the output to the input. For each step, it prints how many
+    steps were possible there, and which other steps of the operator were not possible there, and
+    why: this determines the order of the path. It then prints the rules that rejected other steps
+    along the path, the budgets and constraints that the operator uses, its costs and its drawing.
 
-    OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
-    itself, or the start of a key with --store. The exit code is 1 when no search lists the
-    operator; `syno why-not` says what to do then.
+    OP is a file with an operator's text, JSON or index notation, - for standard input, the text
+    itself, or the start of a key with --store. The exit code is 1 if no search finds the operator;
+    `syno why-not` then prints the reasons.
     """
     from syno.report.tree import tree
     from syno.space.explanation import explain, rules_along

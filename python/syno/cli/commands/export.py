@@ -25,7 +25,7 @@ Image = tuple[int, int]  # channels and size
 STUDY = "study"
 
 
-_IMAGE = pair("no size of images", "CHANNELS:SIZE, such as 3:32")
+_IMAGE = pair("not a size of images", "CHANNELS:SIZE, such as 3:32")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,35 +33,40 @@ class _Arguments(Options):
     op: str = required("", names="OP")
     operand: Operand = group(Operand)
     format_: str | None = option(
-        "torch, torch-export, onnx, aoti, cpp, ...",
+        "Format: torch, torch-export, onnx, aoti, cpp, ...",
         None,
-        unset="torch; torch-export of a network",
+        unset="torch; for a network torch-export",
         names="--format",
         metavar="NAME",
     )
-    binding: str | None = option("Sizes of the layer, as C_in=64,H=28.", None, metavar="SIZES")
+    binding: str | None = option("Sizes of the layer, such as C_in=64,H=28.", None, metavar="SIZES")
     network: str | None = option(
-        "The whole model, as resnet-small, with the operator in its slots; `study`: that of the "
-        "study in --store, trained again as there.",
+        "Export this model, such as resnet-small, with the operator in its slots; `study` uses the "
+        "network of the study in --store and trains it as there.",
         None,
         metavar="NAME",
     )
     model_options: Mapping[str, int | str] = options.model_options()
-    image: Image = option("The model's images.", (3, 32), parse=_IMAGE, metavar="CHANNELS:SIZE")
-    classes: int = option("", 10, minimum=2)
-    out: Path = required("The file to write; it gets the suffix of its format.", names="-o/--out")
+    image: Image = option(
+        "Channels and size of the images of the model.",
+        (3, 32),
+        parse=_IMAGE,
+        metavar="CHANNELS:SIZE",
+    )
+    classes: int = option("Number of classes of the model.", 10, minimum=2)
+    out: Path = required("File to write; the suffix of the format is added.", names="-o/--out")
     fold_weights: bool = option(
-        "Multiply weights with each other, once, where that saves multiply-adds.", False
+        "Multiply weights with each other beforehand if this saves MACs.", False
     )
     measure_plans: int | None = option(
-        "Write the fastest of the N cheapest plans, found by measurement.",
+        "Measure the N cheapest plans, and write the fastest.",
         None,
         minimum=1,
         maximum=1000,
         metavar="N",
     )
     threads: int | None = option(
-        "That --measure-plans uses.", None, minimum=1, maximum=MOST_THREADS, unset="1"
+        "Number of threads for --measure-plans.", None, minimum=1, maximum=MOST_THREADS, unset="1"
     )
     seed: int = options.seed()
     check: bool = option("Run the file in a process that cannot import Syno.", False)
@@ -70,32 +75,33 @@ class _Arguments(Options):
 
 @framework.command("export", _Arguments)
 def command(given: _Arguments) -> int:
-    """Write an operator, or a network with it inside, so that it runs without Syno.
+    """Write an operator, or a network with the operator, as files that run without Syno.
 
-    The format torch is a .py file with torch code and a .safetensors file with weights: `python
-    FILE.py` compares them with stored outputs of the reference interpreter. torch-export, onnx and
-    aoti (AOTInductor, compiled for this machine) take any batch size and also hold networks.
-    Weights are fresh, drawn from --seed, but for `--network study`. Without --binding the sizes are
-    those of the first layer of the search that found the operator.
+    The format torch is a .py file with PyTorch code and a .safetensors file with weights;
+    `python FILE.py` compares its results with stored outputs of the reference interpreter. The
+    formats torch-export, onnx and aoti (AOTInductor, compiled for this machine) accept any batch
+    size and also export networks. The weights are initialized with --seed, except for
+    `--network study`. Without --binding, the sizes are those of the first layer of the search that
+    found the operator.
     """
     from syno.codegen.export import formats
     from syno.codegen.export.write import operator_subject
     from syno.measure.plan_choices import PlanChoices
 
-    chosen = formats.get(
+    writer = formats.get(
         given.format_ or ("torch" if given.network is None else "torch-export"),
         networks=given.network is not None,
         fold_weights=given.fold_weights,
     )
     if given.threads is not None and given.measure_plans is None:
-        raise UserError("--threads is about --measure-plans: add it")
+        raise UserError("--threads requires --measure-plans")
     plans = PlanChoices(
-        chosen.name, chosen.emitter, given.measure_plans, given.threads or 1, given.fold_weights
+        writer.name, writer.emitter, given.measure_plans, given.threads or 1, given.fold_weights
     )
     operator = given.operand.load(given.op)
     if given.network is not None:
         if given.binding is not None:
-            raise UserError("the network's layers have their own sizes: leave --binding out")
+            raise UserError("--binding cannot be used with --network: the layers define the sizes")
         subject = _network(given, given.network, operator, plans)
     else:
         line = given.operand.line("export", given.op, "-o", str(given.out))
@@ -105,11 +111,11 @@ def command(given: _Arguments) -> int:
             found = sizes.checked_sizes(operator, given.binding, line)
         plan = plans.of(operator, found)
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
-    written = chosen.write(subject, given.out)
-    run = chosen.check(written, subject) if given.check else None
+    written = writer.write(subject, given.out)
+    run = writer.check(written, subject) if given.check else None
     files = [str(file) for file in written.files]
     if given.as_json:
-        result = {"key": operator.key, "format": chosen.name, "written": files}
+        result = {"key": operator.key, "format": writer.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
         measured = {"plans": plans.found} if given.measure_plans is not None else {}
         output.print_json(result | {"fold_weights": given.fold_weights} | measured | checked)
@@ -117,17 +123,16 @@ def command(given: _Arguments) -> int:
         for row in plans.found:
             sizes_shown = ", ".join(f"{name}={size}" for name, size in row["binding"].items())
             output.echo(
-                f"plan {row['number']}, {row['speedup']:.2f}x as fast as the cheapest, for "
-                f"{sizes_shown}"
+                f"plan {row['number']}, {row['speedup']:.2f}x as fast as plan 1, for {sizes_shown}"
             )
         output.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
-            output.echo(f"without Syno: {run.output}")
+            output.echo(f"run without Syno: {run.output}")
     return framework.OK if run is None or run.passed else framework.NEGATIVE
 
 
 def _network(given: _Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
-    """The model of that name with fresh weights, or the network of a study, trained as there."""
+    """Return a model with initial weights, or the network of a study, trained as there."""
     from syno.codegen.export.write import network_subject
     from syno.study.training import networks
 

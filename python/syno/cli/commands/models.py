@@ -1,4 +1,4 @@
-"""`syno models`: networks by name, and which of their layers operators may replace."""
+"""`syno models`: networks by name, and which of their layers are replaceable."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     name: str | None = option("", None, names="NAME")
     model_options: Mapping[str, int | str] = options.model_options()
-    classes: int | None = option("Classes of the images.", None, unset="those of the original")
+    classes: int | None = option("Number of classes.", None, unset="that of the original")
     channels: int | None = option("Channels of the images.", None, unset="those of the original")
-    size: int | None = option("Side of the images in pixels.", None, unset="that of the original")
+    size: int | None = option(
+        "Height and width of the images in pixels.", None, unset="that of the original"
+    )
     as_json: bool = output.as_json()
 
 
 @framework.command("models", _Arguments)
 def command(given: _Arguments) -> int:
-    """List the models, or show the layers of one: found as slots, or kept and why.
+    """List the models, or show the layers of one model: its slots, and why others are kept.
 
-    MACs are multiply-adds for one sample. A model is built without weights, so this is quick for
-    large ones, too. Those of timm are not listed: `syno models timm/NAME` shows one.
+    MACs (multiply-accumulate operations) are given for one sample. Models are built without
+    weights, so that the command is fast for large models, too. Models of timm are not listed;
+    `syno models timm/NAME` shows one.
     """
     from syno.network import models
 
@@ -38,7 +41,9 @@ def command(given: _Arguments) -> int:
     shape = {key: value for key, value in sizes.items() if value is not None}
     if given.name is None:
         if shape or given.model_options:
-            raise UserError("options of a model are given without a model\n  expected: its name")
+            raise UserError(
+                "options of a model are given without a model\n  expected: the name of a model"
+            )
         return _list(given.as_json)
     found = models.summarise(given.name, **shape, **given.model_options)
     if given.as_json:
@@ -56,7 +61,7 @@ def command(given: _Arguments) -> int:
 
 
 def _list(as_json: bool) -> int:
-    """Print all models; those whose package is missing with what brings it."""
+    """Print all models; if the package of a model is missing, print the extra that contains it."""
     from syno.network import models
     from syno.network.models.summary import entry
     from syno.network.models.tables import models_table

@@ -1,4 +1,4 @@
-"""`syno report`: the page about a study."""
+"""`syno report`: the HTML page about a study."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     store: str = required("", names="STORE")
     study: str | None = study_option()
-    out: Path = option("The file to write.", Path("report.html"), names="-o/--out")
+    out: Path = option("File to write.", Path("report.html"), names="-o/--out")
     final: bool = option(
-        "First evaluate the operators on a front, and the original, on the test split.", False
+        "First evaluate the operators on a front and the baseline network on the test split.", False
     )
     data_dir: str | None = option(
-        "With --final: where the data is now, if it moved.", None, metavar="DIR"
+        "With --final: the new folder of the data, if it has moved.", None, metavar="DIR"
     )
-    png: bool = option("Also write front.png and progress.png beside it.", False)
+    png: bool = option("Also write front.png and progress.png into the same folder.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("report", _Arguments)
 def command(given: _Arguments) -> None:
-    """Write the report of a study: one HTML page that needs no network and no other file.
+    """Write the report of a study as a self-contained HTML page.
 
-    STORE is a file or a database URL; it is only read, except with --final, which trains the
-    finalists once more and stores their accuracy on the test split.
+    STORE is a file or a database URL. The command only reads it, except with --final, which trains
+    the finalists once more and stores their accuracy on the test split.
     """
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store

@@ -1,4 +1,4 @@
-"""`syno resume`: a search goes on where it stopped."""
+"""`syno resume`: resume a search that was stopped or killed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class _Arguments(Options):
     store: str = required("", names="STORE")
     study: str | None = study_option()
     evaluations: int | None = option(
-        "New limit of the whole study: operators.", None, minimum=1, maximum=MOST_COUNTED
+        "New limit of the study: the number of operators.", None, minimum=1, maximum=MOST_COUNTED
     )
-    seconds: float | None = option("New limit of the whole study: time.", None)
-    data_dir: str | None = option("Where the data is now, if it moved.", None, metavar="DIR")
+    seconds: float | None = option("New limit of the study: the time in seconds.", None)
+    data_dir: str | None = option("New folder of the data, if it has moved.", None, metavar="DIR")
     release: str | None = option(
-        "Lets the operator whose key begins so out of quarantine, to be evaluated next; or "
-        "`baseline`, or `all`.",
+        "Remove the operator whose key starts with KEY from quarantine, and evaluate it next; also "
+        "`baseline` or `all`.",
         None,
         metavar="KEY",
     )
@@ -34,9 +34,10 @@ class _Arguments(Options):
 
 @framework.command("resume", _Arguments)
 def command(given: _Arguments) -> int:
-    """Go on with a search that was stopped or killed: nothing finished is lost or done again.
+    """Resume a search that was stopped or killed.
 
-    Everything it needs is in the store. The operator that was being evaluated is evaluated again.
+    The store holds everything that the search needs. Completed trials are neither lost nor
+    repeated; the trial that was running is repeated.
     """
     from syno.cli.commands.search import finished
     from syno.cli.watch import Watch
@@ -59,7 +60,7 @@ def command(given: _Arguments) -> int:
 
 
 def _describe(given: _Arguments) -> int:
-    """Say what is left to do, and how long the operators took so far."""
+    """Print the remaining number of operators and an estimate of the time."""
     from syno.store import Store
     from syno.store.overview import remaining
 
@@ -71,6 +72,6 @@ def _describe(given: _Arguments) -> int:
     else:
         cost = f", about {fmt.duration(found['seconds'])}" if found["seconds"] else ""
         output.echo(
-            f"{found['study']}: {found['done']} operators done, {found['left']} to go{cost}"
+            f"{found['study']}: {found['done']} operators completed, {found['left']} left{cost}"
         )
     return framework.OK

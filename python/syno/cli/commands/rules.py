@@ -11,25 +11,25 @@ from syno.cli import framework, output
 
 @framework.group("rules", "rules_check", "rules_effect")
 def command() -> None:
-    """Show the rules by which a search refuses steps.
+    """List, show and check the rules by which a search rejects steps.
 
-    Exact rules refuse what has an equal form elsewhere, approximate ones what has a near-equal
-    form, restrictions what a specification leaves out on purpose. `--rule ID=off` switches one off
-    wherever operators are listed.
+    Exact rules reject operators that have another, equal form. Approximate rules reject operators
+    that have a nearly equal form. Restrictions reject operators that a specification excludes on
+    purpose. Commands that enumerate operators switch a rule off with `--rule ID=off`.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ListArguments(Options):
     kind: str | None = option(
-        "Rules of this kind only.", None, choices=("exact", "approximate", "restriction")
+        "Print only rules of this kind.", None, choices=("exact", "approximate", "restriction")
     )
     as_json: bool = output.as_json()
 
 
 @framework.command("rules list", _ListArguments)
 def list_command(given: _ListArguments) -> None:
-    """List the rules: id, name, kind, status, and what each refuses."""
+    """List the rules: id, name, kind, status, and what each of them rejects."""
     from syno.space.rules import list_rules
 
     found = [rule for rule in list_rules() if given.kind in (None, rule.kind)]
@@ -43,7 +43,7 @@ def list_command(given: _ListArguments) -> None:
             ("name", lambda rule: rule.name),
             ("kind", lambda rule: rule.kind),
             ("status", lambda rule: rule.status),
-            ("refuses~", lambda rule: rule.doc["What"]),
+            ("rejects~", lambda rule: rule.doc["What"]),
         )
     )
 
@@ -56,7 +56,7 @@ class _ShowArguments(Options):
 
 @framework.command("rules show", _ShowArguments)
 def show_command(given: _ShowArguments) -> None:
-    """Print what a rule refuses, why, when, how sound it is, and an example.
+    """Print what a rule rejects, why and when, its soundness, and an example.
 
     RULE is an id or a name, as `syno rules list` prints them.
     """

@@ -1,4 +1,4 @@
-"""`syno rules check`: rules tried out on random graphs."""
+"""`syno rules check`: tests of rules on random graphs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from syno._util.options import Options, group, option, required
 from syno.cli import framework, options, output
-from syno.space.named import NamedSpecification
 from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
+from syno.space.specification_options import NamedSpecification
 
 if TYPE_CHECKING:
     from syno import Rule
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     rule: str = required("", names="RULE")
     named: NamedSpecification = group(NamedSpecification)
-    trials: int = option("Refusals to compare, each of another graph.", CHECK_TRIALS, minimum=1)
-    max_graphs: int = option("Random graphs to grow, at most.", CHECK_GRAPHS, minimum=1)
+    trials: int = option(
+        "Number of rejections to compare, each of another graph.", CHECK_TRIALS, minimum=1
+    )
+    max_graphs: int = option("Maximum number of random graphs to build.", CHECK_GRAPHS, minimum=1)
     seed: int = options.seed()
     as_json: bool = output.as_json()
 
 
 @framework.command("rules check", _Arguments)
 def command(given: _Arguments) -> int:
-    """Compare what a rule refuses on random graphs with what it keeps instead.
+    """Compare what a rule rejects on random graphs with what it keeps instead.
 
-    RULE is a Python file with rules of your own, or the id or name of a rule. Both operators are
-    computed with random data and weights: an exact rule must keep an equal one, an approximate
-    rule is told what share of the elements differs, a restriction what it refuses. Without a
-    specification, a small one with two dimensions is taken.
+    RULE is a Python file with custom rules, or the id or name of a rule. Both operators are
+    computed with random data and weights. An exact rule must keep an equal operator. For an
+    approximate rule, the command prints the fraction of elements that differ; for a restriction,
+    what it rejects. Without a specification, the command uses a small one with two dimensions.
 
-    The exit code is 1 when an exact rule keeps another operator, or a rule refuses nothing.
+    The exit code is 1 if an exact rule keeps a different operator, or if a rule rejects nothing.
     """
     from syno.space.rule_check import check_rule, small_specification
     from syno.space.rules import describe_rule, load_rules, reported
@@ -47,7 +49,7 @@ def command(given: _Arguments) -> int:
     else:
         rules = [describe_rule(given.rule).id]
     found = []
-    with output.progress("refusals", given.trials * len(rules), remaining=False) as move:
+    with output.progress("rejections", given.trials * len(rules), remaining=False) as move:
         for done, one in enumerate(rules):
 
             def progress(compared: int, graphs: int, before: int = done * given.trials) -> bool:

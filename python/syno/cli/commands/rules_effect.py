@@ -1,4 +1,4 @@
-"""`syno rules effect`: what each rule saves in a specification."""
+"""`syno rules effect`: the effect of each rule on an enumeration."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, group, option
 from syno.cli import framework, output
-from syno.space.named import NamedSpecification, checked_depth
 from syno.space.options import EFFECT_NODES, depth, max_nodes, threads
+from syno.space.specification_options import NamedSpecification, checked_depth
 from syno.space.tables import effects_table
 
 if TYPE_CHECKING:
@@ -20,26 +20,27 @@ class _Arguments(Options):
     named: NamedSpecification = group(NamedSpecification)
     depth: int | None = depth()
     only: tuple[str, ...] = option(
-        "A rule to switch off; repeat.",
+        "Rule to switch off; can be repeated.",
         cast(tuple[str, ...], ()),
-        unset="all, in turn",
+        unset="all, one after the other",
         metavar="ID",
     )
     max_nodes: int = max_nodes(EFFECT_NODES)
     threads: int | None = threads()
-    markdown: bool = option("Print the table in Markdown.", False)
+    markdown: bool = option("Print the table as Markdown.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("rules effect", _Arguments)
 def command(given: _Arguments) -> int:
-    """List a specification with each rule off in turn, and count what it saves.
+    """Enumerate a specification with each rule switched off in turn, and count the differences.
 
-    Exact rules save graphs and structures and may not change the operators, approximate rules keep
-    one of near-equal operators, restrictions leave operators out on purpose. Exact rules are
-    counted where all approximate ones are off. `more` and `fewer` compare semantic keys; `repeats`
-    are operators under a further key that compute what a listed one does, which an exact rule
-    catches and the key does not. The exit code is 1 when an exact rule changes the operators.
+    Exact rules save graphs and structures and must not change the operators. Approximate rules keep
+    one of several nearly equal operators. Restrictions exclude operators on purpose. Exact rules
+    are measured with all approximate rules off. `more` and `fewer` compare semantic keys. `repeats`
+    are operators with another key that compute the same as an enumerated operator: the exact rule
+    recognizes them, and the key does not. The exit code is 1 if an exact rule changes the
+    operators.
     """
     from syno.space.rule_effects import rule_effects
     from syno.space.rules import list_rules
@@ -48,7 +49,7 @@ def command(given: _Arguments) -> int:
     wanted = checked_depth(given.depth, specification)
     found: list[Effect] = []
     count = len(given.only or list_rules()) + 2
-    with output.progress("listing", count, remaining=False) as move:
+    with output.progress("enumerations", count, remaining=False) as move:
         effects = rule_effects(
             specification,
             wanted,

@@ -1,4 +1,4 @@
-"""`syno search`: from a network to operators that were trained, checked and timed."""
+"""`syno search`: search for operators for a network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from syno.options import (
     TimingOptions,
     TrainOptions,
 )
-from syno.space.named import NamedSpecification
 from syno.space.options import SpaceOptions
+from syno.space.specification_options import NamedSpecification
 
 if TYPE_CHECKING:
     from syno.store import StudySummary
@@ -32,27 +32,29 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     model: str | None = option(
-        "`syno models` lists them.",
+        "Model, as printed by `syno models`.",
         None,
-        unset="that of --preset paper/..., otherwise resnet-small, or gpt2-small for a text",
+        unset="that of --preset paper/..., otherwise resnet-small, or gpt2-small for text",
         metavar="NAME",
     )
     model_options: Mapping[str, int | str] = options.model_options()
-    data: str = required("digits, cifar10, an image folder, or a text.", metavar="NAME")
+    data: str = required("Data set: digits, cifar10, a folder of images, or text.", metavar="NAME")
     data_dir: str | None = options.data_dir()
     evaluations: int = option(
-        "Operators to train; those rejected before training come on top.",
+        "Number of operators to train; operators rejected before training do not count.",
         EVALUATIONS,
         minimum=1,
         maximum=MOST_COUNTED,
     )
-    seconds: float | None = option("Time limit; the evaluation that runs is finished.", None)
+    seconds: float | None = option(
+        "Time limit in seconds; the running evaluation is completed.", None
+    )
     store: str = options.store()
     name: str | None = option(
-        "Name of the study.", None, unset="model, data, a number", metavar="NAME"
+        "Name of the study.", None, unset="model, data and a number", metavar="NAME"
     )
     seed: int = options.seed()
-    method: str = option("How operators are chosen: uniform, or diverse.", METHOD, metavar="NAME")
+    method: str = option("How operators are sampled: uniform or diverse.", METHOD, metavar="NAME")
     named: NamedSpecification = group(NamedSpecification, without=("bindings", "limits"))
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
@@ -63,7 +65,7 @@ class _Arguments(Options):
     timing: TimingOptions = group(TimingOptions)
 
     def trained(self) -> TrainOptions:
-        """How networks are trained; a ladder says it in place of a fidelity."""
+        """Return how networks are trained; a ladder replaces the fidelity."""
         if self.train.ladder is None:
             from syno.study.evaluate.loading import chosen_fidelity
 
@@ -73,19 +75,20 @@ class _Arguments(Options):
         given = changed + (["--fidelity"] if self.fidelity.fidelity else [])
         if given:
             raise UserError(
-                f"{given[0]} cannot change a ladder: its rungs have fidelities of their own\n"
-                "  what to do: a ladder of your own is a .toml file: --ladder mine.toml"
+                f"{given[0]} cannot be used with a ladder: its rungs define the fidelities\n"
+                "  what to do: write a custom ladder as a .toml file: --ladder mine.toml"
             )
         return self.train
 
 
 @framework.command("search", _Arguments)
 def command(given: _Arguments) -> int:
-    """Find operators for a network: compose them, train the network with each, time it, store it.
+    """Search for operators for a network.
 
-    Everything is in the store as soon as it is known: a search that is stopped in any way goes on
-    with `syno resume`. Bindings come from the layers of the network. Without --preset or shapes,
-    the operators are sought in a setting for small images.
+    The command composes operators, trains the network with each of them, measures the latency, and
+    stores every result immediately: `syno resume` resumes a search that was stopped in any way.
+    The bindings are those of the layers of the network. Without --preset or shapes, the search
+    uses a specification for small images.
     """
     from syno.cli.watch import Watch
     from syno.study.fidelity.ladder import resolve_ladder
@@ -133,17 +136,17 @@ def command(given: _Arguments) -> int:
 
 
 def _check_evaluations(ladder: Ladder, evaluations: int) -> None:
-    """Say when no operator can come to the top."""
+    """Warn if no operator can reach the highest rung."""
     least = ladder.eta ** (len(ladder.rungs) - 1)
     if evaluations < least:
         output.say(
-            f"of {evaluations} operators none may reach the top of ladder '{ladder.name}': with "
-            f"{len(ladder.rungs)} rungs and eta {ladder.eta}, that takes {least}"
+            f"with {evaluations} operators, possibly none reaches the highest rung of ladder "
+            f"'{ladder.name}': {len(ladder.rungs)} rungs with eta {ladder.eta} require {least}"
         )
 
 
 def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
-    """Print what a search found and what can be done with it; 1 when it trained nothing."""
+    """Print the results of a search and the next command; return 1 if nothing was trained."""
     from syno.cli.commands.status import print_study
     from syno.store.overview import study_json
     from syno.store.tables import studies_table
@@ -158,10 +161,10 @@ def finished(summary: StudySummary, store: str, *, as_json: bool) -> int:
 
 
 def _describe(found: Forecast | LadderForecast, store: str, *, as_json: bool) -> None:
-    """Print what a search would do, its layers and its cost, from a short probe of training."""
+    """Print what a search would do, its layers, and its cost estimated by a short training."""
     if as_json:
         output.print_json(found.as_json() | {"store": store})
         return
     for title, text in (("Layers", str(found.layers)), found.trained, ("Cost", found.cost)):
         output.paragraph(title, f"{text}\n")
-    output.echo(f"Nothing was written; the results would go to {store}")
+    output.echo(f"Nothing was written; the results would be stored in {store}")

@@ -1,4 +1,4 @@
-"""`syno show`: one operator in the terminal."""
+"""`syno show`: print one operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syno._util.options import Options, group, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, output
 from syno.measure.layer_costs import Layer, add_plans, add_times, layer_costs
-from syno.measure.tables import chosen_in_words, layers_table, plans_table
+from syno.measure.tables import layers_table, plans_table, selection_in_words
 from syno.operands.options import Operand
 from syno.operands.sizes import checked_sizes, example_sizes
 from syno.operators.summary import operator_summary
@@ -26,38 +26,45 @@ class _Arguments(Options):
     op: str = required("", names="OP")
     operand: Operand = group(Operand)
     bindings: tuple[str, ...] = option(
-        "As C_in=64,H=28.", cast(tuple[str, ...], ()), names="--binding", metavar="SIZES"
+        "Sizes of a layer, such as C_in=64,H=28; can be repeated.",
+        cast(tuple[str, ...], ()),
+        names="--binding",
+        metavar="SIZES",
     )
-    plans: int | None = option("Print the cheapest plans, so many.", None, minimum=1, maximum=1000)
-    fold_weights: bool = option("Plans may multiply weights beforehand.", False)
-    measure: bool = option("Time the plans, and say which is the fastest.", False)
-    emitter: str | None = option("Whose code --measure times: cpp, pytorch.", None, metavar="NAME")
+    plans: int | None = option(
+        "Print the N cheapest plans.", None, minimum=1, maximum=1000, metavar="N"
+    )
+    fold_weights: bool = option("Allow plans to multiply weights beforehand.", False)
+    measure: bool = option("Measure the plans, and print the fastest.", False)
+    emitter: str | None = option(
+        "Emitter of the code that --measure times: cpp, pytorch.", None, metavar="NAME"
+    )
     threads: int | None = option(
-        "That --measure uses.", None, minimum=1, maximum=MOST_THREADS, unset="1"
+        "Number of threads for --measure.", None, minimum=1, maximum=MOST_THREADS, unset="1"
     )
-    again: bool = option("Time plans that were timed before, too.", False)
-    dot: bool = option("Print the Graphviz source only.", False)
+    again: bool = option("Repeat earlier measurements.", False)
+    dot: bool = option("Print only the Graphviz source.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("show", _Arguments)
 def command(given: _Arguments) -> None:
-    """Print one operator: formula, drawing, steps and cost.
+    """Print an operator: its formula, drawing, text and cost.
 
-    OP is a file with an operator's text, JSON or index notation, - for standard input, one of these
+    OP is a file with an operator's text, JSON or index notation, - for standard input, the text
     itself, or the start of a key with --store.
     """
     operator = given.operand.load(given.op)
     line = given.operand.line("show", given.op)
     layers = layer_costs(operator, [checked_sizes(operator, b, line) for b in given.bindings])
     if given.fold_weights and given.plans is None:
-        raise UserError("--fold-weights is about plans: add --plans")
+        raise UserError("--fold-weights requires --plans")
     if given.measure and given.plans is None:
-        raise UserError("--measure is about plans: add --plans")
+        raise UserError("--measure requires --plans")
     if not given.measure and (
         given.emitter is not None or given.threads is not None or given.again
     ):
-        raise UserError("--emitter, --threads and --again are about --measure: add it")
+        raise UserError("--emitter, --threads and --again require --measure")
     if given.plans is not None:
         _add_plans(given, operator, layers)
     if given.dot:
@@ -69,9 +76,9 @@ def command(given: _Arguments) -> None:
 
 
 def _add_plans(given: _Arguments, operator: Operator, layers: list[Layer]) -> None:
-    """The cheapest plans of each layer that the operator fits, and their times if asked for."""
+    """Add the cheapest plans of each layer that the operator fits, and their times if requested."""
     if not layers:
-        raise UserError(f"a plan is of one layer: name one with --binding{_such_as(operator)}")
+        raise UserError(f"plans require the sizes of a layer: use --binding{_such_as(operator)}")
     count, fold = given.plans or 1, given.fold_weights
     add_plans(operator, layers, count, fold_weights=fold)
     if given.measure:
@@ -107,7 +114,7 @@ def _print(operator: Operator, layers: list[Layer]) -> None:
         output.paragraph(title, text)
         screen.print()
     if not layers:
-        words = f"Cost is per layer: name one with --binding{_such_as(operator)}"
+        words = f"The cost depends on the layer: use --binding{_such_as(operator)}"
         screen.print(words, soft_wrap=True)
         return
     output.show(layers_table(layers))
@@ -119,4 +126,4 @@ def _print(operator: Operator, layers: list[Layer]) -> None:
         if "measured" in layer:
             screen.print()
             output.show(plans_table(layer))
-            screen.print(chosen_in_words(layer["measured"]), soft_wrap=True)
+            screen.print(selection_in_words(layer["measured"]), soft_wrap=True)

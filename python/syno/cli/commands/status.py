@@ -1,4 +1,4 @@
-"""`syno status`: what a store holds."""
+"""`syno status`: the studies of a store and their progress."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     store: str = required("", names="STORE")
     study: str | None = study_option()
-    operators: bool = option("List the operators, the best first.", False)
+    operators: bool = option("Also list the operators, the best first.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("status", _Arguments)
 def command(given: _Arguments) -> None:
-    """Say what a store holds and how far its searches are. The store is only read."""
+    """Show the studies of a store and their progress. The command only reads the store."""
     from syno.store import Store
     from syno.store.overview import study_json
     from syno.store.tables import studies_table
@@ -34,8 +34,8 @@ def command(given: _Arguments) -> None:
         summaries = [opened.summary(record) for record in records]
         name = opened.name
     if given.as_json:
-        listed = [study_json(summary, operators=given.operators) for summary in summaries]
-        output.print_json({"store": name, "studies": listed})
+        studies = [study_json(summary, operators=given.operators) for summary in summaries]
+        output.print_json({"store": name, "studies": studies})
         return
     if not summaries:
         start = command_line("search", "--store", given.store)
@@ -55,14 +55,14 @@ def print_study(summary: StudySummary, *, operators: bool, limit: int | None = N
     ladder = summary.settings.get("ladder")
     if summary.rungs and ladder:
         eta = ladder["eta"]
-        title = output.heading("rungs", f" of {name}: the best 1/{eta} go on")
+        title = output.heading("rungs", f" of {name}: the best 1/{eta} are promoted")
         screen.print(title, soft_wrap=True)
         output.show(rungs_table(summary))
     if operators:
         screen.print(output.heading(name))
         output.show(operators_table(summary, limit))
     if summary.quarantined:
-        words = "proposed no more; `syno resume STORE --release KEY` lets one out"
+        words = "not evaluated again; `syno resume STORE --release KEY` releases one"
         title = output.heading("in quarantine", f" in {name}: {words}")
         screen.print(title, soft_wrap=True)
         output.show(quarantine_table(summary))

@@ -1,4 +1,4 @@
-"""`syno store`: whether a store is whole, and saving what is intact in a damaged one."""
+"""`syno store`: check a store for damage, and recover a damaged store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syno.cli import framework, output
 
 @framework.group("store")
 def command() -> None:
-    """Check whether a store is whole, and save what is intact in a damaged one."""
+    """Check a store for damage, and recover a damaged store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +22,10 @@ class _CheckArguments(Options):
 
 @framework.command("store check", _CheckArguments)
 def check_command(given: _CheckArguments) -> int:
-    """Compare every row of a store with what was written, and list what is damaged.
+    """Check every row of a store, and list all damage.
 
-    The exit code is 1 when there is damage. The store is only read. Each command that opens a store
-    does the same, and refuses a damaged one.
+    The command only reads the store. The exit code is 1 if there is damage. Every command that
+    opens a store makes the same check, and refuses a damaged store.
     """
     from syno.store import DamagedError, Store
 
@@ -46,11 +46,11 @@ def check_command(given: _CheckArguments) -> int:
         for line in found:
             output.echo(f"  {line}")
         for line in saved:
-            output.echo(f"can be saved: {line}")
+            output.echo(f"can be recovered: {line}")
         output.say(f"next: syno store recover {shlex.quote(given.store)} NEW")
     else:
         events = sum(counts.values())
-        output.echo(f"{given.store} is whole: {len(counts)} studies, {events} events of logs")
+        output.echo(f"{given.store} is intact: {len(counts)} studies, {events} events")
     return framework.NEGATIVE if found else framework.OK
 
 
@@ -63,11 +63,12 @@ class _RecoverArguments(Options):
 
 @framework.command("store recover", _RecoverArguments)
 def recover_command(given: _RecoverArguments) -> int:
-    """Write what is intact in a damaged store into a new one. The damaged store is only read.
+    """Write the intact part of a damaged store to a new store.
 
-    NEW is a file that does not exist yet. Of each study the longest part is kept that is whole, so
-    that `syno resume` goes on exactly as from that moment. Rows that are intact and belong to no
-    such part are written to NEW.rest.json. The exit code is 1 when no study could be saved.
+    The command only reads the damaged store. NEW is a file that does not exist yet. For each study,
+    the command keeps the longest intact beginning of its log, so that `syno resume` continues
+    exactly as from that moment. It writes other intact rows to NEW.rest.json. The exit code is 1
+    if no study can be recovered.
     """
     from syno.store import recover
 
@@ -76,13 +77,11 @@ def recover_command(given: _RecoverArguments) -> int:
         output.print_json(done.as_json())
         return framework.OK if done.studies else framework.NEGATIVE
     for saved in done.studies:
-        output.echo(f"saved {saved}")
+        output.echo(f"recovered {saved}")
     if done.rest is not None:
-        output.echo(
-            f"wrote {done.rest}: intact rows beside them, {done.rest_trials} trials of these"
-        )
+        output.echo(f"wrote {done.rest}: other intact rows, of which {done.rest_trials} are trials")
     if done.studies:
         output.say(f"next: syno resume {shlex.quote(done.store)}")
         return framework.OK
-    output.say("no study could be saved: none has its settings and specification left")
+    output.say("no study could be recovered: none has intact settings and an intact specification")
     return framework.NEGATIVE

@@ -1,4 +1,4 @@
-"""`syno train`: chosen operators trained in a network, by a recipe, with several seeds."""
+"""`syno train`: train given operators in a network, with several seeds."""
 
 from __future__ import annotations
 
@@ -25,36 +25,41 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
-    baseline: bool = option("Also train the network as it is.", False)
+    baseline: bool = option("Also train the baseline network.", False)
     model: str | None = option(
-        "", None, unset="resnet-small, or gpt2-small for text", metavar="NAME"
+        "Model, as printed by `syno models`.",
+        None,
+        unset="resnet-small, or gpt2-small for text",
+        metavar="NAME",
     )
     model_options: Mapping[str, int | str] = options.model_options()
-    data: str = required("digits, cifar10, a folder, a text.", metavar="NAME")
+    data: str = required("Data set: digits, cifar10, a folder of images, or text.", metavar="NAME")
     data_dir: str | None = options.data_dir()
     recipe: str | None = option(
-        "How to train: a recipe, or a .toml file.",
+        "Recipe of the training: a name or a .toml file.",
         None,
         unset="that of the fidelity",
         metavar="NAME",
     )
-    seeds: int = option("How many trainings.", 1, minimum=1)
-    seconds: float | None = option("Changes its seconds (text): equal time.", None)
-    binding: str | None = options.own_sizes()
-    preset: str | None = option(
-        "The specification that operators are read under.", None, metavar="NAME"
+    seeds: int = option("Number of seeds.", 1, minimum=1)
+    seconds: float | None = option(
+        "Train on text for this time, instead of a number of steps.", None
     )
+    binding: str | None = options.operator_sizes()
+    preset: str | None = option("Specification of the operators.", None, metavar="NAME")
     store: str = options.store()
-    study: str | None = option("Where a key is looked for, in --store.", None, metavar="NAME")
-    name: str | None = option("Name of the study; one that is there goes on.", None, metavar="NAME")
+    study: str | None = option("Study of --store in which a key is searched.", None, metavar="NAME")
+    name: str | None = option(
+        "Name of the study; an existing study is continued.", None, metavar="NAME"
+    )
     seed: int = options.seed()
     latency: bool = option(
-        "Time each trained network on the CPU, in turns with the original. [on]", True
+        "Measure the CPU latency of each trained network, alternately with the baseline. [on]", True
     )
-    device: str = option("cpu, or cuda.", "cpu", metavar="NAME")
-    workers: int = option("Threads that read images ahead.", 0, minimum=0)
+    device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
+    workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
     checkpoints: str | None = option(
-        "Keep the state of each training there; the same command goes on from it.",
+        "Folder for checkpoints; the same command resumes from them.",
         None,
         metavar="DIR",
     )
@@ -67,7 +72,7 @@ class _Arguments(Options):
     quantization: QuantizationOptions = group(QuantizationOptions)
 
     def trainings(self) -> Trainings:
-        """What is to be trained; nothing is loaded yet."""
+        """Return what to train; nothing is loaded yet."""
         from syno.operators.specification import checked_binding
         from syno.study.evaluate.loading import chosen_fidelity
         from syno.study.evaluate.quantization import Quantization
@@ -102,13 +107,13 @@ class _Arguments(Options):
 
 @framework.command("train", _Arguments)
 def command(given: _Arguments) -> int:
-    """Train networks with chosen operators in them, and keep the results in a store.
+    """Train networks with given operators, and store the results.
 
-    OP is a name of the zoo, an operator as every command takes it, a folder with operators, or a
-    file with an OP in each line. Quality is measured on data held out of the training split; the
-    test split is read by `syno report --final` alone. With --baseline the same seeds train the
-    network as it is, and operators are compared with it seed by seed. An operator that crashes,
-    hangs or eats memory is a row with its reason.
+    OP is a name of the zoo, an operator as for every command, a folder with operators, or a file
+    with an OP in each line. Accuracy and loss are measured on the validation split; only
+    `syno report --final` reads the test split. With --baseline, the command also trains the
+    baseline network with the same seeds and compares the operators with it seed by seed. A training
+    that crashes, hangs or exceeds its memory becomes a row with its reason.
     """
     from syno.study.training.tables import forecast_sections, int8_shares, results_table
     from syno.study.training.train import TrainingNarration, follow, prepare, run
@@ -131,7 +136,7 @@ def command(given: _Arguments) -> int:
                 else:
                     output.sections(forecast_sections(trainings, found))
                     place = given.store
-                    output.echo(f"Nothing was written; the results would go to {place}")
+                    output.echo(f"Nothing was written; the results would be stored in {place}")
             return framework.OK
         if not processes.is_first:
             follow(trainings, processes)
@@ -140,7 +145,7 @@ def command(given: _Arguments) -> int:
             watch = TrainingNarration(move)
             trained = run(trainings, given.store, given.name, watch, processes)
     if trained.paused:
-        output.say("paused; the same command with this --name goes on: " + trained.study)
+        output.say("paused; the same command resumes with --name " + trained.study)
         return framework.PAUSED
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]

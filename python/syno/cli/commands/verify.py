@@ -1,4 +1,4 @@
-"""`syno verify`: generated code against the reference interpreter."""
+"""`syno verify`: verify generated code against the reference interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syno.codegen import emitters
 from syno.operands import sizes
 from syno.operands.options import Operand
 
-# Mismatches that are printed; --json has them all.
+# Number of mismatches to print; --json prints all.
 _PRINTED = 10
 
 if TYPE_CHECKING:
@@ -26,25 +26,28 @@ class _Arguments(Options):
     op: str | None = option("", None, names="OP")
     operand: Operand = group(Operand)
     bindings: tuple[str, ...] = option(
-        "Sizes to check under, as C_in=64,H=28; repeat.",
+        "Sizes of a layer, such as C_in=64,H=28; can be repeated.",
         cast(tuple[str, ...], ()),
         unset="those of the specification",
         names="--binding",
         metavar="SIZES",
     )
     random: int | None = option(
-        "Instead of OP: N random operators under random bindings, with all gradients.",
+        "Instead of OP, verify N random operators under random bindings, with all gradients.",
         None,
         minimum=1,
         metavar="N",
     )
     emitters: str = option(
-        "Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
+        "Emitters to verify, such as pytorch,cpp; `all` is every emitter that can run here.",
         "pytorch",
         metavar="NAMES",
     )
     jobs: int | None = option(
-        "Processes for --random.", None, minimum=1, unset="one a processor, for many operators"
+        "Number of processes for --random.",
+        None,
+        minimum=1,
+        unset="one for each core, for many operators",
     )
     seed: int = options.seed()
     as_json: bool = output.as_json()
@@ -52,24 +55,26 @@ class _Arguments(Options):
 
 @framework.command("verify", _Arguments)
 def command(given: _Arguments) -> int:
-    """Check the code generated from an operator against the reference interpreter.
+    """Verify the generated code of an operator against the reference interpreter.
 
-    Input and weights are random; values are compared under each binding. With --random, operators
-    and bindings are random too, and a failing case is made small. The exit code is 1 when any
-    differs.
+    Input and weights are random; the values are compared under each binding. With --random, the
+    operators and bindings are random, too, and a failing case is reduced to a smaller one. The exit
+    code is 1 if any value differs.
     """
     names = emitters.named(given.emitters)
     if given.random is not None:
         if given.op is not None or given.bindings:
-            raise UserError("--random draws operators and bindings itself: leave OP and --binding")
+            raise UserError(
+                "--random cannot be used with OP or --binding: operators and bindings are random"
+            )
         return _verify_random(given, given.random, names)
     if given.op is None:
         raise UserError("nothing to verify\n  expected: OP, or --random N      got: neither")
     operator = given.operand.load(given.op)
     line = given.operand.line("verify", given.op)
-    chosen = [sizes.checked_sizes(operator, b, line) for b in given.bindings]
-    chosen = chosen or sizes.own_sizes(operator, line)
-    results = _verify(operator, chosen, names, given.seed)
+    bindings = [sizes.checked_sizes(operator, b, line) for b in given.bindings]
+    bindings = bindings or sizes.own_sizes(operator, line)
+    results = _verify(operator, bindings, names, given.seed)
     passed = all(result.passed for result in results)
     if given.as_json:
         found = [dataclasses.asdict(result) for result in results]
@@ -104,7 +109,7 @@ def _print(results: list[Verification]) -> None:
 
 
 def _verify_random(given: _Arguments, count: int, names: tuple[str, ...]) -> int:
-    """Check random operators, print, and say by the exit code whether anything differs."""
+    """Verify random operators, print the results, and return the exit code."""
     from syno.codegen.verify import processes_for, random_check
 
     jobs = given.jobs or processes_for(count)
@@ -124,11 +129,11 @@ def _verify_random(given: _Arguments, count: int, names: tuple[str, ...]) -> int
 
 
 def _print_random(result: RandomCheck) -> None:
-    from syno.codegen.verify.tables import emitters_table, mix_table, told
+    from syno.codegen.verify.tables import emitters_table, mismatch_in_words, mix_table
 
     output.show(mix_table(result))
     output.show(emitters_table(result))
     for mismatch in result.mismatches[:_PRINTED]:
-        output.console().print(output.indented(told(mismatch), 0), soft_wrap=True)
+        output.console().print(output.indented(mismatch_in_words(mismatch), 0), soft_wrap=True)
     if len(result.mismatches) > _PRINTED:
-        output.say(f"... and {len(result.mismatches) - _PRINTED:,} more; --json lists them all")
+        output.say(f"... and {len(result.mismatches) - _PRINTED:,} more; --json prints all")

@@ -1,4 +1,4 @@
-"""`syno why-not`: what keeps an operator out of a specification."""
+"""`syno why-not`: why a specification rejects an operator."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from syno._util.options import Options, described, group, option, required
 from syno.cli import framework, output
 from syno.operands.options import Operand
-from syno.space.named import NamedSpecification, Rules
 from syno.space.options import BUDGETS, MAX_NODES
+from syno.space.specification_options import NamedSpecification, Rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,25 +21,25 @@ class _Arguments(Options):
         BUDGETS,
         "max_nodes",
         MAX_NODES,
-        doc="Partial graphs to list in search of an equal operator.",
+        doc="Maximum number of partial graphs to enumerate to find an equal operator.",
         minimum=0,
     )
     max_seconds: float = option(
-        "Time for that, and as much for changes of the specification.", 10.0, minimum=0
+        "Time limit of this enumeration in seconds, and of the search for changes.", 10.0, minimum=0
     )
     as_json: bool = output.as_json()
 
 
 @framework.command("why-not", _Arguments)
 def command(given: _Arguments) -> int:
-    """Print what keeps an operator out of a specification: budgets, limits, rules, layers.
+    """Print why a specification rejects an operator: budgets, constraints, rules and layers.
 
-    When a rule refuses it because an equal operator stays, that one is printed. The smallest change
-    of budgets, limits and rules that admits the operator itself is looked for and tried: it is
-    printed only when the operator is found under it.
+    If a rule rejects the operator because the space has an equal operator, the command prints that
+    operator. It also searches for the smallest change of budgets, constraints and rules that admits
+    the operator itself, and prints a change only if it has tried it successfully.
 
-    OP is as in `syno explain`. The exit code is 0 when the
-    operator, or an equal one, is in the space, and 1 when it is not.
+    OP is as in `syno explain`. The exit code is 0 if the operator or an equal one is in the space,
+    and 1 if it is not.
     """
     from syno.space.explanation import why_not
     from syno.space.sections import explanation_json, obstacle_sections

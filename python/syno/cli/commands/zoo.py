@@ -1,4 +1,4 @@
-"""`syno zoo`: operators that everybody knows, by name."""
+"""`syno zoo`: well-known operators by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 @framework.group("zoo", "bench_kernels")
 def command() -> None:
-    """List, show, verify and time well-known operators: convolutions, projections, the paper's.
+    """List, show, verify and time well-known operators.
 
-    Each has a small binding for a first try. The baselines of NAS-PTE are no operators: they are
-    torch modules, which `syno.zoo.module` makes.
+    The zoo holds convolutions, projections and the operators of the paper, each with a small
+    binding for a first test. The baselines of NAS-PTE are not operators but PyTorch modules;
+    `syno.zoo.module` creates them.
     """
 
 
@@ -30,7 +31,7 @@ class _ListArguments(Options):
 
 @framework.command("zoo list", _ListArguments)
 def list_command(given: _ListArguments) -> None:
-    """List the operators: name, what each computes, multiply-adds under its small binding."""
+    """List the operators: their names, definitions, and MACs under a small binding."""
     from syno.operators import zoo
 
     entries = [zoo.entry(name) for name in zoo.names()]
@@ -43,20 +44,20 @@ def list_command(given: _ListArguments) -> None:
         for e in entries
     ]
     rows += [[m["name"], f"a module: {m['doc']}", "", ""] for m in modules]
-    headings = ("name", "computes~", "small sizes~", "MACs>")
+    headings = ("name", "computes~", "small binding~", "MACs>")
     output.show(Table(headings, tuple(map(tuple, rows))))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ShowArguments(Options):
     name: str = required("", names="NAME")
-    as_text: bool = option("Print the operator's text only.", False, names="--text")
+    as_text: bool = option("Print only the text of the operator.", False, names="--text")
     as_json: bool = output.as_json()
 
 
 @framework.command("zoo show", _ShowArguments)
 def show_command(given: _ShowArguments) -> None:
-    """Print one operator: what it computes, its stages, its text, its cost under small sizes."""
+    """Print an operator: its definition, stages, text, and cost under a small binding."""
     from syno.operators import zoo
 
     operator = zoo.load(given.name)
@@ -85,7 +86,7 @@ def show_command(given: _ShowArguments) -> None:
 class _VerifyArguments(Options):
     names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
     emitters: str = option(
-        "Whose code is checked, as pytorch,...; `all` is every emitter that can run here.",
+        "Emitters to verify, such as pytorch,cpp; `all` is every emitter that can run here.",
         "pytorch",
         metavar="NAMES",
     )
@@ -95,19 +96,19 @@ class _VerifyArguments(Options):
 
 @framework.command("zoo verify", _VerifyArguments)
 def verify_command(given: _VerifyArguments) -> int:
-    """Check the code generated for the operators against the reference interpreter.
+    """Verify the generated code of operators against the reference interpreter.
 
-    Each runs under its small binding. The exit code is 1 when any differs.
+    Each operator runs under its small binding. The exit code is 1 if any value differs.
     """
     from syno.codegen import emitters
     from syno.codegen.verify import verify
     from syno.operators import zoo
 
     operators = [(name, zoo.load(name)) for name in given.names or zoo.names()]
-    chosen = emitters.named(given.emitters)
+    wanted = emitters.named(given.emitters)
     results: list[tuple[str, Verification]] = []
-    with output.progress("verifying", len(operators) * len(chosen)) as move:
-        for emitter in chosen:
+    with output.progress("verifying", len(operators) * len(wanted)) as move:
+        for emitter in wanted:
             for name, operator in operators:
                 found = verify(operator, zoo.binding(name), emitter=emitter, seed=given.seed)
                 results.append((name, found))

@@ -134,7 +134,7 @@ FORMATS = {"cpp": CppFiles()}
 
 def _pack(subject: Subject) -> KernelPack:
     if subject.pack is None:
-        raise InternalError("the format 'cpp' is for operators")
+        raise InternalError("the format 'cpp' supports only operators")
     return subject.pack
 
 

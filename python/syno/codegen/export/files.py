@@ -19,7 +19,7 @@ def with_suffix(path: str | os.PathLike[str], suffix: str) -> Path:
     if suffix == ".py" and code.stem in sys.stdlib_module_names:
         raise UserError(
             f"'{code.name}' would hide Python's own module '{code.stem}' from programs in that "
-            f"folder\n  what to do: choose another name, such as {code.stem}_kernel.py"
+            f"folder\n  what to do: use another name, such as {code.stem}_kernel.py"
         )
     if not code.parent.is_dir():
         raise UserError(f"there is no folder '{code.parent}' to write '{code.name}' into")

@@ -107,8 +107,8 @@ def get(name: str, *, networks: bool = False, fold_weights: bool = False) -> For
     if fold_weights and not found.folds:
         able = [other for other in known if _get(other).folds]
         raise UserError(
-            f"the format '{name}' keeps the weights apart, as they are trained\n"
-            f"  expected: one that folds them, {', '.join(able)}      got: {name}"
+            f"the format '{name}' does not support weight pre-multiplication\n"
+            f"  expected: one of {', '.join(able)}      got: {name}"
         )
     reason = found.available()
     if reason is not None:

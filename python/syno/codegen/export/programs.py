@@ -138,10 +138,12 @@ def load(path):
             output_names=["y"],
         )
         if made is None:
-            raise UserError("torch.onnx.export gave no model")
+            raise UserError("torch.onnx.export returned no model")
         foreign = {node.domain for node in made.model_proto.graph.node} - {"", "ai.onnx"}
         if foreign:
-            raise UserError(f"the model needs operators beyond the standard: {sorted(foreign)}")
+            raise UserError(
+                f"the model needs operators outside the ONNX standard: {sorted(foreign)}"
+            )
         path.write_bytes(made.model_proto.SerializeToString())
 
 

@@ -40,7 +40,7 @@ class TorchFiles:
         """Writes both files; the second one also holds an example for `python FILE.py`."""
         pack = subject.pack
         if pack is None:
-            raise InternalError("the format 'torch' is for operators")
+            raise InternalError("the format 'torch' supports only operators")
         code = files.with_suffix(path, self.suffix)
         weights = code.with_suffix(".safetensors")
         held = tensors(pack, subject.seed)

@@ -34,21 +34,24 @@ def export(
     plan: int | None = None,
     fold_weights: bool = False,
 ) -> Exported:
-    """Writes an operator so that it runs without Syno.
+    """Write an operator as files that run without Syno.
 
-    operator: an Operator, which needs a binding and gets fresh weights drawn from `seed`; or a
-        kernel pack out of a network (`syno.slots(net)[name].kernel`), which brings its own.
-    path: of the file; it gets the format's suffix. `torch` also writes a .safetensors of that name,
-        and `python FILE.py` checks the module against an example whose outputs the reference
-        interpreter computed.
-    format: one of `syno.codegen.export.formats.names()`.
-    plan: its number in `Operator.plans`, from 1, the cheapest; else the kernel pack's, or 1.
-    fold_weights: weights are multiplied with each other, once, where that saves multiply-adds:
-        `cpp` does it in `pack`; `torch-export`, `onnx` and `aoti` hold the products. The other
-        formats keep the weights apart.
+    Args:
+        operator: an Operator, which requires a binding and gets initial weights from `seed`; or a
+            kernel pack of a network (`syno.slots(net)[name].kernel`) with its weights.
+        path: the file; the suffix of the format is added. The format `torch` also writes a
+            .safetensors file, and `python FILE.py` checks the module against an example of the
+            reference interpreter.
+        format: one of `syno.codegen.export.formats.names()`.
+        plan: the number of the plan in `Operator.plans`; 1 is the cheapest. Default: that of the
+            kernel pack, or 1.
+        fold_weights: multiply weights with each other beforehand if this saves MACs. `cpp` does
+            this in `pack`; `torch-export`, `onnx` and `aoti` store the products; the other formats
+            do not support it.
 
-    UserError for an unknown format, one that cannot be written here or does not fold weights, an
-    unusable path, a missing binding, or a plan that is not there.
+    Raises:
+        UserError: the format is unknown, cannot be written here or does not fold weights; the path
+            cannot be written; or the binding or the plan is missing.
     """
     chosen = formats.get(format, fold_weights=fold_weights)
     subject = operator_subject(operator, binding, seed, plan, fold_weights)
@@ -63,11 +66,11 @@ def export_network(
     format: str = "torch-export",
     fold_weights: bool = False,
 ) -> Exported:
-    """Writes a whole network, operators and trained weights inside, so that it runs without Syno.
+    """Write a network with its operators and trained weights, so that it runs without Syno.
 
-    It is traced in evaluation mode, on the CPU; the first dimension of `example_input` is the batch
-    and may have any size afterwards. fold_weights: as in `export`, of all operators in it.
-    UserError as in `export`.
+    The network is traced in evaluation mode on the CPU. The first dimension of `example_input` is
+    the batch, which may have any size afterwards. The other arguments and errors are those of
+    `export`.
     """
     chosen = formats.get(format, networks=True, fold_weights=fold_weights)
     return chosen.write(network_subject(net, example_input, fold_weights=fold_weights), Path(path))
@@ -76,10 +79,13 @@ def export_network(
 def export_slots(
     net: nn.Module, folder: str | os.PathLike[str], *, format: str = "torch", seed: int = 0
 ) -> list[Exported]:
-    """Writes every operator in a network with the weights it has there, each by itself.
+    """Write every operator of a network with its weights to a separate file.
 
-    Files are named by the slots, dots as underscores. What a slot adds to its operator, the pooling
-    before and the bias after, is not in them. UserError when the network holds no operator.
+    Files have the names of the slots, with underscores instead of dots. They do not include the
+    pooling before the operator and the bias after it.
+
+    Raises:
+        UserError: the network contains no operator.
     """
     from syno.operators.kernel import KernelPack
 
@@ -90,8 +96,8 @@ def export_slots(
     }
     if not packs:
         raise UserError(
-            f"the network {type(net).__name__} holds no operator to export\n"
-            "  hint: syno.replace(net, operator) puts one into its slots"
+            f"the network {type(net).__name__} contains no operator to export\n"
+            "  what to do: use syno.replace(net, operator) to fill its slots"
         )
     return [
         export(pack, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed)
@@ -180,14 +186,14 @@ def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: 
 
     if isinstance(operator, KernelPack):
         if binding is not None:
-            raise UserError("a kernel pack has its own binding: leave `binding` out")
+            raise UserError("a kernel pack has its own binding: omit `binding`")
         return operator
     if not isinstance(operator, Operator):
         raise UserError(f"expected an Operator or a kernel pack, got {type(operator).__name__}")
     if binding is None:
         raise UserError(
-            "an operator is exported under a binding\n"
-            "  expected: a size for each of "
+            "a binding is required to export an operator\n"
+            "  expected: a value for each of "
             f"{', '.join(operator.variables)}      got: no binding"
         )
     with torch.random.fork_rng(devices=[]):

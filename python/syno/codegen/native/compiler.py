@@ -74,7 +74,7 @@ class Compiler:
                 )
                 if result.returncode != 0 or not built.exists():
                     raise UserError(
-                        f"{self.path} does not compile the code of an operator\n"
+                        f"{self.path} cannot compile the code of an operator\n"
                         f"  in {shlex.join(command)}\n{result.stderr[:4000]}"
                     )
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
@@ -87,7 +87,7 @@ class Compiler:
         except OSError as error:
             raise UserError(
                 f"cannot write compiled code to '{path.parent}': {error}\n"
-                "  hint: set SYNO_CACHE to a folder that can be written and has room"
+                "  what to do: set SYNO_CACHE to a writable folder with enough space"
             ) from error
 
 
@@ -116,9 +116,9 @@ def find_compiler(name: str | None = None) -> Compiler:
     wished = os.path.abspath(name) if name and os.sep in name else name or os.environ.get("CXX")
     if wished and os.sep in wished and not os.path.isabs(wished):
         raise UserError(
-            f"CXX names the compiler '{wished}' by a path that begins at the current folder\n"
-            "  expected: a name in PATH, or an absolute path, which is the same in every folder\n"
-            f"  what to do: CXX={shlex.quote(os.path.abspath(wished))}, if that is the one"
+            f"CXX names the compiler '{wished}' by a relative path\n"
+            "  expected: a name in PATH, or an absolute path\n"
+            f"  what to do: CXX={shlex.quote(os.path.abspath(wished))}, if this is the compiler"
         )
     for candidate in (wished,) if wished else _COMPILERS:
         path = find_program(candidate)
@@ -129,8 +129,8 @@ def find_compiler(name: str | None = None) -> Compiler:
             return Compiler(path, said.stdout.split("\n", 1)[0], _builds_threads(path))
     raise UserError(
         f"there is no C++ compiler{f' {wished!r}' if wished else ''}\n"
-        f"  expected: {' or '.join(_COMPILERS)}      got: none that runs\n"
-        "  hint: `apt install g++` (Debian, Ubuntu), or name one in CXX"
+        f"  expected: {' or '.join(_COMPILERS)}      got: none that can be run\n"
+        "  what to do: `apt install g++` (Debian, Ubuntu), or set CXX"
     )
 
 

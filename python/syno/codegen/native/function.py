@@ -50,19 +50,19 @@ class Manifest(TypedDict):
 
 
 class NativeFunction:
-    """An operator under one binding as compiled code, float32.
+    """An operator under one binding as compiled code in float32.
 
-    `pack` brings the weights into the order in which the kernels read them, once for many calls:
+    `pack` converts the weights to the layout of the kernels, once for many calls:
 
         function = syno.codegen.native.compile_operator(operator, binding)
         function.pack(weights)
         y = function(x)
 
-    It may be called from any number of Python threads at once: every call in flight has a workspace
-    of its own, and takes the weights of the last `pack` that was done before it began. A `pack`
-    beside running calls does not change what those compute.
+    Any number of Python threads may call the function at the same time: each call has its own
+    workspace and uses the weights of the last `pack` that was completed before the call. A `pack`
+    does not affect running calls.
 
-    source: what was compiled; input_shape, output_shape: dimension 0 takes any size when `batched`.
+    source: the compiled source; input_shape, output_shape: dimension 0 has any size if `batched`.
     """
 
     def __init__(self, library: ctypes.CDLL, name: str, source: str, manifest: Manifest) -> None:
@@ -94,13 +94,13 @@ class NativeFunction:
             self.pack([])
 
     def pack(self, weights: Sequence[ArrayLike]) -> None:
-        """Sets the weights: arrays of `weight_shapes`, in that order. UserError for other shapes.
+        """Set the weights: arrays with the shapes of `weight_shapes`, in this order.
 
-        Calls that begin afterwards read them; those that run read the former ones to their end.
+        Later calls use them; running calls use the former weights.
         """
         if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
             raise UserError(
-                "'weights' is a list with one array a weight\n"
+                "'weights' is a list with one array for each weight\n"
                 f"  expected: a list      got: {type(weights).__name__}"
             )
         arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
@@ -115,7 +115,7 @@ class NativeFunction:
         self._packed = packed
 
     def with_weights(self, weights: Sequence[ArrayLike]) -> NativeFunction:
-        """The same code with weights of its own: what is packed here or there stays apart."""
+        """Return the same code with separate weights."""
         other = copy.copy(self)
         other.pack(weights)
         return other
@@ -129,19 +129,20 @@ class NativeFunction:
         return y
 
     def run_into(self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1) -> None:
-        """The same into an array that is there: what is timed.
+        """Compute into an existing array.
 
-        Both are C-contiguous, aligned float32 of the right shapes which do not overlap, and y may
-        be written: UserError otherwise. While it runs, nothing else writes x or y.
+        Both arrays are C-contiguous, aligned, in float32, of the right shapes, do not overlap, and
+        y is writable; otherwise a UserError is raised. Other threads must not write x or y during
+        the call.
         """
         self.prepared(x, y, threads)()
 
     def prepared(
         self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1
     ) -> Callable[[], None]:
-        """`run_into` with everything looked up, to be called many times; it keeps both arrays.
+        """Return `run_into` with checked arguments for many calls; it keeps both arrays.
 
-        Several threads may call it: these calls take turns, since all of them write y.
+        Calls of several threads are executed one after the other, because all of them write y.
         """
         _check_array("x", x)
         batch = self._batch(x.shape)
@@ -152,11 +153,11 @@ class NativeFunction:
                 f"  expected: {list(self._output(batch))}      got: {list(y.shape)}"
             )
         if not y.flags.writeable:
-            raise UserError("y is read-only\n  expected: an array that may be written")
+            raise UserError("y is read-only\n  expected: a writable array")
         if np.may_share_memory(x, y):
             raise UserError(
-                "x and y overlap\n  expected: arrays in memory of their own\n"
-                "  hint: x is read after the first of y is written; function(x) makes a new y"
+                "x and y overlap\n  expected: arrays with separate memory\n"
+                "  what to do: use function(x), which creates a new array"
             )
         return self._prepared(x, y, batch, threads)
 
@@ -164,7 +165,9 @@ class NativeFunction:
         self, x: NDArray[np.float32], y: NDArray[np.float32], batch: int, threads: int
     ) -> Callable[[], None]:
         if self._packed is None:
-            raise UserError("the function has no weights yet\n  hint: function.pack(weights)")
+            raise UserError(
+                "the function has no weights yet\n  what to do: call function.pack(weights)"
+            )
         check_threads(threads)
         run, take, give = self._run, self._idle.pop, self._idle.append
         size = self._workspace_size(threads)
@@ -206,12 +209,18 @@ def compile_operator(
     plan: int = 1,
     fold_weights: bool = False,
 ) -> NativeFunction:
-    """Compiles an operator under a binding; from the cache when that was done before.
+    """Compile an operator under a binding, or load it from the cache.
 
-    plan: its number in `Operator.plans`, from 1, the cheapest; `syno.measure.choose_plan` finds the
-    fastest. fold_weights: weights may be multiplied with each other in `pack`, where that takes
-    fewer multiply-adds. UserError where the operator does not fit the binding, there is no such
-    plan, or no compiler.
+    Args:
+        operator: the operator.
+        binding: values of its variables.
+        plan: the number of the plan in `Operator.plans`; 1 is the cheapest.
+            `syno.measure.choose_plan` finds the fastest.
+        fold_weights: multiply weights with each other in `pack` if this saves MACs.
+
+    Raises:
+        UserError: the operator does not fit the binding, the plan does not exist, or there is no
+            compiler.
     """
     chosen = operator.numbered_plan(binding, plan, fold_weights=fold_weights)
     source, manifest = _core.emit_cpp(chosen, formula=operator.formula())
@@ -243,22 +252,22 @@ def _check_array(name: str, array: object) -> None:
     """UserError for memory that compiled code would read, or write, as something else."""
     if not isinstance(array, np.ndarray):
         raise UserError(
-            f"{name} is no array\n  expected: a numpy array      got: {type(array).__name__}"
+            f"{name} is not an array\n  expected: a numpy array      got: {type(array).__name__}"
         )
     if array.dtype != _FLOAT32:
         raise UserError(
             f"{name} of the wrong type\n  expected: {_FLOAT32}      got: {array.dtype.name}"
-            f"{'' if array.dtype.isnative else ' of the other byte order'}\n"
-            f"  hint: {name}.astype(np.float32)"
+            f"{'' if array.dtype.isnative else ' of another byte order'}\n"
+            f"  what to do: use {name}.astype(np.float32)"
         )
     if not array.flags.c_contiguous:
         found = "Fortran-contiguous memory"
         if not array.flags.f_contiguous:
             found = f"memory with strides {array.strides}"
         raise UserError(
-            f"{name} is not in the order that the code reads and writes\n"
+            f"{name} does not have the memory layout of the code\n"
             f"  expected: C-contiguous memory      got: {found}\n"
-            f"  hint: np.ascontiguousarray({name})"
+            f"  what to do: use np.ascontiguousarray({name})"
         )
     if not array.flags.aligned:
         raise UserError(

@@ -64,10 +64,10 @@ def trial(
     came_through = {int(line) for line in done.stdout.split()}
     wrong = next(number for number in plans if number not in came_through)
     raise UserError(
-        f"the compiled code of plan {wrong} touches memory that is not its own\n"
+        f"the compiled code of plan {wrong} accesses memory of others\n"
         f"  in binding {dict(binding)}, {threads} threads\n"
         f"  of operator\n{operator.text}\n"
-        "  what to do: report it; other plans of the operator may do"
+        "  what to do: please report it; other plans of the operator may work"
     )
 
 

@@ -63,19 +63,26 @@ def verify(
     seed: int = 0,
     source: str | None = None,
 ) -> Verification:
-    """Compares an operator's code with the interpreter under a binding.
+    """Verify the generated code of an operator against the reference interpreter.
 
-    1. Small integers, with which every sum is exact: values must be equal; gradients too when the
-       emitter has them and the operator is small. For a large operator the outputs at the borders
-       of every dimension and a sample of the others are compared.
-    2. Normal values in float32: errors are at most 1e-5 of the sum of the absolute terms.
+    1. With small integers, for which all sums are exact, values must be equal, and also gradients
+       if the emitter has them and the operator is small. For a large operator, the outputs at the
+       borders of all dimensions and a sample of the others are compared.
+    2. With normal values in float32, errors are at most 1e-5 of the sum of the absolute terms.
 
-    Where code takes any batch size, 1 stands for any: the check then runs with 2.
+    If the code accepts any batch size, a batch size of 1 is replaced with 2. Code that cannot be
+    built or run, or has other weights than the operator, fails the verification.
 
-    emitter: whose code; see `syno.codegen.emitters.names`. source: the code to check instead of
-    what the emitter writes. Code that cannot be built or run, or has other weights than the
-    operator, fails its check. UserError for a binding the operator does not fit, and for an
-    emitter that is unknown or cannot run here.
+    Args:
+        operator: the operator.
+        binding: values of its variables.
+        emitter: the emitter of the code; see `syno.codegen.emitters.names`.
+        source: code to verify instead of that of the emitter.
+        seed: seed of the random data and weights.
+
+    Raises:
+        UserError: the operator does not fit the binding, or the emitter is unknown or cannot run
+            here.
     """
     seed = checks.whole("'seed'", seed, least=0)
     chosen = usable(emitter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from syno import _core
 from syno._util.errors import UserError
 from syno.codegen.emitters import Case
-from syno.codegen.verify.drawn import is_legal
+from syno.codegen.verify.random_cases import is_legal
 from syno.operators.operator import Operator
 
 _SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""Checks of generated code as tables of text, and mismatches in words."""
+"""Results of verifications as tables of text, and mismatches in words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from syno._util import numbers as fmt
 from syno._util.tables import Table
 from syno.codegen.verify.check import Verification
-from syno.codegen.verify.many import Mismatch, RandomCheck
+from syno.codegen.verify.random_check import Mismatch, RandomCheck
 
 
 def checks_table(results: Sequence[Verification]) -> Table:
-    """Comparisons of one operator under several bindings."""
+    """Return a table of the verifications of one operator under several bindings."""
     return Table.of(
         results,
         ("binding~", lambda each: " ".join(f"{name}={n}" for name, n in each.binding.items())),
@@ -23,18 +23,18 @@ def checks_table(results: Sequence[Verification]) -> Table:
 
 
 def mix_table(result: RandomCheck) -> Table:
-    """What the random operators were made of."""
+    """Return a table of the traits of the random operators."""
     count = result.operators
     return Table.of(
         result.counted(),
-        ("in the mix", lambda row: row[0]),
+        ("trait", lambda row: row[0]),
         ("operators>", lambda row: f"{row[1]:,}"),
         ("share>", lambda row: f"{100 * row[1] / count:.0f} %"),
     )
 
 
 def emitters_table(result: RandomCheck) -> Table:
-    """What each emitter got wrong, and how long it worked."""
+    """Return a table of the mismatches and times of each emitter."""
     count = result.operators
     return Table.of(
         result.emitters,
@@ -42,15 +42,15 @@ def emitters_table(result: RandomCheck) -> Table:
         ("operators>", lambda _: f"{count:,}"),
         ("mismatches>", lambda name: f"{sum(m.emitter == name for m in result.mismatches):,}"),
         ("largest error>", lambda name: f"{result.max_error[name]:.1e}"),
-        ("at work>", lambda name: fmt.duration(result.emitter_seconds[name])),
+        ("time>", lambda name: fmt.duration(result.emitter_seconds[name])),
     )
 
 
-def told(mismatch: Mismatch) -> str:
-    """A mismatch with its smallest case, where there is one, and how to see it again."""
+def mismatch_in_words(mismatch: Mismatch) -> str:
+    """Describe a mismatch, its reduced case, if there is one, and how to repeat it."""
     again = f"syno verify --random 1 --seed {mismatch.seed} --emitters {mismatch.emitter}"
     if mismatch.smallest:
-        return f"{mismatch.emitter}, made small ({again}):\n{mismatch.smallest}"
+        return f"{mismatch.emitter}, reduced ({again}):\n{mismatch.smallest}"
     return (
         f"{mismatch.emitter} ({again}):\n{mismatch.failure}\n  in binding {mismatch.binding}\n"
         f"  of operator\n{mismatch.operator}"
@@ -58,7 +58,7 @@ def told(mismatch: Mismatch) -> str:
 
 
 def zoo_checks_table(results: Sequence[tuple[str, Verification]]) -> Table:
-    """Comparisons of several operators, each with its name."""
+    """Return a table of the verifications of several named operators."""
     return Table.of(
         results,
         ("operator", lambda row: row[0]),

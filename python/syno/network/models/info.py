@@ -45,7 +45,7 @@ class ModelInfo:
         `builder(**options)` one for token ids [N, context] with scores [N, context, vocabulary].
     images: what it works on; None for token ids.
     rules: which layers become slots: those of the first filter that takes a quarter of the
-        multiply-adds, or else most of them. For the models of the paper there is one: the layers
+        MACs, or else most of them. For the models of the paper there is one: the layers
         that it replaces.
     preset: the specification of the paper's experiment with it, or of one with its layers.
     package: what it comes from, where it needs an extra.

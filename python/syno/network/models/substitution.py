@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from syno.network.layers import LayerFilter
 
-ENOUGH = 0.25  # of the multiply-adds: a stem alone says little about the operators in it
+ENOUGH = 0.25  # fraction of the MACs: a stem alone says little about the operators in it
 
 
 def slots(
@@ -43,7 +43,7 @@ def slots(
 
 
 def _telling(net: nn.Module, rules: Sequence[LayerFilter], example: torch.Tensor) -> LayerFilter:
-    """The first rule whose layers have enough of the multiply-adds, else the one with most."""
+    """Return the first rule whose layers have enough of the MACs, or the one with the most."""
     from syno.network.layers import LayerReport
     from syno.network.surgery import layer_report, put_slots
 

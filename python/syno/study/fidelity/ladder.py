@@ -27,14 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util import checks
 from syno._util.errors import UserError, nearest
-from syno._util.named_files import NamedFiles
+from syno._util.file_catalogue import FileCatalogue
 from syno.store.documents import LadderDocument, RungDocument
 
 if TYPE_CHECKING:
     from syno.train import Fidelity
 
 DEFAULT_ETA = 3
-_FILES = NamedFiles("ladder", "syno.study.fidelity", "ladders")
+_FILES = FileCatalogue("ladder", "syno.study.fidelity", "ladders")
 # No rung may have less of these than the rung below.
 _RISING = ("images", "resolution", "epochs", "width")
 

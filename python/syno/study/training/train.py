@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno._util.options import grouped
 from syno.operands.layers import layer_specification
-from syno.operands.named import named_operators
+from syno.operands.lookup import named_operators
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOptions

@@ -23,7 +23,7 @@ from syno.study.training.probe import seconds_each
 
 if TYPE_CHECKING:
     from syno.data import DataSet, Records, TextData
-    from syno.operands.named import NamedOperator
+    from syno.operands.lookup import NamedOperator
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
     from syno.study.observer import Observer

@@ -138,8 +138,8 @@ def _operator_files(folder: Path) -> list[Path]:
         files = sorted(file for end in ("txt", "json") for file in folder.glob(f"*.{end}"))
     if not files:
         raise UserError(
-            f"the folder '{folder}' holds no operators\n"
-            "  expected: folders with an operator.txt each, or .txt and .json files"
+            f"the folder '{folder}' contains no operators\n"
+            "  expected: folders with an operator.txt, or .txt and .json files"
         )
     return files
 

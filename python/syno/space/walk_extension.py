@@ -1,4 +1,4 @@
-"""Random walks after an enumeration that a budget ended: what they met that it did not list."""
+"""Random walks that extend an enumeration which a limit ended early."""
 
 from __future__ import annotations
 
@@ -13,45 +13,49 @@ from syno.space.rules import Rule
 from syno.space.space import Space
 from syno.space.walks import WalkProgress, Walks, walk
 
-# For walks that only time ends.
+# The number of walks if only the time is limited.
 _WITHOUT_END = 2**62
 
 
 @dataclass
-class Walked:
-    """Walks and which of their operators the listing did not have.
+class WalkExtension:
+    """Random walks, and which of their operators the enumeration did not find.
 
-    new: the indices of these; seconds: of the walks; depth: the most primitives of an operator,
-    listed_depth: those of the listing.
+    Args:
+        walks: the walks.
+        new: indices of the operators that the enumeration did not find.
+        seconds: wall-clock time of the walks.
+        depth: maximum number of primitives in an operator of the walks.
+        enumerated_depth: the last depth limit that the enumeration completed.
     """
 
     walks: Walks
     new: list[int]
     seconds: float
     depth: int
-    listed_depth: int
+    enumerated_depth: int
 
     @property
     def found(self) -> bool:
-        """Whether they met an operator."""
+        """Whether the walks found an operator."""
         return len(self.walks) > 0
 
     def in_words(self) -> str:
-        """The figures, in words."""
+        """Return the statistics as text."""
         walks = self.walks
         return (
-            f"beyond depth {self.listed_depth}: {walks.walks:,} walks to depth {self.depth} in "
-            f"{duration(self.seconds)} met {len(walks):,} operators, {len(self.new):,} of them "
-            "not in the listing\n"
-            f"coverage {walks.coverage:.3f}: the share of what such walks find that has been "
-            "found\n"
-            f"at least {walks.at_least:,} operators up to this depth, by how often they repeat; "
+            f"beyond depth {self.enumerated_depth}: {walks.walks:,} walks to depth {self.depth} in "
+            f"{duration(self.seconds)} found {len(walks):,} operators, {len(self.new):,} of them "
+            "not in the enumeration\n"
+            f"coverage {walks.coverage:.3f}: the fraction of what such walks can find that has "
+            "been found\n"
+            f"at least {walks.at_least:,} operators up to this depth, estimated from repetitions; "
             f"about {walks.structures[0]:,.0f} structures, "
             f"± {walks.structures_reach:,.0f} (95 %)"
         )
 
     def as_json(self) -> dict[str, object]:
-        """Figures, and the operators beyond the listing with their weights."""
+        """Return the statistics, and the new operators with their weights, as plain values."""
         return {
             **self.walks.statistics(),
             "new": len(self.new),
@@ -67,14 +71,14 @@ class Walked:
             ],
         }
 
-    def draw(self, count: int, seed: int) -> list[Operator]:
-        """Some of the operators beyond the listing."""
+    def sample(self, count: int, seed: int) -> list[Operator]:
+        """Sample at most `count` of the operators that the enumeration did not find."""
         order = _core.UniformSamples(len(self.new), seed)
         count = min(count, len(self.new))
         return [self.walks[self.new[order.at(n)]] for n in range(count)]
 
 
-def walk_beyond(
+def extend_by_walks(
     space: Space,
     count: int | None,
     seconds: float | None,
@@ -86,11 +90,14 @@ def walk_beyond(
     rules_off: Iterable[str] = (),
     rules: Iterable[Rule] = (),
     progress: WalkProgress | None = None,
-) -> Walked:
-    """Walks in the specification of a space.
+) -> WalkExtension:
+    """Run random walks in the specification of a space.
 
-    count, seconds: how many, and for how long at most (None: no limit); the others are as in
-    `syno.walk`; what was met by the end of `progress` counts.
+    Args:
+        count: number of particles; None for no limit.
+        seconds: time limit in seconds; None for no limit.
+
+    The other arguments are those of `syno.walk`.
     """
     started = time.monotonic()
     walks = walk(
@@ -106,7 +113,7 @@ def walk_beyond(
         progress=progress,
     )
     known = {space.key_of(index) for index in range(len(space))}
-    return Walked(
+    return WalkExtension(
         walks,
         [i for i, operator in enumerate(walks) if operator.key not in known],
         time.monotonic() - started,

@@ -1,4 +1,4 @@
-"""A new table of the ranking experiment: its settings, and the operators that it is about."""
+"""Create a table of the ranking experiment: its settings and its operators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.data import load
-from syno.experiments.ranking import Progress, Settings, Table, draw
+from syno.experiments.ranking import Progress, Settings, Table, select_operators
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network
-from syno.operands.named import NamedOperator
+from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 from syno.operators.operator import Operator
 from syno.space.rules import rule_set
@@ -21,7 +21,7 @@ from syno.study.evaluate.network import Network
 from syno.study.specifications import small_vision
 from syno.train import fidelity
 
-# What the operators are drawn from: as `syno search` without a preset, and groups besides.
+# The space of the operators: that of `syno search` without a preset, with groups in addition.
 _SIZES = {"k": 3, "s": 2, "g": 4}
 _SPACE: dict[str, Any] = {
     "coefficient": ["k=3: 2", "s=2: 2", "g=4: 2"],
@@ -29,12 +29,17 @@ _SPACE: dict[str, Any] = {
     "max_merges": 1,
 }
 _LEAST_MACS, _MOST_MACS = 0.03, 1.1
-_WALKS = 500  # for each operator to draw
+_WALKS = 500  # for each operator to sample
 
 
 def new_settings(*, low: str, high: str, high_epochs: int, **others: Any) -> Settings:
-    """The settings of a table: low, high: names of fidelities, the high one with so many epochs;
-    others: further fields of `Settings`."""
+    """Return the settings of a table.
+
+    Args:
+        low, high: names of the fidelities of the two rungs.
+        high_epochs: number of epochs at the high rung.
+        others: further fields of `Settings`.
+    """
     long = fidelity(high).changed(name="long", epochs=high_epochs)
     return Settings(low=fidelity(low).to_json(), high=long.to_json(), **others)
 
@@ -42,9 +47,12 @@ def new_settings(*, low: str, high: str, high_epochs: int, **others: Any) -> Set
 def new_table(
     settings: Settings, data_dir: str | None, operators: int, progress: Progress | None = None
 ) -> Table:
-    """The operators of the zoo that fit the network, and so many drawn by random walks.
+    """Create a table of the zoo's operators that fit the network and of sampled operators.
 
-    Nothing is trained. UserError where there are not so many that are fast enough.
+    `operators` operators are sampled by random walks. Nothing is trained.
+
+    Raises:
+        UserError: there are too few operators that are fast enough.
     """
     size = settings.low["resolution"]
     images = load(settings.data, data_dir=data_dir, size=size)
@@ -54,7 +62,9 @@ def new_table(
     network = Network.named(settings.model, settings.model_options, images, seed, size=size)
     with torch_threads(1):
         candidates = _candidates(network, seed, _WALKS * operators)
-        entries = draw(network, candidates, _zoo(network), settings, operators, progress)
+        entries = select_operators(
+            network, candidates, _zoo(network), settings, operators, progress
+        )
     environment = capture_environment(threads=1, rules=rule_set((), ()).version)
     return Table(settings, dataclasses.asdict(environment), entries)
 
@@ -69,7 +79,7 @@ def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
 
 
 def _zoo(network: Network) -> list[tuple[str, Operator]]:
-    """What of the zoo fits the network."""
+    """Return the operators of the zoo that fit the network, with their names."""
     found = []
     for name in zoo.names():
         named = NamedOperator(name, zoo.load(name), zoo.binding(name))

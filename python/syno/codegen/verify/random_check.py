@@ -26,16 +26,16 @@ from syno.codegen.verify.check import (
     free_sizes,
     usable,
 )
-from syno.codegen.verify.drawn import draw_case
+from syno.codegen.verify.random_cases import random_case
 from syno.codegen.verify.shrink import shrink
 from syno.codegen.verify.traits import TRAITS, traits
 from syno.operators.operator import Operator
 
 # Cases that are built in one go.
 CHUNK = 50
-# Mismatches of one emitter that are made small; the others are listed as they were drawn.
+# Mismatches of one emitter that are reduced; the others are reported as they are.
 _SMALL = 3
-# The trait of cases that are drawn to be convolutions, beside those of TRAITS.
+# The trait of cases that are made as convolutions, in addition to TRAITS.
 _CONVOLUTION = "like a convolution"
 
 
@@ -43,8 +43,8 @@ _CONVOLUTION = "like a convolution"
 class Mismatch:
     """A case in which an emitter's code differs from the interpreter.
 
-    seed: of the case, which `random_check(1, seed)` draws alone; failure: what differs, with
-    binding and operator; smallest: the same of the case made small, empty where that was not tried.
+    seed: the seed of the case, which `random_check(1, seed)` repeats; failure: what differs, with
+    binding and operator; smallest: the same for the reduced case, empty if it was not reduced.
     """
 
     emitter: str
@@ -59,9 +59,9 @@ class Mismatch:
 class RandomCheck:
     """What a differential test found.
 
-    operators: cases drawn, each checked with every emitter; mix: in how many cases each trait of
-    `TRAITS` is; max_error: the largest error in float32 relative to the sum of the absolute terms,
-    by emitter; emitter_seconds: how long each was at work, in all processes together.
+    operators: number of cases, each checked with every emitter; mix: number of cases with each
+    trait of `TRAITS`; max_error: the largest error in float32 relative to the sum of the absolute
+    terms, by emitter; emitter_seconds: time of each emitter, summed over all processes.
     """
 
     seed: int
@@ -74,7 +74,7 @@ class RandomCheck:
     emitter_seconds: dict[str, float] = field(default_factory=dict)
 
     def add(self, part: RandomCheck) -> None:
-        """Takes the findings of a part in."""
+        """Add the findings of a part."""
         self.operators += part.operators
         self.mismatches += part.mismatches
         self.mix.update(part.mix)
@@ -85,7 +85,7 @@ class RandomCheck:
             self.emitter_seconds[name] = self.emitter_seconds.get(name, 0.0) + seconds
 
     def to_json(self) -> JsonObject:
-        """As `syno verify --random --json` prints it; `mismatches` is their number."""
+        """Return the output of `syno verify --random --json`; `mismatches` is a number."""
         count = max(1, self.operators)
         return {
             "operators": self.operators,
@@ -100,7 +100,7 @@ class RandomCheck:
         }
 
     def counted(self) -> list[tuple[str, int]]:
-        """The mix in its fixed order, also what is in no case."""
+        """Return the mix in its fixed order, including traits of no case."""
         return [(name, self.mix[name]) for name in (_CONVOLUTION, *TRAITS)]
 
 
@@ -109,7 +109,7 @@ _EACH = 250
 
 
 def processes_for(count: int) -> int:
-    """How many processes check so many operators soonest."""
+    """Return the number of processes that check `count` operators fastest."""
     return max(1, min(os.cpu_count() or 1, count // _EACH))
 
 
@@ -121,14 +121,21 @@ def random_check(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> RandomCheck:
-    """Compares `count` random operators with the interpreter: value and every gradient.
+    """Compare `count` random operators with the interpreter: values and all gradients.
 
-    Case number i is `draw_case(seed + i)`, so that any of them can be had alone. Each is compared
-    as `verify` does, and once more with another batch size where the code takes any. The first
-    mismatches of each emitter are made small.
+    Case number i is `random_case(seed + i)`, so that a single case can be repeated. Each is
+    compared as `verify` does, and once more with another batch size if the code accepts any. The
+    first mismatches of each emitter are reduced to smaller cases.
 
-    jobs: processes; 1 runs in this one. progress(done, mismatches) is called now and then.
-    UserError for an emitter that is unknown or cannot run here.
+    Args:
+        count: number of operators.
+        seed: seed of the first case.
+        emitters: names of the emitters to check.
+        jobs: number of processes; 1 runs in this process.
+        progress: called regularly with (done, mismatches).
+
+    Raises:
+        UserError: an emitter is unknown or cannot run here.
     """
     seed = checks.whole("'seed'", seed, least=0)
     began = time.perf_counter()
@@ -195,18 +202,18 @@ def _start_worker() -> None:
 
 
 def _part(first: int, count: int, names: tuple[str, ...]) -> RandomCheck:
-    """The cases first .. first + count - 1, without making mismatches small."""
+    """The cases first .. first + count - 1, without reducing mismatches."""
     result = RandomCheck(first, names)
-    drawn = [draw_case(seed) for seed in range(first, first + count)]
+    sampled = [random_case(seed) for seed in range(first, first + count)]
     result.operators = count
-    for one in drawn:
+    for one in sampled:
         result.mix.update(traits(one.case))
         result.mix[_CONVOLUTION] += one.convolution
     for name in names:
         began = time.perf_counter()
         emitter = usable(name)
-        cases = [one.case for one in drawn]
-        for one, function in zip(drawn, _functions(emitter, cases), strict=True):
+        cases = [one.case for one in sampled]
+        for one, function in zip(sampled, _functions(emitter, cases), strict=True):
             failure, error = _difference(emitter, one.case, one.seed, function)
             result.max_error[name] = max(result.max_error.get(name, 0.0), error)
             if failure:

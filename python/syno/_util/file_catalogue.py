@@ -18,7 +18,7 @@ ENDING = ".toml"
 
 
 @dataclass(frozen=True)
-class NamedFiles:
+class FileCatalogue:
     """The files of one kind.
 
     kind: what one is called in messages, such as "recipe"; package, folder: where groups of those

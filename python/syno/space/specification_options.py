@@ -1,4 +1,4 @@
-"""Specifications and rules as options name them: by a preset, by shapes, by files."""
+"""Options that name a specification and rules: a preset, shapes and variables, or files."""
 
 from __future__ import annotations
 
@@ -17,64 +17,69 @@ from syno.space.rules import Rule, load_rules, reported, rule_set, switched_off
 
 @dataclass(frozen=True, kw_only=True)
 class Rules(Options):
-    """Rules that are switched off, and rules of the user's own."""
+    """Rules that are switched off, and custom rules."""
 
     rule: tuple[tuple[str, bool], ...] = option(
-        "Switches a rule off, by id, name or kind; `syno rules list` names them; repeat.",
+        "Switch a rule off, by id, name or kind (`syno rules list`); can be repeated.",
         cast(tuple[tuple[str, bool], ...], ()),
         metavar="ID=off",
         parse=switch,
     )
     rule_file: tuple[str, ...] = option(
-        "A Python file with rules of your own (`@syno.rule`), asked after the others; repeat.",
+        "Python file with custom rules (`@syno.rule`), applied after the others; can be repeated.",
         cast(tuple[str, ...], ()),
         metavar="PATH",
     )
 
     @cached_property
     def added(self) -> list[Rule]:
-        """The rules of the files."""
+        """The custom rules of the files."""
         return [reported(rule) for path in self.rule_file for rule in load_rules(path)]
 
     @cached_property
     def off(self) -> list[str]:
-        """The ids of the rules that are not asked; a rule of a file can be one of them."""
+        """The ids of the rules that are switched off, which may be custom rules."""
         added = self.added
         off = switched_off(self.rule, {name: r.id for r in added for name in (r.id, r.name)})
-        rule_set(off, added)  # two rules of one name are a mistake of the command line
+        rule_set(off, added)  # raises a UserError for two rules of the same name
         return off
 
 
 _PAIR = pair(
-    "no pair of dimensions", "OUTPUT:INPUT, counted from 0, such as 0:0 for a batch dimension"
+    "not a pair of dimensions", "OUTPUT:INPUT, counted from 0, such as 0:0 for a batch dimension"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedSpecification(Options):
-    """A specification by name, or by its shapes and variables."""
+    """A specification, given by name or by its shapes and variables."""
 
-    preset: str | None = option("A named specification: paper/resnet18, ...", None, metavar="NAME")
+    preset: str | None = option("Specification by name: paper/resnet18, ...", None, metavar="NAME")
     input_shape: str | None = option(
-        'As "[N, C_in, H, W]".', None, names="--input", metavar="SHAPE"
+        'Shape of the input, such as "[N, C_in, H, W]".', None, names="--input", metavar="SHAPE"
     )
     output_shape: str | None = option(
-        'As "[N, C_out, H, W]".', None, names="--output", metavar="SHAPE"
+        'Shape of the output, such as "[N, C_out, H, W]".', None, names="--output", metavar="SHAPE"
     )
     primary: tuple[str, ...] = option(
-        'A large variable with its budget, as "C_in: 2"; repeat.', (), metavar="VARIABLE"
+        'Large variable with its budget, such as "C_in: 2"; can be repeated.',
+        (),
+        metavar="VARIABLE",
     )
     coefficient: tuple[str, ...] = option(
-        'A small variable with value and budget, as "k=3: 2"; repeat.', (), metavar="VARIABLE"
+        'Small variable with its value and budget, such as "k=3: 2"; can be repeated.',
+        (),
+        metavar="VARIABLE",
     )
     passed_through: tuple[tuple[int, int], ...] = option(
-        "Dimensions that no primitive touches, counted from 0: 0:0 for the batch; repeat.",
+        "Dimensions that no primitive touches, counted from 0, such as 0:0 for the batch; can be "
+        "repeated.",
         (),
         metavar="OUTPUT:INPUT",
         parse=_PAIR,
     )
     bindings: tuple[str, ...] = option(
-        'Sizes of one layer, as "C_in=64,C_out=64,H=28"; repeat.',
+        'Sizes of one layer, such as "C_in=64,C_out=64,H=28"; can be repeated.',
         (),
         names="--binding",
         metavar="SIZES",
@@ -82,9 +87,10 @@ class NamedSpecification(Options):
     limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
 
     def specification(self) -> Specification | None:
-        """The specification that the options name; None when they name none.
+        """Return the specification that the options name, None if they name none.
 
-        UserError when they name two, or half a one.
+        Raises:
+            UserError: the options name two specifications, or an incomplete one.
         """
         shapes = self.input_shape is not None or self.output_shape is not None
         variables = self.primary or self.coefficient
@@ -102,7 +108,7 @@ class NamedSpecification(Options):
             if variables or self.bindings or self.passed_through:
                 raise UserError(
                     "variables, bindings or passed-through dimensions are given without a "
-                    "specification\n  expected: --input and --output, or --preset, with them"
+                    "specification\n  expected: also --input and --output, or --preset"
                 )
             return None
         if self.input_shape is None or self.output_shape is None:
@@ -124,12 +130,12 @@ class NamedSpecification(Options):
             if not str(error).startswith("unknown variable"):
                 raise
             raise UserError(
-                f"{error}\n  what to do: declare it, as --primary 'X: 2' or --coefficient "
-                "'x=3: 2', or write one that is known"
+                f"{error}\n  what to do: declare it, such as --primary 'X: 2' or --coefficient "
+                "'x=3: 2', or use a declared variable"
             ) from error
 
     def required(self) -> Specification:
-        """`specification`, or UserError that says how to name one."""
+        """Return the specification; raise a UserError if the options name none."""
         found = self.specification()
         if found is None:
             raise UserError(
@@ -141,7 +147,7 @@ class NamedSpecification(Options):
 
 
 def checked_depth(depth: int | None, specification: Specification) -> int:
-    """`--depth`, or what the specification allows. UserError when that is less."""
+    """Return `--depth`, or the `max_depth` of the specification, which is its upper limit."""
     most = specification.limits["max_depth"]
     if depth is not None and depth > most:
         raise UserError(
