@@ -114,23 +114,25 @@ MOST_THREADS: int = 512
 
 class UserError(Exception):
     """
-    A mistake in what was asked for. The text says what, where, what was expected and found.
+    An invalid request. The text says what is wrong, where, what was expected and what was found.
     """
 
 class InternalError(Exception):
-    """A bug in Syno: an invariant that does not hold."""
+    """A bug in Syno: an invariant is violated."""
 
 def size_names(text: str) -> list[str]:
     """
-    The variable names in a size such as 's^-1*C_in'. UserError with the column.
+    The names of the variables in a size such as 's^-1*C_in'. Raises UserError with the column.
     """
 
 def parse_binding(text: str) -> dict[str, int]:
-    """Reads 'C_in=64, H=56'. UserError with the column."""
+    """
+    Parses a binding such as 'C_in=64, H=56'. Raises UserError with the column.
+    """
 
 def evaluate_size(text: str, binding: Mapping[str, int]) -> int:
     """
-    The value of a size under a binding. UserError where it is not a positive integer.
+    The value of a size under a binding. Raises UserError if it is not a positive integer.
     """
 
 class Step:
@@ -147,7 +149,7 @@ class Step:
 
     @property
     def size(self) -> str:
-        """Block, factor or extent; empty where there is none."""
+        """The block, factor or extent; empty if there is none."""
 
     @property
     def amount(self) -> int: ...
@@ -164,7 +166,7 @@ class Graph:
 
     def __init__(self, variables: Sequence[str], output: Sequence[tuple[str, bool, bool]]) -> None:
         """
-        The empty graph over these variables; output: (size, unordered, causal) a dimension.
+        The empty graph over these variables. output: (size, unordered, causal) for each dimension.
         """
 
     @staticmethod
@@ -176,11 +178,11 @@ class Graph:
         """The canonical text."""
 
     def apply(self, op: str, inputs: Sequence[int], size: str = '', amount: int = 0, causal: bool = False, dims: Sequence[tuple[int, str]] = []) -> list[int]:
-        """Takes one step; returns the coordinates it produced."""
+        """Applies one step and returns the coordinates that it produces."""
 
     @property
     def frontier(self) -> list[int]:
-        """Coordinates the data is read at."""
+        """The coordinates at which the data is read."""
 
     def name(self, coordinate: int) -> str:
         """The canonical name of a coordinate."""
@@ -204,14 +206,14 @@ class Graph:
         """How many steps use each primitive."""
 
     def dot(self) -> str:
-        """A drawing in Graphviz' language."""
+        """A drawing in the language of Graphviz."""
 
 class Operator:
     """A complete graph matched to its input, in canonical form."""
 
     def __init__(self, graph: Graph, input: Sequence[tuple[str, bool, bool]], match: Sequence[int]) -> None:
         """
-        match: the coordinate of the frontier that each input dimension is read at.
+        match: for each input dimension, the coordinate of the frontier at which it is read.
         """
 
     @staticmethod
@@ -236,7 +238,7 @@ class Operator:
 
     @property
     def structure(self) -> str:
-        """Hash of the canonical form, 32 hexadecimal digits."""
+        """A hash of the canonical form, 32 hexadecimal digits."""
 
     @property
     def input(self) -> list[tuple[str, bool, bool]]: ...
@@ -261,7 +263,7 @@ class Operator:
     def depth(self) -> int: ...
 
     def dot(self) -> str:
-        """A drawing in Graphviz' language."""
+        """A drawing in the language of Graphviz."""
 
     def __hash__(self) -> int: ...
 
@@ -269,17 +271,19 @@ class Operator:
 
 def option_descriptors() -> list[LimitDescriptor]:
     """
-    name, type, default, minimum and doc of every limit of a specification.
+    The name, type, default, minimum and doc of every limit of a specification.
     """
 
 def preset_names() -> list[str]:
     """The names of the presets."""
 
 def preset_doc(name: str) -> str:
-    """What a preset is, in a sentence."""
+    """A description of a preset in one sentence."""
 
 def preset_source(name: str) -> SpecificationFields:
-    """The fields of a preset. UserError that lists the presets."""
+    """
+    The fields of a preset. The UserError for an unknown preset lists the presets.
+    """
 
 class Specification:
     """Shapes, variables, bindings and limits."""
@@ -288,7 +292,7 @@ class Specification:
 
     @property
     def source(self) -> SpecificationFields:
-        """The fields it was made from."""
+        """The fields that define the specification."""
 
     @property
     def text(self) -> str:
@@ -296,18 +300,18 @@ class Specification:
 
     @property
     def key(self) -> str:
-        """Hash of the content, 32 hexadecimal digits."""
+        """A hash of the content, 32 hexadecimal digits."""
 
     @property
     def variables(self) -> list[str]: ...
 
     @property
     def defaults(self) -> dict[str, int]:
-        """Values of variables that a binding may leave out."""
+        """The values of variables that a binding may omit."""
 
     @property
     def full_bindings(self) -> list[dict[str, int]]:
-        """Every variable of every binding."""
+        """The bindings, with the values of all variables."""
 
     @property
     def multiplicities(self) -> list[int]: ...
@@ -318,7 +322,7 @@ def interpret(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[num
 @overload
 def interpret(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]]) -> NDArray[numpy.float64]:
     """
-    y by the definition, one term at a time. Exact for int64; UserError on overflow.
+    Computes y by the definition, one term at a time. Exact for int64; raises UserError on overflow.
     """
 
 @overload
@@ -326,17 +330,19 @@ def interpret_at(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[
 
 @overload
 def interpret_at(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], positions: Sequence[int]) -> NDArray[numpy.float64]:
-    """y at row-major positions of the output."""
+    """Computes y at row-major positions of the output."""
 
 @overload
 def gradients(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]], dy: Annotated[NDArray[numpy.int64], dict(order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], list[NDArray[numpy.int64]]]: ...
 
 @overload
 def gradients(op: Operator, binding: Mapping[str, int], x: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], weights: Sequence[Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]], dy: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], list[NDArray[numpy.float64]]]:
-    """Gradients of sum(dy * y) with respect to x and every weight."""
+    """
+    Computes the gradients of sum(dy * y) with respect to x and every weight.
+    """
 
 class OperatorShapes:
-    """Extents of all tensors under a binding."""
+    """The extents of all tensors under a binding."""
 
     @property
     def input(self) -> list[int]: ...
@@ -348,14 +354,16 @@ class OperatorShapes:
     def weights(self) -> list[list[int]]: ...
 
 def operator_shapes(op: Operator, binding: Mapping[str, int]) -> OperatorShapes:
-    """UserError where a size is not a positive integer."""
+    """Raises UserError if a size is not a positive integer."""
 
 def reads_future(op: Operator, binding: Mapping[str, int], output_dim: int, input_dim: int) -> str:
-    """Where an output reads a later input, in words; empty where none does."""
+    """
+    A text that says where an output reads a later input; empty if none does.
+    """
 
 def mean_square(op: Operator, binding: Mapping[str, int], seed: int = 0) -> float:
     """
-    The mean of y^2 for data and weights of variance 1, of drawn elements where there are many terms.
+    The mean of y^2 for data and weights of variance 1, over sampled elements if there are many terms.
     """
 
 def semantic_key(op: Operator, spec: Specification) -> str:
@@ -370,53 +378,55 @@ def random_operator(seed: int, batch: bool = False, unordered: float = 0.0, caus
 
 def rule_catalogue() -> list[dict[str, str]]:
     """
-    id, name, kind (exact, approximate, restriction) and doc of every rule.
+    The id, name, kind (exact, approximate or restriction) and doc of every rule.
     """
 
 def check_rule(spec: Specification, rules: RuleSet, rule: str, trials: int = 100, max_graphs: int = 2000, seed: int = 0, progress: Callable[[int, int], bool] | None = None) -> RuleCheck:
     """
-    Compares what a rule refuses on random graphs with what it keeps. progress(compared, graphs) is called now and then; False ends the check.
+    Compares what a rule rejects on random graphs with what it keeps. progress(compared, graphs) is called regularly and ends the check by returning False.
     """
 
 class RuleSet:
-    """Which rules are on; all of them at first."""
+    """The rules that are on. Initially, all rules are on."""
 
     def __init__(self) -> None: ...
 
     def set(self, rule: str, on: bool) -> None:
-        """Switches one rule by id or name. UserError that lists the rules."""
+        """
+        Switches a rule, given by id or name, on or off. The UserError for an unknown rule lists the rules.
+        """
 
     def add(self, id: str, name: str, kind: str, doc: str, version: str, steps: Sequence[str], function: Callable[[Graph, Step], bool | Graph | None]) -> None:
         """
-        Adds a rule that is asked as function(graph, step): a restriction answers whether the step is left out, another rule with the graph that is kept, or None. Several threads ask it, one at a time.
+        Adds a custom rule function(graph, step). A restriction returns whether the step is left out; another rule returns the graph that is kept, or None. Several threads call the function, one at a time.
         """
 
     def is_on(self, rule: str) -> bool: ...
 
     @property
     def on(self) -> list[str]:
-        """The ids of the rules that are on, in order."""
+        """The ids of the rules that are on, in the order of evaluation."""
 
     @property
     def version(self) -> str:
-        """Changes when a rule is added, changed or switched."""
+        """A digest that changes if a rule is added, changed or switched."""
 
 class Plan:
     """An operator under one binding as an ordered list of stages."""
 
     def __init__(self, op: Operator, binding: Mapping[str, int]) -> None:
-        """The cheapest one: least MACs, then least elements written."""
+        """The cheapest plan: fewest MACs, then fewest elements written."""
 
     @property
     def text(self) -> str:
-        """One line a stage with shape and cost, and the totals."""
+        """One line for each stage with shape and cost, and the totals."""
 
     @property
     def macs(self) -> int: ...
 
     @property
     def written(self) -> int:
-        """Elements written by all stages."""
+        """The number of elements that all stages write."""
 
     @property
     def stage_macs(self) -> list[int]: ...
@@ -424,7 +434,7 @@ class Plan:
     @property
     def views_first(self) -> bool:
         """
-        Whether every window and rotation of the data is made before anything is multiplied or summed, as lowering step by step does.
+        Whether every window and cyclic shift of the data is computed before anything is multiplied or summed, as in a lowering step by step.
         """
 
     @property
@@ -432,13 +442,13 @@ class Plan:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes read and written by all stages, in float32; views move none."""
+        """
+        The number of bytes that all stages read and write, in float32. Views move no bytes.
+        """
 
     @property
     def peak_bytes(self) -> int:
-        """
-        The most bytes of tensors that are alive at once: input, weights and output included.
-        """
+        """The peak memory in bytes, including input, weights and output."""
 
     @property
     def fold_macs(self) -> int:
@@ -450,29 +460,35 @@ class Plan:
 
     @property
     def fan_in(self) -> list[int]:
-        """Terms summed per element that each weight helps to make."""
+        """
+        For each weight, the number of terms that are summed for an element that depends on it.
+        """
 
     @property
     def exact(self) -> bool:
-        """False when not every order of the steps was costed."""
+        """False if the costs of some orders of the steps were not computed."""
 
 def plans(op: Operator, binding: Mapping[str, int], limit: int = 1, fold_weights: bool = False) -> list[Plan]:
-    """The cheapest plans, no two with the same stages, cheapest first."""
+    """The cheapest plans with different stages, sorted by cost."""
 
 def macs(op: Operator, binding: Mapping[str, int]) -> int:
-    """Multiply-adds of the cheapest plan."""
+    """The MACs of the cheapest plan."""
 
 def params(op: Operator, binding: Mapping[str, int]) -> int:
-    """Elements of all weights."""
+    """The number of elements of all weights."""
 
 def refusals(op: Operator, spec: Specification, rules: RuleSet) -> list[tuple[str, str]]:
-    """(reason, text) of everything a specification has against an operator."""
+    """
+    All rejection reasons of an operator under a specification, as (reason, text).
+    """
 
 def total_macs(op: Operator, spec: Specification) -> int:
-    """Multiply-adds over all layers that the operator fits, by multiplicity."""
+    """MACs over all layers that the operator fits, weighted by multiplicity."""
 
 def total_params(op: Operator, spec: Specification) -> int:
-    """Parameters over all those layers."""
+    """
+    Parameters over all layers that the operator fits, weighted by multiplicity.
+    """
 
 class FoundOperator:
     """An operator with its key under a specification."""
@@ -487,11 +503,11 @@ class FoundOperator:
     def depth(self) -> int: ...
 
 class Enumeration:
-    """The operators of a specification up to a budget."""
+    """The operators of a specification, enumerated within a budget."""
 
     @property
     def operators(self) -> list[FoundOperator]:
-        """One a semantic key, by depth and key."""
+        """One operator for each semantic key, sorted by depth and key."""
 
     @property
     def graphs(self) -> int: ...
@@ -504,7 +520,7 @@ class Enumeration:
 
     @property
     def complete_depth(self) -> int:
-        """The largest depth limit that was listed completely."""
+        """The largest depth limit that was enumerated completely."""
 
     @property
     def exhausted(self) -> bool: ...
@@ -513,14 +529,14 @@ class Enumeration:
     def rejections(self) -> dict[str, int]: ...
 
 class EnumerateStatus:
-    """What an enumeration has reached."""
+    """The progress of an enumeration."""
 
     @property
     def depth_limit(self) -> int: ...
 
     @property
     def level(self) -> int:
-        """Primitives in the graphs that are looked at."""
+        """The number of primitives of the graphs that are visited now."""
 
     @property
     def nodes(self) -> int:
@@ -528,20 +544,20 @@ class EnumerateStatus:
 
     @property
     def operators(self) -> int:
-        """About how many were found."""
+        """The approximate number of operators found."""
 
     @property
     def level_share(self) -> float:
-        """Of this level, the part visited."""
+        """The fraction of this level that is visited."""
 
 class Space:
-    """The listed graphs of a specification and the operators among them."""
+    """The enumerated graphs of a specification and the operators among them."""
 
     def __len__(self) -> int: ...
 
     @property
     def node_count(self) -> int:
-        """Partial graphs, the empty one among them."""
+        """The number of partial graphs, including the empty graph."""
 
     @property
     def graph_count(self) -> int:
@@ -549,7 +565,7 @@ class Space:
 
     @property
     def structures(self) -> int:
-        """Accepted graphs with a matching."""
+        """The number of accepted graphs with a matching."""
 
     @property
     def depth_limit(self) -> int: ...
@@ -569,18 +585,18 @@ class Space:
 
     @property
     def rules(self) -> str:
-        """The version of the set of rules."""
+        """The version of the rule set."""
 
     @property
     def rejections(self) -> dict[str, int]: ...
 
     def op(self, spec: Specification, index: int) -> Operator:
-        """The operator of an index below len()."""
+        """The operator with an index below len()."""
 
     def key(self, index: int) -> str: ...
 
     def depth(self, index: int) -> int:
-        """Primitives of the operator."""
+        """The number of primitives of the operator."""
 
     def graphs_by_depth(self) -> list[int]: ...
 
@@ -597,62 +613,66 @@ class Space:
 
     @staticmethod
     def load(path: str, spec: Specification, rules: RuleSet) -> Space:
-        """Refuses files of other specifications or rules, and damaged ones."""
+        """
+        Reads a saved space. Raises UserError if the file is damaged or belongs to another specification or rule set.
+        """
 
 def enumerate_options() -> list[dict[str, Any]]:
-    """name, type, default, minimum and doc of the budgets of an enumeration."""
-
-def list_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
     """
-    Lists the space level by level under growing depth limits. progress(status) is called now and then; False ends the listing like a spent budget. The same for any number of threads.
+    The name, type, default, minimum and doc of each budget of an enumeration.
+    """
+
+def enumerate_space(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', quality: bool = True, keys: bool = True, first_depth: int = 1, progress: Callable[[EnumerateStatus], bool] | None = None) -> Space:
+    """
+    Enumerates the space level by level under increasing depth limits. progress(status) is called regularly; it ends the enumeration, as an exhausted budget does, by returning False. The result is the same for any number of threads.
     """
 
 def enumerate(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., threads: int = 0, progress: Callable[[EnumerateStatus], bool] | None = None) -> Enumeration:
-    """list_space with the operators written out."""
+    """Calls enumerate_space and builds the operators."""
 
-class UniformDraws:
-    """Distinct numbers below a count in seeded order."""
+class UniformSamples:
+    """The numbers below a count in a random order that depends on a seed."""
 
     def __init__(self, count: int, seed: int) -> None: ...
 
     def at(self, n: int) -> int:
-        """The n-th draw without replacement, n < count."""
+        """The n-th sample without replacement, for n < count."""
 
     def __len__(self) -> int: ...
 
 def deepen(spec: Specification, rules: RuleSet, max_depth: int = 0, max_nodes: int = ..., max_memory: int = 0, max_seconds: float = 0.0, threads: int = 0, bound: str = 'full', progress: Callable[[EnumerateStatus], bool] | None = None, on_limit: Callable[[Space], None] | None = None, before: Space | None = None) -> tuple[Space, str]:
     """
-    list_space one depth limit after the other, and why it ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each complete one; `before` is what is listed already.
+    Calls enumerate_space for one depth limit after the other. Returns the space and why the enumeration ended: complete, stopped, max_seconds, max_nodes, or max_nodes or max_memory. on_limit(space) is called with each complete space; `before` is a space to continue from.
     """
 
 def save_space(space: Space, path: str, spec: Specification, rules: RuleSet) -> None:
-    """
-    Writes the file of an enumeration: what it was made for, and the space.
-    """
+    """Writes an enumeration to a file, with its specification and rules."""
 
 def load_space(path: str, name: str, spec: Specification, rules: RuleSet) -> Space:
     """
-    Refuses files of other specifications or rules, and says what differs. `name` stands in messages.
+    Reads an enumeration from a file. Raises UserError that names the differences if the file belongs to another specification or rule set. `name` is the name of the file in messages.
     """
 
-def draw_operators(space: Space, spec: Specification, count: int, seed: int, by: str = 'none', threads: int = 0) -> list[int]:
+def sample_operators(space: Space, spec: Specification, count: int, seed: int, by: str = 'none', threads: int = 0) -> list[int]:
     """
-    Indices of distinct operators: uniform, or spread over quantiles of macs or params, or over multisets of primitives.
+    Samples the indices of distinct operators: uniformly, or stratified by quantiles of macs or params, or by multisets of primitives.
     """
 
 def reason_groups() -> list[str]:
-    """Groups of reasons, in the order in which a search asks."""
+    """
+    The groups of rejection reasons, in the order in which a search checks them.
+    """
 
 def reason_info(reason: str) -> dict[str, str]:
-    """group, subgroup and doc of a reason that a search counts."""
+    """The group, subgroup and doc of a rejection reason."""
 
 def rule_doc_parts(rule: str) -> list[tuple[str, str]]:
     """
-    (heading, text) of a rule's doc, by id or name. UserError that lists the rules.
+    The doc of a rule, given by id or name, as (heading, text). The UserError for an unknown rule lists the rules.
     """
 
 class WalkedOperator:
-    """An operator that walks met."""
+    """An operator that random walks found."""
 
     @property
     def op(self) -> Operator: ...
@@ -665,37 +685,43 @@ class WalkedOperator:
 
     @property
     def weight(self) -> float:
-        """Estimates how many structures of the space it stands for."""
+        """
+        An estimate of the number of structures of the space that it represents.
+        """
 
     @property
     def met(self) -> int:
-        """How many flocks met it."""
+        """The number of populations that found it."""
 
 class Walks:
-    """Operators that guided random walks met, and what they tell."""
+    """
+    The operators that guided random walks found, and estimates of the space.
+    """
 
     @property
     def operators(self) -> list[WalkedOperator]:
-        """One a semantic key, in the order of finding."""
+        """
+        One operator for each semantic key, in the order in which they were found.
+        """
 
     @property
     def walks(self) -> int: ...
 
     @property
-    def flocks(self) -> int:
-        """Groups of walkers that choose their steps together."""
+    def populations(self) -> int:
+        """Groups of particles that select their steps together."""
 
     @property
     def accepted(self) -> int:
-        """How often a flock met an operator."""
+        """The number of operators found, counted once for each population."""
 
     @property
     def singletons(self) -> int:
-        """Operators that one flock met."""
+        """Operators that exactly one population found."""
 
     @property
     def doubletons(self) -> int:
-        """Operators that two flocks met."""
+        """Operators that exactly two populations found."""
 
     @property
     def structures(self) -> float:
@@ -712,11 +738,13 @@ class Walks:
     def at_least(self) -> float: ...
 
 def walk_options() -> list[dict[str, Any]]:
-    """name, type, default, minimum and doc of the budgets of walks."""
+    """
+    The name, type, default, minimum and doc of each budget of random walks.
+    """
 
 def random_walks(spec: Specification, rules: RuleSet, walks: int, width: int = ..., max_seconds: float = 0.0, seed: int = 0, max_depth: int = 0, max_operators: int = 0, threads: int = 0, bound: str = 'full', progress: Callable[[int, int, float], bool] | None = None) -> Walks:
     """
-    Guided random walks. progress(walks, operators, coverage) is called after every round; False ends them. The same for any number of threads.
+    Samples operators by guided random walks. progress(walks, operators, coverage) is called after every round and ends the walks by returning False. The result is the same for any number of threads.
     """
 
 class TreeNode:
@@ -729,26 +757,26 @@ class TreeNode:
     def depth(self) -> int: ...
 
     @property
-    def mark(self) -> str: ...
+    def fingerprint(self) -> str: ...
 
     @property
     def step(self) -> str:
-        """The step that led here, as the text format has it."""
+        """The last step, in the text format."""
 
     @property
     def least_steps(self) -> int:
-        """At least so many steps are missing."""
+        """A lower bound on the number of missing steps."""
 
     @property
     def count(self) -> int:
-        """Operators at or below it, or at least so many."""
+        """The number of operators at or below the node, or a lower bound on it."""
 
     @property
     def exact(self) -> bool:
         """Whether count is exact."""
 
 class Tree:
-    """The space as a tree: children of partial graphs."""
+    """The space as a tree of partial graphs."""
 
     def __init__(self, spec: Specification, rules: RuleSet, max_depth: int = 0, listed: Space | None = None, bound: str = 'full') -> None: ...
 
@@ -760,76 +788,78 @@ class Tree:
     def children(self, node: TreeNode) -> list[TreeNode]: ...
 
     def operators(self, node: TreeNode) -> list[FoundOperator]:
-        """Operators that are complete at the node itself."""
+        """The operators that are complete at the node itself."""
 
 def explain(op: Operator, spec: Specification, rules: RuleSet) -> Explanation:
     """
-    How a search comes to an operator: path, rules, budgets and limits. UserError when the operator has other shapes or unknown variables.
+    Explains how a search reaches an operator: path, rules, budgets and limits. Raises UserError if the operator has other shapes or unknown variables.
     """
 
 def why_not(op: Operator, spec: Specification, rules: RuleSet, max_nodes: int = ..., max_seconds: float = ...) -> WhyNot:
     """
-    What keeps an operator out, the equal one that is kept, and the smallest change that admits it.
+    Explains why an operator is rejected, which equal operator is kept, and the smallest change that admits it.
     """
 
 class Trials:
-    """Random trials, counted."""
+    """The counts of random trials."""
 
     @property
     def trials(self) -> int: ...
 
     @property
     def steps(self) -> int:
-        """Steps taken."""
+        """The number of steps that were taken."""
 
     @property
     def looked_at(self) -> int:
-        """Steps looked at."""
+        """The number of steps that were considered."""
 
     @property
     def complete(self) -> int:
-        """Trials that met the sizes of the input."""
+        """The number of trials that reached the sizes of the input."""
 
     @property
     def valid(self) -> int:
-        """Trials that met an operator that passes all conditions."""
+        """
+        The number of trials that reached an operator that passes all conditions.
+        """
 
     @property
     def distinct(self) -> int:
-        """Semantic keys of all such operators that trials met."""
+        """The number of semantic keys of these operators."""
 
     @property
     def seconds(self) -> float: ...
 
 class CanonicalRow:
-    """Samples of one number of primitives."""
+    """The samples with one number of primitives."""
 
     @property
     def samples(self) -> int:
-        """Complete graphs drawn without rules."""
+        """The number of complete graphs that were sampled without rules."""
 
     @property
     def canonical(self) -> int:
-        """Those that no rule refuses."""
+        """The number of samples that no rule rejects."""
 
     @property
     def listed(self) -> int:
-        """Those that pass all conditions, too."""
+        """The number of those that pass all conditions as well."""
 
     @property
     def structures(self) -> int:
-        """Different ones among the samples."""
+        """The number of different structures among the samples."""
 
     @property
     def operators(self) -> int:
-        """Different semantic keys among them."""
+        """The number of different semantic keys among them."""
 
 class CanonicalRates:
-    """Samples without rules, by size."""
+    """Samples without rules, grouped by size."""
 
     @property
     def rows(self) -> list[CanonicalRow]:
-        """By the number of primitives."""
+        """One row for each number of primitives."""
 
     @property
     def trials(self) -> int: ...
@@ -838,16 +868,18 @@ class CanonicalRates:
     def seconds(self) -> float: ...
 
 def trial_options() -> list[dict[str, Any]]:
-    """name, type, default, minimum and doc of the budgets of random trials."""
+    """
+    The name, type, default, minimum and doc of each budget of random trials.
+    """
 
 def random_trials(spec: Specification, rules: RuleSet, guide: str = 'none', trials: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> Trials:
     """
-    Random walks from the root that never go back, guided by none, distance, distance-once or bound. progress(trials done) is called now and then; False ends them.
+    Runs random walks from the root without backtracking. The guide is none, distance, distance-once or bound. progress(completed trials) is called regularly and ends them by returning False.
     """
 
 def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance', samples: int = ..., max_seconds: float = 0.0, max_depth: int = 0, seed: int = 0, threads: int = 1, progress: Callable[[int], bool] | None = None) -> CanonicalRates:
     """
-    Complete graphs drawn without rules, and those that `rules` would keep, by size. progress(samples found) is called now and then; False ends them.
+    Samples complete graphs without rules, and counts by size those that `rules` keeps. progress(samples found) is called regularly and ends the sampling by returning False.
     """
 
 def formula(op: Operator, stages: bool) -> str:
@@ -855,7 +887,7 @@ def formula(op: Operator, stages: bool) -> str:
 
 def parse_formula(text: str, input: str, output: str, values: Mapping[str, int]) -> tuple[Operator, list[tuple[str, list[int]]]]:
     """
-    The operator that a text in index notation says, and for each of its weights the text's name and, by dimension, the text's index. Raises UserError.
+    Parses index notation. Returns the operator, and for each of its weights the name in the text and, for each dimension, the index in the text. Raises UserError.
     """
 
 def emit_pytorch(plan: Plan, formula: str = '') -> tuple[str, str]:
@@ -872,20 +904,22 @@ def emit_triton(plan: Plan, formula: str = '', least_product: int = 8) -> tuple[
     """
     The source of syno_operator() and its Triton kernels, and its manifest as JSON.
 
-    least_product: rows and terms from which on a nest is a matrix product.
+    least_product: smallest number of rows and terms for which a nest is a matrix product.
     """
 
 def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536) -> tuple[str, str]:
     """
     A C++ translation unit with a plain C interface, and its manifest as JSON.
 
-    cache_floats: floats that a core keeps close by; larger tensors are worked on in blocks.
+    cache_floats: number of floats in the cache of a core; larger tensors are processed in blocks.
     """
 
 def cpp_header(name: str = 'syno_operator') -> str:
-    """The C header of what emit_cpp defines."""
+    """The C header for the source that emit_cpp returns."""
 
 def cpp_runtime() -> str:
-    """What stands before the first operator where emit_cpp leaves it out."""
+    """
+    The text before the first operator, which emit_cpp omits with with_runtime=False.
+    """
 
 __version__: str
