@@ -61,7 +61,8 @@ std::string difference(const SpecificationSource& source, const RuleSet& rules, 
     for (std::uint32_t node = 0; node < space.node_count(); ++node) {
       const Graph graph = space.graph(spec, node);
       const Hash128 hash = structure_hash(graph);
-      if (!definition->holds(hash)) return "enumerated against the definition\n" + graph_text(graph);
+      if (!definition->holds(hash))
+        return "enumerated against the definition\n" + graph_text(graph);
       if (!seen.insert(hash).second) return "enumerated twice\n" + graph_text(graph);
     }
   }
