@@ -135,7 +135,7 @@ def test_mistakes_are_told(arguments, message):
 
 
 def test_it_needs_layers_and_knows_its_draws(space):
-    with pytest.raises(UserError, match="no layer to list operators for"):
+    with pytest.raises(UserError, match="no layer to enumerate operators for"):
         Space.enumerate(Specification.preset("paper/readme"))
     with pytest.raises(UserError, match="expected a Specification, got str"):
         Space.enumerate("paper/resnet18")

@@ -83,7 +83,7 @@ def test_mistakes_are_named():
         syno.walk(SQUARE, seed=-1)
     with pytest.raises(UserError, match="unknown bound 'tight'"):
         syno.walk(SQUARE, bound="tight")
-    with pytest.raises(UserError, match="no layer to list operators for"):
+    with pytest.raises(UserError, match="no layer to enumerate operators for"):
         syno.walk(Specification("[H]", "[H]", ["H: 1"]))
     with pytest.raises(UserError, match="expected a Specification, got str"):
         syno.walk("[H] -> [H]")

@@ -177,8 +177,8 @@ def test_the_functions_take_values() -> None:
 def test_mistakes_are_told() -> None:
     bare = Operator.from_text(CONV)
     for call, message in (
-        (lambda: explain(bare), "no specification to explain the operator by"),
-        (lambda: explain(bare, Specification.preset("paper/readme")), "has no layer to explain"),
+        (lambda: explain(bare), "cannot be explained without a specification"),
+        (lambda: explain(bare, Specification.preset("paper/readme")), "without layers"),
         (lambda: explain(bare, SPECIFICATION, rules_off=["R0"]), "unknown rule 'R0'"),
         (lambda: why_not(bare, SPECIFICATION, max_nodes=-1), "'max_nodes' is a number of at least"),
         (

@@ -235,7 +235,7 @@ def test_check_finds_out_what_is_wrong_with_a_rule(tmp_path: Path) -> None:
     text = run("rules", "check", str(file), "--trials", "40").stdout
     assert "U1 parts-exchanged, exact: is not exact: " in text
     assert "U2 shift-of-reduce, exact: no difference in 40 operators" in text
-    assert "U3 shift-is-nothing, approximate: keeps operators that differ on " in text
+    assert "U3 shift-is-nothing, approximate: keeps operators that differ in " in text
     assert "U4 no-stride, restriction: excludes the operators that it rejects" in text
 
 
@@ -247,7 +247,7 @@ def test_check_takes_rules_of_the_catalogue() -> None:
     assert "no such file" in run("rules", "check", "none.py").output
     nothing = run("rules", "check", "R23", "--trials", "1", "--max-graphs", "3")
     assert nothing.exit_code == 1
-    assert "refused nothing" in nothing.stdout
+    assert "rejected nothing" in nothing.stdout
 
 
 def test_why_not_prints_the_near_equal_operator(tmp_path: Path) -> None:

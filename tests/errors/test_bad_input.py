@@ -426,7 +426,7 @@ OPERANDS: dict[str, tuple[str, Options, Sequence[str]]] = {
         dict.fromkeys(SMALL),
         ["no specification is given", "expected: --preset NAME"],
     ),
-    "no layers": (TEXT, {"--binding": None}, ["no layer to explain", "expected: at least one"]),
+    "no layers": (TEXT, {"--binding": None}, ["without layers", "expected: at least one"]),
     "an unknown rule": (TEXT, {"--rule": "R0=off"}, ["unknown rule 'R0'", "known rules: "]),
     "no store": (
         TEXT,

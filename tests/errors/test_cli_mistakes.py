@@ -190,7 +190,7 @@ def test_a_network_without_slots() -> None:
         syno.search(net, "digits", store="sqlite://")
     for words in (
         "the network Sequential has no slots",
-        "expected: at least one layer that `where` describes",
+        "expected: at least one layer that `where` selects",
         "1 (linear): not a conv2d layer",
     ):
         assert words in str(caught.value)
