@@ -146,7 +146,9 @@ def test_mistakes_are_refused_by_text(
         train(bigram(), text, quick, 0)
     with pytest.raises(UserError, match="'circle' is too short for batches of 400"):
         train(bigram(), text, brief.changed(batch=400), 0)
-    with pytest.raises(UserError, match="validation part of text 'circle' is too short for a context"):
+    with pytest.raises(
+        UserError, match="validation part of text 'circle' is too short for a context"
+    ):
         train(bigram(), text, brief.changed(context=700, batch=1), 0)
     with pytest.raises(UserError, match=r"scores of shape \[4, 8, 99\]\n  expected: \[4, 8, 257\]"):
         train(nn.Sequential(nn.Embedding(257, 4), nn.Linear(4, 99)), text, brief, 0)
