@@ -155,8 +155,8 @@ def test_a_copy_and_a_pickle_keep_weights_and_scales(layer):
     syno.replace(twin, zoo_operator("conv1x1"))
     pack = slots(twin)["0"].kernel
     again = pickle.loads(pickle.dumps(pack))
-    assert again.kernel.lr_multipliers == pack.kernel.step_scales
-    assert copy.deepcopy(pack).kernel.lr_multipliers == pack.kernel.step_scales
+    assert again.kernel.lr_multipliers == pack.kernel.lr_multipliers
+    assert copy.deepcopy(pack).kernel.lr_multipliers == pack.kernel.lr_multipliers
     for name, weight in pack.state_dict().items():
         assert torch.equal(weight, again.state_dict()[name])
 

@@ -204,11 +204,19 @@ def test_an_empty_text(here: Path) -> None:
     [
         (
             [*TRAIN, "--images", "100", "--batch", "101"],
-            ["batches of 101", "100 images of 'digits'", "expected: a batch of at most 100"],
+            [
+                "batches of 101",
+                "'digits' has 100 training images",
+                "expected: a batch of at most 100",
+            ],
         ),
         (
             [*SEARCH, "--images", "100", "--batch", "101"],
-            ["batches of 101", "100 images of 'digits'", "expected: a batch of at most 100"],
+            [
+                "batches of 101",
+                "'digits' has 100 training images",
+                "expected: a batch of at most 100",
+            ],
         ),
         (
             [*TRAIN, "--images", "5000"],

@@ -1,8 +1,8 @@
 """Augmentation of whole batches on the device of their tensors.
 
-What is drawn for an image is a function of (seed, epoch, the image's number) alone, so it comes out
-the same in whatever batch, worker or device. Which pixel goes where is integer arithmetic; only
-the weights of a resize and the normalization round. Imported on its own, since it needs torch.
+The random numbers of an image depend on (seed, epoch, number of the image) only, so its result
+is the same in every batch, worker and device. Positions of pixels are integers; only the weights of
+a resize and the normalization are rounded. This module needs torch.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from syno._util.errors import UserError
 from syno.data.random import box_of, draws, scaled
 
 PADS = ("mean", "zero", "reflect")
-# Which column of an image's draws is for what; blocks of four cost the same as one.
+# The purpose of each random number of an image; blocks of four cost the same as one.
 _FLIP, _DY, _DX, _CUT_Y, _CUT_X, _AREA, _RATIO, _BOX_Y, _BOX_X = range(9)
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What is done to each image, in this order; the defaults change nothing.
+    """The steps of the augmentation of an image, in this order. The defaults change nothing.
 
-    crop: shift by up to so many pixels along each axis, drawn; what comes in is `pad`: the `mean`
-        color, `zero` (black), or the image's own pixels mirrored (`reflect`).
+    crop: the largest random shift along each axis, in pixels. The border is filled by `pad`: the
+        `mean` color, `zero` (black), or the mirrored pixels of the image (`reflect`).
     flip: mirror left to right with probability 1/2.
-    area: (least, largest) share of the image that a random part of it covers, its width to height
-        within `ratio` (evenly in the logarithm); the part is scaled to `size`, or back to the
-        image's own size. As in Inception (Szegedy et al., CVPR 2015).
-    size: scale to so many pixels, by a triangle filter that widens where it shrinks.
-    cutout: a square of so many pixels around a drawn centre becomes the mean color (DeVries and
-        Taylor, arXiv 1708.04552).
+    area: the least and the largest share of the image that a random area covers. The ratio of its
+        width to its height is within `ratio` (uniform in the logarithm). The area is scaled to
+        `size`, or back to the size of the image, as in Inception (Szegedy et al., CVPR 2015).
+    size: scale to this number of pixels by a triangle filter with antialiasing.
+    cutout: a square with this side in pixels, around a random center, becomes the mean color
+        (DeVries and Taylor, arXiv 1708.04552).
     """
 
     crop: int = 0
@@ -71,11 +71,12 @@ class Augmentation:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What was drawn for a batch, each int64 [n].
+    """The random choices for a batch, each int64 [n].
 
-    top, left: where the kept window begins, in pixels of the padded image; mirrored: 0 or 1;
-    box: (top, left, height, width) of the part to scale; cut_y, cut_x: where the square that is cut
-    out begins, in pixels of the result.
+    top, left: the corner of the cropped window, in pixels of the padded image.
+    mirrored: 0 or 1.
+    box: top, left, height and width of the area to scale.
+    cut_y, cut_x: the corner of the square of cutout, in pixels of the result.
     """
 
     top: np.ndarray
@@ -87,10 +88,10 @@ class Choices:
 
 
 class Augmenter:
-    """Turns uint8 batches into normalized floating-point ones.
+    """Converts uint8 batches to augmented and normalized floating-point batches.
 
-    mean, std: of each channel, in units of pixel value / 255, as a DataSet has them; dtype: of the
-    result.
+    mean, std: of each channel, in units of pixel value / 255, as in a DataSet.
+    dtype: of the result.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Augmenter:
         return values.to(self._dtype)
 
     def plain(self, images: torch.Tensor) -> torch.Tensor:
-        """Without anything drawn: [n, C, H, W] scaled to `size` and normalized, to evaluate on."""
+        """Scale a batch [n, C, H, W] to `size` and normalize it, without augmentation."""
         alone = Augmentation(size=self.augmentation.size)
         same = Augmenter(alone, (), (), self._seed, self._dtype)
         same._scale, same._shift = self._scale, self._shift

@@ -1,10 +1,10 @@
-"""Text as documents: which files belong to which part, and where a document ends.
+"""Text as documents: which files belong to which split, and where a document ends.
 
-A part is told by a word in the path, between any of `. _ - /`:
+A word in the path, between any of `. _ - /`, determines the split:
 
     train, training                 training documents; also every file without such a word
-    valid, validation, val, dev     an official hold-out part
-    test, heldout, held             an official test part
+    valid, validation, val, dev     the official validation split
+    test, heldout, held             the official test split
 
 A file may be compressed (.gz, .xz).
 """

@@ -44,10 +44,11 @@ class TextData:
     """Tokens of a text, each document followed by `tokenizer.end`: uint16 or uint32 [T], maybe
     memory-mapped.
 
-    Quality is chosen on `validation_tokens`, documents that training and tokenizer never saw;
-    `test_tokens` is an official test part, or one that was set apart, else empty. `documents` and
-    `text_bytes` count what the parts "train", "held" and "test" were made of: UTF-8 without the
-    ends. `fingerprint` (32 hex) names content, split and tokenizer.
+    validation_tokens: the validation split: documents that training and tokenizer never read.
+    test_tokens: the official test split, or documents that were set apart; may be empty.
+    documents, text_bytes: the number of documents, and of their bytes in UTF-8, of the splits
+        "train", "held" (validation) and "test".
+    fingerprint: a digest (32 hexadecimal digits) of content, splits and tokenizer.
     """
 
     name: str
@@ -186,18 +187,18 @@ def load_text(
     """Loads a text as tokens, split by documents.
 
     name: a file, folder or archive of text in `data_dir` (`name` or `name.txt`), or a path to one.
-        documents.py says how files are told to be training, hold-out or test text.
+        The names of files determine their split (documents.py).
     data_dir: the folder that holds it (default: the environment's SYNO_DATA).
     tokenizer: `bytes`, or `byte-pair`, trained on the training documents alone.
     vocabulary: tokens of a byte-pair tokenizer, the end of a document among them.
     documents: `line`, `paragraph` (a blank line ends one) or `file`; None looks at the text.
-    holdout: the share of training documents to hold out; None holds out 0.1, or an official
-        hold-out part where there is one.
-    test: the share of training documents to set apart as a test part, where there is no official
-        one; None sets none apart.
-    held: `drawn` by the seed and the document's content (equal documents stay together), or
-        `last`, the end of the text.
-    seed: of the hold-out and the test part.
+    holdout: the share of the training documents that form the validation split. By default, it is
+        0.1, or the official validation split if there is one.
+    test: the share of the training documents that form the test split, if there is no official
+        one; None for no test split.
+    held: how documents are selected: `drawn` by a hash of their content and the seed (equal
+        documents stay together), or `last` for the end of the text.
+    seed: selects the documents of the validation and the test split.
     cache: keep the tokens in the user's cache folder, memory-mapped; False: in memory.
     progress: draw a progress bar while reading, if standard error is a terminal.
 

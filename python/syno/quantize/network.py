@@ -21,7 +21,7 @@ from syno.quantize.fx_mode import fx_mode
 
 # Tried in this order. FBGEMM is the fastest of them for small maps (docs/quantisation.md).
 _ENGINES = ("fbgemm", "x86", "onednn", "qnnpack")
-# Layers with multiply-adds that torch has in INT8.
+# Layers with MACs that torch has in INT8.
 _LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
 # The greatest difference, as a share of the greatest score, that other sums make in float32.
 _TOLERANCE = 1e-3
@@ -231,7 +231,7 @@ def _is_size(node: fx.Node) -> bool:
 
 
 def _macs(flat: nn.Module, made: fx.GraphModule, x: torch.Tensor) -> tuple[int, int]:
-    """Multiply-adds for one sample: all, and those of layers in INT8."""
+    """Count the MACs for one sample: of all layers, and of layers in INT8."""
     layers = {name: m for name, m in flat.named_modules() if isinstance(m, _LAYERS)}
     seen = trace(flat, list(layers.values()), x[:1])
     total = 0
