@@ -24,9 +24,9 @@ def walk(tree):
     todo, met = [tree.root], set()
     while todo:
         node = todo.pop()
-        if node.mark in met:
+        if node.fingerprint in met:
             continue
-        met.add(node.mark)
+        met.add(node.fingerprint)
         yield node
         todo += node.children
 
@@ -76,7 +76,7 @@ def test_a_sampler_leads_a_search_of_ones_own():
     assert operator.refusals() == []
     assert node.step in node.graph.text
     assert node.graph.depth == node.depth
-    assert node == next(p for p in walk(Tree(SPECIFICATION)) if p.mark == node.mark)
+    assert node == next(p for p in walk(Tree(SPECIFICATION)) if p.fingerprint == node.fingerprint)
     assert "operators" in repr(node)
     assert len({node, node}) == 1
 

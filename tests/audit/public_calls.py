@@ -379,7 +379,7 @@ def _spaces(folder: Path) -> dict[str, Call]:
     def walked_tree() -> Any:
         node, way = trees.root, []
         while node.children:
-            node = max(node.children, key=lambda child: (child.at_least, child.mark))
+            node = max(node.children, key=lambda child: (child.at_least, child.fingerprint))
             way.append((node.step, node.depth, node.least_steps, node.count, node.at_least))
             way.append((node.complete, plain(node.operators), repr(node), hash(node)))
         return way, trees.exact, node == node.children

@@ -38,7 +38,7 @@ class TreeNode:
         return self._core.depth
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """The same for graphs that differ in the order of steps or the names of reductions."""
         return self._core.fingerprint
 
@@ -73,10 +73,10 @@ class TreeNode:
         return self._tree.children(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeNode) and self.mark == other.mark
+        return isinstance(other, TreeNode) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
-        return hash(self.mark)
+        return hash(self.fingerprint)
 
     def __repr__(self) -> str:
         below = f"{self.count:,} operators" if self.count is not None else "not counted"
@@ -89,7 +89,7 @@ class Tree:
     If the space is enumerated completely, each node has one parent and an exact count, which is the
     number of its own operators plus the counts of its children. Otherwise, the children are all
     steps that specification, rules and completion bound allow: a graph may be reached on several
-    paths (with the same `mark`), counts include only the operators found so far, and an operator
+    paths (with the same `fingerprint`), counts include only the operators found so far, and an operator
     may repeat another one (with the same key).
 
     Args:

@@ -82,7 +82,7 @@ TEST(Quality, QuestionsThatAreTooLargeAreReportedAsUndecided) {
                        "stride o0 s -> c0\nunfold c0 r0 -> c1\nmatch c1 o1\n",
                        large),
             "input_unread?: cannot decide whether every input element is read: too many points to "
-            "look at, under k=3, s=2, C=4, D=6, H=2000000, N=1, T=8");
+            "check, under k=3, s=2, C=4, D=6, H=2000000, N=1, T=8");
 }
 
 TEST(Quality, RepeatedOutputsAreCounted) {

@@ -83,9 +83,10 @@ TEST(Size, SaysHowQuotientsPowersAndSumsAreWritten) {
   EXPECT_EQ(message("H**k"),
             "a power is written with '^', not '**': write H*k for a product, H^2 for a power");
   EXPECT_EQ(message("k*H**3"), "a power is written with '^', not '**': write k*H^3");
-  EXPECT_EQ(error_of("H+1"),
-            "sizes are products of variables, without '+': give a size that is a sum a variable of "
-            "its own\n  in size \"H+1\", column 2");
+  EXPECT_EQ(
+      error_of("H+1"),
+      "sizes are products of variables, without '+': introduce a separate variable for a size that "
+      "is a sum\n  in size \"H+1\", column 2");
   EXPECT_EQ(message("H-k"), message("H-1"));
   EXPECT_NE(message("H-1").find("without '-'"), std::string::npos);
 }

@@ -147,7 +147,7 @@ TEST(Space, AFileWhoseGraphsHangTogetherWronglyIsRefused) {
            [](Space& space) { space.nodes.clear(); }})
     EXPECT_NE(rejection(change).find("levels"), std::string::npos) << rejection(change);
   EXPECT_NE(
-      rejection([](Space& space) { space.nodes.back().parent = 0; }).find("behind its parent"),
+      rejection([](Space& space) { space.nodes.back().parent = 0; }).find("does not follow its parent"),
       std::string::npos);
 }
 
