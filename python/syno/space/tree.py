@@ -89,8 +89,8 @@ class Tree:
     If the space is enumerated completely, each node has one parent and an exact count, which is the
     number of its own operators plus the counts of its children. Otherwise, the children are all
     steps that specification, rules and completion bound allow: a graph may be reached on several
-    paths (with the same `fingerprint`), counts include only the operators found so far, and an operator
-    may repeat another one (with the same key).
+    paths (with the same `fingerprint`), counts include only the operators found so far, and an
+    operator may repeat another one (with the same key).
 
     Args:
         specification: the specification.

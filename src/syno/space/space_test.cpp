@@ -146,9 +146,10 @@ TEST(Space, AFileWhoseGraphsHangTogetherWronglyIsRefused) {
            [](Space& space) { space.levels.back() += 1; },
            [](Space& space) { space.nodes.clear(); }})
     EXPECT_NE(rejection(change).find("levels"), std::string::npos) << rejection(change);
-  EXPECT_NE(
-      rejection([](Space& space) { space.nodes.back().parent = 0; }).find("does not follow its parent"),
-      std::string::npos);
+  EXPECT_NE(rejection([](Space& space) {
+              space.nodes.back().parent = 0;
+            }).find("does not follow its parent"),
+            std::string::npos);
 }
 
 TEST(Space, AnEmptySpaceHasAFileToo) {
