@@ -192,7 +192,7 @@ def test_status_and_report_and_final_read_the_study(
 def test_resume_says_that_it_was_no_search(stored: tuple[Path, dict[str, Any]]) -> None:
     result = CliRunner().invoke(cli, ["resume", str(stored[0]), "--study", "mine"])
     assert result.exit_code == 2
-    assert "its operators were named one by one" in result.output
+    assert "its operators were given by name" in result.output
     assert "`syno train OP --name mine`" in result.output
 
 
@@ -289,7 +289,10 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["conv2d", *QUICK, "--recipe", "fast/digit"], "did you mean: fast/digits"),
         (["conv2d", *QUICK, "--model", "resnet-smal"], "did you mean: resnet-small"),
         (["conv2d", *QUICK, "--fidelity", "smal"], "did you mean: small?"),
-        (["conv2d", *QUICK, "--batch", "201"], "batches of 201, and 200 images of 'digits'"),
+        (
+            ["conv2d", *QUICK, "--batch", "201"],
+            "batches of 201, and 'digits' has 200 training images",
+        ),
         (["conv2d", *QUICK, "--batch", "1"], "cannot have batch = 1"),
         (["conv2d", *QUICK, "--images", "9999"], "requests 9999 training images"),
         (["linear", *QUICK], "expected: as many dimensions\n  operator 'linear' in model"),
@@ -341,7 +344,7 @@ def test_a_study_keeps_to_its_coefficients_and_its_model(here: Path) -> None:
     assert "study 'a' has no coefficient g" in result.output
     result = run("conv2d", "--data", "digits", "--store", "r.db", "--name", "a")
     assert result.exit_code == 2
-    assert "has another model_options\n  expected: {'width': 8}      got: {}" in result.output
+    assert "has a different model_options\n  expected: {'width': 8}      got: {}" in result.output
 
 
 def test_a_training_that_fails_is_a_row_with_its_reason(here: Path) -> None:
