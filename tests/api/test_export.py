@@ -110,7 +110,7 @@ def test_mistakes_are_user_errors_and_leave_no_files(tmp_path):
     conv, binding = zoo.load("conv2d"), zoo.binding("conv2d")
     cases = [
         (lambda: export(conv, tmp_path / "a", binding=binding, format="flax"), "format 'flax'"),
-        (lambda: export(conv, tmp_path / "a"), "exported under a binding"),
+        (lambda: export(conv, tmp_path / "a"), "a binding is required to export"),
         (lambda: export(conv, tmp_path / "no" / "a", binding=binding), "there is no folder"),
         (lambda: export(conv, tmp_path / "operator", binding=binding), "own module 'operator'"),
         (lambda: export("conv", tmp_path / "a", binding=binding), "expected an Operator"),

@@ -257,11 +257,11 @@ CASES = {
         "prepared(x, None)",
         "y is not an array\n  expected: a numpy array",
     ),
-    "text": ("__call__('text')", "x does not hold numbers"),
+    "text": ("__call__('text')", "x does not contain numbers"),
     "complex numbers": ("__call__(x * 1j)", "expected: integers or floats      got: complex64"),
     "a ragged list": ("__call__([[1], [1, 2]])", "x is not an array"),
     "too few weights": ("pack([])", "expected: [(16, 8)]      got: []"),
-    "weights that are text": ("pack(['text'])", "weight 0 does not hold numbers"),
+    "weights that are text": ("pack(['text'])", "weight 0 does not contain numbers"),
     "weights that are none": ("pack(None)", "'weights' is a list with one array for each weight"),
     "too many threads": (
         "run_into(x, y, 100_000)",

@@ -74,7 +74,7 @@ def test_a_search_climbs_a_ladder_of_ones_own_on_the_digits(tmp_path):
         assert len(evaluation.details["losses"]) == epochs[evaluation.rung]
 
     table = run(cli, ["status", store, "--operators"]).stdout
-    assert "the best 1/3 go on" in table
+    assert "the best 1/3 are promoted" in table
     assert run(cli, ["report", store, "-o", page]).exit_code == 0
     html = Path(page).read_text(encoding="utf-8")
     assert '<section id="rungs">' in html

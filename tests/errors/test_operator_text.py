@@ -43,8 +43,8 @@ def test_arrays_of_wrong_shape_or_type_are_named():
         ((x, []), r"weight"),
         ((x, [w, w]), r"weight"),
         ((x, w), r"'weights' is a list with one array for each weight"),
-        ((x.astype(complex), [w]), r"x does not hold numbers(.|\n)*got: complex128"),
-        ((x, [np.array(["a"])]), r"weight 0 does not hold numbers"),
+        ((x.astype(complex), [w]), r"x does not contain numbers(.|\n)*got: complex128"),
+        ((x, [np.array(["a"])]), r"weight 0 does not contain numbers"),
         (([[1], [2, 3]], [w]), r"x is not an array"),
         ((np.full(x.shape, 2**63, dtype=np.uint64), [w.astype(int)]), r"x holds integers beyond"),
     ]
