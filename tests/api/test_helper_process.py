@@ -160,7 +160,8 @@ def test_a_compiler_is_not_named_relative_to_the_current_folder(
     find_compiler.cache_clear()
     try:
         with pytest.raises(
-            UserError, match=rf"CXX names the compiler '\./g\+\+' by a relative path(?s:.*)CXX={tmp_path}/g"
+            UserError,
+            match=rf"CXX names the compiler '\./g\+\+' by a relative path(?s:.*)CXX={tmp_path}/g",
         ):
             find_compiler()
         assert find_compiler("./g++").path == str(tmp_path / "g++")  # said in this very call
