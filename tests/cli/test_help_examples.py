@@ -27,7 +27,7 @@ GROUPS = {"rules": ("list", "show", "check", "effect"), "bench": ("synthesis",)}
 BRIEFLY = {
     "sample": ["--max-nodes", "12000"],
     "enumerate": ["--max-nodes", "1500"],
-    "bench": ["--seconds", "0.5"],
+    "bench": ["--seconds", "0.5", "--walk-seconds", "0.5"],
 }
 RULES = """
 import syno

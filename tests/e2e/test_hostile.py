@@ -59,6 +59,7 @@ def within(seconds: float, condition) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_search_among_harmful_operators_that_is_killed_twice_ends_normally(tmp_path):
     answered: dict[str, tuple[str, str]] = {}
     for number in AFTER:

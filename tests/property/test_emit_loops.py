@@ -32,6 +32,8 @@ def test_zoo(name):
     check(name, list(ZOO.values()))
 
 
+# Compiling so many sizes takes minutes; test_zoo and the random operators always run.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMITTERS)
 def test_zoo_with_even_and_wide_windows(name):
     windowed = [case for case in ZOO.values() if "unfold" in case.operator.primitives()]
