@@ -24,14 +24,8 @@ std::pair<Space, std::string> run_deepening(const Specification& spec, const Rul
                                             std::int64_t threads, const std::string& bound,
                                             const nb::object& progress, const nb::object& on_limit,
                                             const Space* before) {
-  EnumerateOptions options;
-  options.max_depth = max_depth;
-  options.max_nodes = max_nodes;
-  options.max_memory = max_memory;
-  options.max_seconds = max_seconds;
-  options.threads = threads;
-  options.rules = rules;
-  options.bound = bound_mode(bound);
+  const EnumerateOptions options =
+      enumeration_options(rules, max_depth, max_nodes, max_memory, max_seconds, threads, bound);
   const EnumerateProgress reports = watched(progress);
   const auto enumerated = [&on_limit](const Space& space) {
     const nb::gil_scoped_acquire acquire;

@@ -32,12 +32,10 @@ BoundMode bound_mode(const std::string& name) {
   throw Complaint("unknown bound '" + name + "'").expected("none, loose or full", name).error();
 }
 
-namespace {
-
-Space run_enumerate_space(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
-                          std::int64_t max_nodes, std::int64_t max_memory, double max_seconds,
-                          std::int64_t threads, const std::string& bound, bool quality, bool keys,
-                          std::int64_t first_depth, const nb::object& progress) {
+EnumerateOptions enumeration_options(const RuleSet& rules, std::int64_t max_depth,
+                                     std::int64_t max_nodes, std::int64_t max_memory,
+                                     double max_seconds, std::int64_t threads,
+                                     const std::string& bound) {
   EnumerateOptions options;
   options.max_depth = max_depth;
   options.max_nodes = max_nodes;
@@ -46,6 +44,17 @@ Space run_enumerate_space(const Specification& spec, const RuleSet& rules, std::
   options.threads = threads;
   options.rules = rules;
   options.bound = bound_mode(bound);
+  return options;
+}
+
+namespace {
+
+Space run_enumerate_space(const Specification& spec, const RuleSet& rules, std::int64_t max_depth,
+                          std::int64_t max_nodes, std::int64_t max_memory, double max_seconds,
+                          std::int64_t threads, const std::string& bound, bool quality, bool keys,
+                          std::int64_t first_depth, const nb::object& progress) {
+  EnumerateOptions options =
+      enumeration_options(rules, max_depth, max_nodes, max_memory, max_seconds, threads, bound);
   options.quality = quality;
   options.keys = keys;
   options.first_depth = first_depth;

@@ -228,7 +228,7 @@ def _typed(found: Option, name: str, annotation: str, owner: type) -> Option:
 def of_descriptor(found: Descriptor, section: str) -> Option:
     """Return the option of a descriptor; its value is None if it is not given."""
     default = found["default"]
-    shown = {True: "yes", False: "no", None: "none"}.get(cast(bool, default), str(default))
+    is_flag = isinstance(default, bool)
     return Option(
         str(found["doc"]),
         name=str(found["name"]),
@@ -236,8 +236,8 @@ def of_descriptor(found: Descriptor, section: str) -> Option:
         default=None,
         optional=True,
         minimum=cast("float | None", found["minimum"]),
-        unset=shown if isinstance(default, bool) else str(default),
-        metavar="yes|no" if isinstance(default, bool) else str(found["type"]).upper(),
+        unset=("yes" if default else "no") if is_flag else str(default),
+        metavar="yes|no" if is_flag else str(found["type"]).upper(),
         section=section,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
@@ -82,6 +83,7 @@ def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     return [_Compiled(case, executable, number) for number, case in enumerate(cases)]
 
 
+@functools.cache
 def _tvm() -> ModuleType:
     """Import the package without garbage collections.
 
