@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
 import click
 
 from syno._util.errors import UserError
-from syno._util.options import Option, Options, declared, of_descriptor, option
+from syno._util.options import Option, Options, declared, of_descriptor, option, required
 from syno.options import DEFAULT_STORE
 
-if TYPE_CHECKING:
-    pass
+T = TypeVar("T")
 
 _TYPES: dict[str, click.ParamType[object]] = {
     "int": click.INT,
@@ -180,6 +179,17 @@ def store() -> str:
     """Declare the store of the studies."""
     words = "Store of the studies: a file or a database URL."
     return option(words, DEFAULT_STORE, metavar="URL")
+
+
+def model(default: T, unset: str = "") -> T:
+    """Declare a field for the name of a model."""
+    return option("Model, as printed by `syno models`.", default, unset=unset, metavar="NAME")
+
+
+def data() -> str:
+    """Declare a field for the data set."""
+    words = "Data set: digits, cifar10, a folder of images, or text."
+    return cast(str, required(words, metavar="NAME"))
 
 
 def data_dir() -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="OP...")
-    model: str = option("Model, as printed by `syno models`.", "resnet-small", metavar="NAME")
+    model: str = options.model("resnet-small")
     model_options: Mapping[str, int | str] = options.model_options()
     size: int | None = option(
         "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"

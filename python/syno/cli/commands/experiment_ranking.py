@@ -24,7 +24,7 @@ class _Arguments(Options):
         "Data set of images; not needed if the table exists.", None, metavar="NAME"
     )
     data_dir: str | None = options.data_dir()
-    model: str = option("Model, as printed by `syno models`.", "resnet-small", metavar="NAME")
+    model: str = options.model("resnet-small")
     model_options: Mapping[str, int | str] = options.model_options()
     operators: int = option(
         "Number of operators to sample, in addition to those of the zoo.", 100, minimum=1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from syno._util.checks import MOST_COUNTED
 from syno._util.command_line import report_line
 from syno._util.errors import UserError
-from syno._util.options import Options, group, option, required
+from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.options import (
     EVALUATIONS,
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    model: str | None = option(
-        "Model, as printed by `syno models`.",
-        None,
-        unset="that of --preset paper/..., otherwise resnet-small, or gpt2-small for text",
-        metavar="NAME",
+    model: str | None = options.model(
+        None, "that of --preset paper/..., otherwise resnet-small, or gpt2-small for text"
     )
     model_options: Mapping[str, int | str] = options.model_options()
-    data: str = required("Data set: digits, cifar10, a folder of images, or text.", metavar="NAME")
+    data: str = options.data()
     data_dir: str | None = options.data_dir()
     evaluations: int = option(
         "Number of operators to train; operators rejected before training do not count.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from syno._util.command_line import report_line
-from syno._util.options import Options, group, option, required
+from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.options import (
     FidelityOptions,
@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
     baseline: bool = option("Also train the baseline network.", False)
-    model: str | None = option(
-        "Model, as printed by `syno models`.",
-        None,
-        unset="resnet-small, or gpt2-small for text",
-        metavar="NAME",
-    )
+    model: str | None = options.model(None, "resnet-small, or gpt2-small for text")
     model_options: Mapping[str, int | str] = options.model_options()
-    data: str = required("Data set: digits, cifar10, a folder of images, or text.", metavar="NAME")
+    data: str = options.data()
     data_dir: str | None = options.data_dir()
     recipe: str | None = option(
         "Recipe of the training: a name or a .toml file.",
