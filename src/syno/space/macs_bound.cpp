@@ -115,7 +115,7 @@ const std::vector<double>& MacsBound::least(const Powers& powers, std::uint32_t 
   double tried = 1;
   for (std::size_t v = 0; v < count; ++v) {
     if ((complete >> v & 1) != 0) {
-      low[v] = high[v] = static_cast<int>(powers[v]);
+      low[v] = high[v] = int{powers[v]};
     } else if (spec_.variable(v).primary) {
       high[v] = spec_.input()[dim].size.power(v);
     } else {

@@ -72,7 +72,7 @@ class _Program:
         """Traces the module and writes it."""
         code = files.with_suffix(path, self.suffix)
         program = traced(subject)
-        with _quiet():
+        with quietly():
             files.write(code, lambda temporary: self.save(program, temporary))
         return Exported(code)
 
@@ -181,7 +181,7 @@ def traced(subject: Subject) -> ExportedProgram:
     import torch
 
     shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
-    with _quiet():
+    with quietly():
         try:
             program = torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
             if not subject.fold_weights:
@@ -237,7 +237,7 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Without what torch says on the way: it concerns its own internals."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")

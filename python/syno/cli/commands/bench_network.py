@@ -1,0 +1,102 @@
+"""`syno bench network`: whole networks in several inference engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.options import Options, option
+from syno._util.threads import MOST_THREADS
+from syno.cli import framework, options, output
+
+if TYPE_CHECKING:
+    from syno.engines.compare import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    model: str = options.model("resnet18")
+    model_options: Mapping[str, int | str] = options.model_options()
+    size: int | None = option(
+        "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"
+    )
+    operators: str = option(
+        "Operators in the slots of the model, separated by commas, as for `syno train`; `none` is "
+        "the original network.",
+        "none,operator-1,operator-2",
+        metavar="NAMES",
+    )
+    binding: str | None = options.operator_sizes()
+    engines: str = option(
+        "Inference engines, separated by commas.",
+        "",
+        unset="all float32 engines that are installed",
+        metavar="NAMES",
+    )
+    batch: int = option("Batch size.", 1, minimum=1)
+    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    rounds: int = options.rounds(30)
+    seed: int = options.seed()
+    picture: Path | None = option("File for a plot (PNG or PDF).", None)
+    as_json: bool = output.as_json()
+
+
+@framework.command("bench network", _Arguments)
+def command(given: _Arguments) -> int:
+    """Time whole networks in several inference engines.
+
+    Each network is measured in each engine with the same input, in turns, after its output has been
+    compared with PyTorch in eager mode. Speed-ups are relative to the first network: in eager
+    PyTorch, and in the fastest float32 engine that is not part of Syno. A speed-up above 1 is
+    faster. The engines are eager, channels-last, inductor, onnxruntime, onnxruntime-int8, openvino,
+    openvino-default (its own choice of precision, bfloat16 where the processor supports it),
+    openvino-int8, syno (`syno.compile`) and syno-cpp (the network as one C++ library). The extra
+    `rivals` installs ONNX Runtime and OpenVINO. The INT8 engines are for speed only: their ranges
+    come from one random input.
+    """
+    from syno.engines import engine
+    from syno.engines.compare import compare_engines
+    from syno.engines.picture import save_engines
+    from syno.experiments.networks import described, networks_with_operators
+    from syno.operators.specification import checked_binding
+
+    sizes = {} if given.binding is None else checked_binding(given.binding)
+    networks, example = networks_with_operators(
+        given.model,
+        dict(given.model_options),
+        given.size,
+        [name.strip() for name in given.operators.split(",")],
+        sizes,
+        batch=given.batch,
+        seed=given.seed,
+    )
+    names = [name.strip() for name in given.engines.split(",") if name.strip()]
+    with output.progress("networks", None, remaining=False) as move:
+        found = compare_engines(
+            networks,
+            example,
+            names or engine.available(),
+            threads=given.threads,
+            rounds=given.rounds,
+            progress=lambda done, total, what: move(done, f"of {total}: {what}"),
+        )
+    if given.picture is not None:
+        save_engines(found, given.picture)
+    if given.as_json:
+        output.print_json(described(found, given.model, example))
+    else:
+        _print(found, given.model, given.batch)
+    return framework.OK
+
+
+def _print(found: Comparison, model: str, batch: int) -> None:
+    from syno.engines.tables import engines_table
+
+    noisy = "   (noisy: other processes used the machine)" if found.noisy else ""
+    title = f"{model}, batch {batch}, {found.threads} threads, {found.rounds} rounds"
+    output.console().print(output.heading(title, noisy))
+    output.show(engines_table(found))
+    for (network, engine), reason in found.failures.items():
+        output.echo(f"{network} in {engine}: not measured: {reason}")

@@ -1,0 +1,175 @@
+"""Times of whole networks in several inference engines, measured in turns in one run."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno._util.threads import check_threads
+from syno._util.torch_threads import torch_threads
+from syno.engines import engine as engines
+from syno.engines.engine import FLOAT32, Engine
+from syno.measure.timing import NOISE, Timing, control, interleaved, speedup
+
+# The largest difference from the eager network that a float32 engine may have, relative to the
+# largest output.
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class NetworkTime:
+    """A network in an inference engine.
+
+    network: its name; engine: the name of the engine; precision: its number format; own: whether
+        the engine is part of Syno.
+    best_ms, median_ms: best time and median; low_ms, high_ms: first and third quartile.
+    error: largest difference from the output of the same network in eager PyTorch, relative to the
+        largest output there.
+    over_eager, over_rival: how many times as fast it is as the first network in eager PyTorch, and
+        as the first network in the fastest float32 engine that is not part of Syno; medians of the
+        ratios of each round.
+    """
+
+    network: str
+    engine: str
+    precision: str
+    own: bool
+    best_ms: float
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    error: float
+    over_eager: float
+    over_rival: float
+
+
+@dataclass
+class Comparison:
+    """Times of networks in engines.
+
+    rival: the name of the fastest float32 engine that is not part of Syno, for the first network.
+    failures: why an engine could not run a network, by (network, engine).
+    control: the time of a fixed computation, which varies if other processes use the machine.
+    """
+
+    threads: int
+    rounds: int
+    times: list[NetworkTime] = field(default_factory=list)
+    rival: str = ""
+    failures: dict[tuple[str, str], str] = field(default_factory=dict)
+    control: Timing = field(default_factory=lambda: Timing(0.0, 0.0))
+
+    @property
+    def noisy(self) -> bool:
+        """Whether other processes used the machine."""
+        return self.control.median_ms > 0 and self.control.spread > NOISE
+
+
+def compare_engines(
+    networks: Mapping[str, nn.Module],
+    example: torch.Tensor,
+    names: Sequence[str] = engines.DEFAULT,
+    *,
+    threads: int = 1,
+    rounds: int = 30,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
+) -> Comparison:
+    """Measure networks in inference engines.
+
+    All pairs of a network and an engine run in turns, so that the ratios of one round hold on a
+    machine whose speed varies. The output of each pair is compared with the network in eager
+    PyTorch before anything is measured.
+
+    Args:
+        networks: networks by name; the first one is the original, with which others are compared.
+        example: the input of all networks, with the batch as first dimension.
+        names: names of engines; `eager` is always measured.
+        threads: number of threads.
+        rounds: number of measurements of each pair, at least 2.
+        progress: called with (completed steps, all steps, description).
+
+    Raises:
+        UserError: an engine is unknown or not available, no network is given, or a float32 engine
+            computes something else than eager PyTorch.
+    """
+    check_threads(threads)
+    if not networks:
+        raise UserError("there is no network to measure\n  expected: at least one network")
+    if rounds < 2:
+        raise UserError(f"'rounds' is too small\n  expected: at least 2      got: {rounds}")
+    chosen = [engines.get(name) for name in dict.fromkeys(("eager", *names))]
+    total = len(networks) * len(chosen) + 1
+    calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
+    errors: dict[tuple[str, Engine], float] = {}
+    found = Comparison(threads, rounds)
+    with torch_threads(threads), torch.inference_mode():
+        for number, (network, net) in enumerate(networks.items()):
+            net = copy.deepcopy(net).eval()
+            expected = net(example).clone()
+            for place, each in enumerate(chosen):
+                progress(number * len(chosen) + place, total, f"{network} in {each.name}")
+                try:
+                    run = each.prepare(net, example, threads)
+                    error = _error(run(), expected)
+                except UserError as reason:
+                    found.failures[network, each.name] = str(reason)
+                    continue
+                _check(network, each, error)
+                calls[network, each], errors[network, each] = run, error
+        progress(total - 1, total, f"measuring {len(calls)} pairs")
+        *seconds, controls = interleaved([*calls.values(), control()], rounds)
+    progress(total, total, "done")
+    by_pair = dict(zip(calls, seconds, strict=True))
+    found.control = Timing.of(controls)
+    original = next(iter(networks))
+    rivals = {
+        each: Timing.of(times).median_ms
+        for (network, each), times in by_pair.items()
+        if network == original and each.precision == FLOAT32 and not each.own
+    }
+    rival = min(rivals, key=lambda each: rivals[each])
+    found.rival = rival.name
+    for (network, each), times in by_pair.items():
+        low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
+        found.times.append(
+            NetworkTime(
+                network=network,
+                engine=each.name,
+                precision=each.precision,
+                own=each.own,
+                best_ms=1e3 * min(times),
+                median_ms=1e3 * middle,
+                low_ms=1e3 * low,
+                high_ms=1e3 * high,
+                error=errors[network, each],
+                over_eager=speedup(by_pair[original, chosen[0]], times),
+                over_rival=speedup(by_pair[original, rival], times),
+            )
+        )
+    return found
+
+
+def _error(output: torch.Tensor, expected: torch.Tensor) -> float:
+    if output.shape != expected.shape:
+        raise UserError(
+            "the output has another shape than in eager PyTorch\n"
+            f"  expected: {list(expected.shape)}      got: {list(output.shape)}"
+        )
+    largest = expected.abs().max().item()
+    return (output - expected).abs().max().item() / max(largest, 1e-30)
+
+
+def _check(network: str, each: Engine, error: float) -> None:
+    """UserError where a float32 engine computes something else; NaN counts as that."""
+    if each.precision == FLOAT32 and not error <= TOLERANCE:
+        raise UserError(
+            f"the engine '{each.name}' computes something else than eager PyTorch for {network}\n"
+            f"  expected: a difference of at most {TOLERANCE:g} of the largest output"
+            f"      got: {error:.2g}"
+        )

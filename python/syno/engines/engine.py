@@ -1,0 +1,98 @@
+"""What an inference engine is, and all engines by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from syno._util.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+FLOAT32 = "float32"
+DEFAULT_PRECISION = "default"
+INT8 = "int8"
+
+# Name of an engine: the module that has it in its ENGINES.
+_MODULES = {
+    "eager": "syno.engines.pytorch",
+    "channels-last": "syno.engines.pytorch",
+    "inductor": "syno.engines.pytorch",
+    "onnxruntime": "syno.engines.onnx",
+    "onnxruntime-int8": "syno.engines.onnx",
+    "openvino": "syno.engines.onnx",
+    "openvino-default": "syno.engines.onnx",
+    "openvino-int8": "syno.engines.onnx",
+    "syno": "syno.engines.own",
+    "syno-cpp": "syno.engines.own",
+}
+DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
+
+
+class Engine(Protocol):
+    """One way to run a network.
+
+    precision: number format of activations and weights; own: whether the engine is part of Syno.
+    """
+
+    name: str
+    precision: str
+    own: bool
+
+    def missing(self) -> str | None:
+        """Return None, or why the engine is not available here and what to do."""
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return a function that runs the network on the example and returns its output.
+
+        Args:
+            net: a network on the CPU in evaluation mode, in float32. It is not changed.
+            example: the input of every call. The sizes of the prepared network are fixed to it.
+            threads: number of threads.
+
+        Raises:
+            UserError: the engine cannot run the network.
+        """
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all engines."""
+    return tuple(_MODULES)
+
+
+def get(name: str) -> Engine:
+    """Return the engine with a name.
+
+    Raises:
+        UserError: the name is unknown, or the engine is not available here.
+    """
+    if name not in _MODULES:
+        raise UserError(f"there is no inference engine '{name}'\n  expected: {', '.join(_MODULES)}")
+    found: Engine = importlib.import_module(_MODULES[name]).ENGINES[name]
+    reason = found.missing()
+    if reason is not None:
+        raise UserError(f"the inference engine '{name}' is not available: {reason}")
+    return found
+
+
+def available(wanted: Sequence[str] = DEFAULT) -> tuple[str, ...]:
+    """Return those of the named engines that are available here."""
+    return tuple(
+        name
+        for name in wanted
+        if importlib.import_module(_MODULES[name]).ENGINES[name].missing() is None
+    )
+
+
+def missing_packages(extra: str, *packages: str) -> str | None:
+    """Return None, or which packages are missing and the extra of Syno that installs them."""
+    absent = [each for each in packages if importlib.util.find_spec(each) is None]
+    if not absent:
+        return None
+    return f"{', '.join(absent)} missing\n  what to do: pip install 'syno[{extra}]'"

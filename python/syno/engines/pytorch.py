@@ -1,0 +1,97 @@
+"""PyTorch: eager mode, channels-last memory, and TorchInductor with frozen weights."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from syno._util.cache_folder import use_private_compiler_caches
+from syno._util.errors import UserError
+from syno.codegen.native import no_compiler
+from syno.engines.engine import FLOAT32, Engine
+
+
+class Eager:
+    """PyTorch in eager mode.
+
+    layout: how images lie in memory.
+    """
+
+    precision = FLOAT32
+    own = False
+
+    def __init__(self, name: str, layout: torch.memory_format) -> None:
+        self.name = name
+        self._layout = layout
+
+    def missing(self) -> str | None:
+        """Return None: PyTorch is always there."""
+        return None
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return the network as it is, with weights and input in the memory layout."""
+        if self._layout is not torch.contiguous_format:
+            net = copy.deepcopy(net)
+            if example.dim() == 4:
+                net = net.to(memory_format=self._layout)  # type: ignore[call-overload]
+                example = example.to(memory_format=self._layout)
+        return lambda: _tensor(net(example))
+
+
+class Inductor:
+    """`torch.compile` with constant weights, which it may fold and reorder."""
+
+    name = "inductor"
+    precision = FLOAT32
+    own = False
+
+    def missing(self) -> str | None:
+        """Return None, or that there is no C++ compiler."""
+        return no_compiler()
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return the compiled network; compilation takes from seconds to minutes."""
+        use_private_compiler_caches()
+        from torch._inductor import config
+
+        # Graphs of another network in this process must not count against the limit of recompiles.
+        torch.compiler.reset()
+        compiled = torch.compile(copy.deepcopy(net), dynamic=False)
+        try:
+            with config.patch(freezing=True), torch.no_grad():
+                compiled(example)
+        except Exception as error:
+            raise UserError(f"TorchInductor cannot compile the network: {error}") from error
+
+        def run() -> torch.Tensor:
+            # Inference tensors would be another kind of input, for which it would compile again.
+            with torch.inference_mode(False), torch.no_grad():
+                return _tensor(compiled(example))
+
+        return run
+
+
+def _tensor(output: object) -> torch.Tensor:
+    if not isinstance(output, torch.Tensor):
+        raise UserError(
+            "the network does not return a tensor\n"
+            f"  expected: a tensor      got: {type(output).__name__}"
+        )
+    return output
+
+
+ENGINES: dict[str, Engine] = {
+    each.name: each
+    for each in (
+        Eager("eager", torch.contiguous_format),
+        Eager("channels-last", torch.channels_last),
+        Inductor(),
+    )
+}

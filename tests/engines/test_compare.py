@@ -1,0 +1,179 @@
+"""Networks in inference engines: outputs are compared, and ratios have one direction."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import nn
+
+from syno._core import UserError
+from syno.cli.main import cli
+from syno.engines import engine
+from syno.engines.compare import compare_engines
+from syno.engines.picture import save_engines
+from syno.engines.tables import engines_table
+
+
+def small() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(512, 5)
+    ).eval()
+
+
+EXAMPLE = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+
+
+class Fake:
+    """An engine that waits before it returns what eager PyTorch computes, changed by `change`."""
+
+    name = "fake"
+    precision = engine.FLOAT32
+    own = True
+
+    def __init__(
+        self, wait: float = 0.0, change: Callable[[torch.Tensor], torch.Tensor] = lambda y: y
+    ) -> None:
+        self.wait, self.change = wait, change
+
+    def missing(self) -> str | None:
+        return None
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        def run() -> torch.Tensor:
+            time.sleep(self.wait)
+            return self.change(net(example))
+
+        return run
+
+
+def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
+    known = engine.get
+    monkeypatch.setattr(engine, "get", lambda name: fake if name == "fake" else known(name))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "channels-last",
+        "inductor",
+        "onnxruntime",
+        "onnxruntime-int8",
+        "openvino",
+        "openvino-default",
+        "openvino-int8",
+    ],
+)
+def test_an_engine_computes_what_the_network_computes(name: str) -> None:
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    before = {key: value.clone() for key, value in small().state_dict().items()}
+    net = small()
+    found = compare_engines({"original": net}, EXAMPLE, [name], threads=1, rounds=2)
+    assert not found.failures
+    eager, other = found.times
+    assert (eager.engine, eager.error, eager.over_eager) == ("eager", 0.0, 1.0)
+    assert other.engine == name
+    # INT8 has 255 values for the range of a tensor; bfloat16 has 8 bits of mantissa.
+    assert other.error <= (1e-5 if other.precision == engine.FLOAT32 else 0.1)
+    assert other.low_ms <= other.median_ms <= other.high_ms
+    assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
+
+
+def test_a_speed_up_above_one_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Fake(wait=0.05))
+    found = compare_engines({"original": small()}, EXAMPLE, ["fake"], threads=1, rounds=3)
+    slow = found.times[1]
+    assert found.rival == "eager"  # an engine of Syno is no rival
+    assert slow.over_eager < 0.5 and slow.over_rival < 0.5
+    assert slow.median_ms > found.times[0].median_ms
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (lambda y: y * 1.01, "got: 0.01"),
+        (lambda y: y * float("nan"), "got: nan"),
+    ],
+)
+def test_a_wrong_float32_engine_is_refused(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[torch.Tensor], torch.Tensor], got: str
+) -> None:
+    use(monkeypatch, Fake(change=change))
+    with pytest.raises(UserError, match="computes something else than eager PyTorch") as error:
+        compare_engines({"original": small()}, EXAMPLE, ["fake"], rounds=2)
+    assert got in str(error.value)
+
+
+def test_an_engine_that_cannot_run_a_network_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Fake(change=lambda y: y[:1]))
+    found = compare_engines({"original": small()}, EXAMPLE, ["fake"], rounds=2)
+    assert [each.engine for each in found.times] == ["eager"]
+    assert "another shape" in found.failures["original", "fake"]
+
+
+def test_the_rival_is_the_fastest_float32_engine_for_the_first_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = Fake(wait=0.02)
+    fake.own = False
+    use(monkeypatch, fake)
+    nets = {"original": small(), "other": small()}
+    found = compare_engines(nets, EXAMPLE, ["fake"], rounds=2)
+    assert found.rival == "eager"
+    assert [(each.network, each.engine) for each in found.times] == [
+        ("original", "eager"),
+        ("original", "fake"),
+        ("other", "eager"),
+        ("other", "fake"),
+    ]
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(UserError, match="there is no inference engine 'nothing'"):
+        compare_engines({"original": small()}, EXAMPLE, ["nothing"])
+    with pytest.raises(UserError, match="there is no network to measure"):
+        compare_engines({}, EXAMPLE)
+    with pytest.raises(UserError, match="'rounds' is too small"):
+        compare_engines({"original": small()}, EXAMPLE, rounds=1)
+
+
+def test_missing_packages_name_the_extra() -> None:
+    assert engine.missing_packages("rivals", "torch") is None
+    words = engine.missing_packages("rivals", "no_such_package_of_syno")
+    assert words is not None and "pip install 'syno[rivals]'" in words
+
+
+def test_the_command_prints_json_and_writes_a_plot(tmp_path: Path) -> None:
+    arguments = ["bench", "network", "--model", "resnet-small", "--size", "16", "--rounds", "20"]
+    arguments += ["--operators", "none,conv1x1", "--engines", "eager"]
+    picture = tmp_path / "engines.png"
+    arguments += ["--threads", "1", "--json", "--picture", str(picture)]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [(each["network"], each["engine"]) for each in found["times"]] == [
+        ("none", "eager"),
+        ("conv1x1", "eager"),
+    ]
+    assert found["input"] == [1, 3, 16, 16] and found["rival"] == "eager"
+    assert picture.stat().st_size > 1000
+
+
+def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
+    found = compare_engines({"original": small()}, EXAMPLE, ["channels-last"], rounds=2)
+    table = engines_table(found)
+    assert [row[:2] for row in table.rows] == [
+        ("original", "eager"),
+        ("original", "channels-last"),
+    ]
+    save_engines(found, tmp_path / "plot.pdf")
+    assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
