@@ -80,6 +80,9 @@ class TimingOptions(Options):
         repeats: number of timed runs.
         warmup: number of runs before the timed runs.
         threads: number of threads of timing and training.
+        latency: the engine that runs the networks whose latency is measured, the original network
+            included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
+            with constant weights).
     """
 
     section: ClassVar[str] = "Timing"
@@ -87,6 +90,11 @@ class TimingOptions(Options):
     warmup: int = option("Number of runs before the timed runs.", 5, minimum=1)
     threads: int = option(
         "Number of threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS
+    )
+    latency: str = option(
+        "Engine that runs the networks whose latency is measured.",
+        "eager",
+        choices=("compiled", "eager", "inductor"),
     )
 
 

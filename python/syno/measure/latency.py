@@ -18,6 +18,13 @@ from syno.measure.timing import NOISE, Timing, control, interleaved
 from syno.network.placeholder import KernelPack
 
 LEAST_REPEATS = 20
+# From a network, its input and a number of threads, a function that runs the network once.
+Prepare = Callable[[nn.Module, torch.Tensor, int], Callable[[], object]]
+
+
+def eager(net: nn.Module, x: torch.Tensor, threads: int) -> Callable[[], object]:
+    """Return a function that runs a network in eager PyTorch."""
+    return lambda: net(x)
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ def latency(
     warmup: int = 5,
     threads: int = 1,
     tokens: int | None = None,
+    prepare: Prepare = eager,
 ) -> Measurement:
     """Measure the latency of a network at batch size 1, in evaluation mode without gradients.
 
@@ -63,6 +71,8 @@ def latency(
         repeats: number of timed runs, at least 20.
         warmup: number of runs before the timed runs.
         threads: number of threads of PyTorch; the former number is restored afterwards.
+        prepare: makes of a network, the input and the number of threads the function that is
+            timed, such as `prepare` of an engine of `syno.engines`. Default: eager PyTorch.
 
     Raises:
         UserError: an operator in the network has no passed verification.
@@ -73,12 +83,10 @@ def latency(
     x = torch.randn(1, *input_shape, generator=random)
     if tokens is not None:
         x = torch.randint(tokens, (1, *input_shape), generator=random)
-    calls: list[Callable[[], object]] = [lambda: net(x), control(random)]
-    nets = [net]
-    if baseline is not None:
-        calls.append(lambda: baseline(x))
-        nets.append(baseline)
+    nets = [net] if baseline is None else [net, baseline]
     with _quiet(nets, threads), torch.inference_mode():
+        prepared = [prepare(each, x, threads) for each in nets]
+        calls = [prepared[0], control(random), *prepared[1:]]
         for call in calls:
             for _ in range(warmup):
                 call()

@@ -19,12 +19,14 @@ class Recipe(TypedDict, total=False):
     """What a result depends on, beside operator, seed and machine: see `RunKey`.
 
     fidelity: as `Fidelity.to_json`; data: the fingerprint of the data set; threads: of training and
-    timing; width, of_epochs: of a rung; precision, engine, calibration: of a quantized network.
+    timing; latency: the engine of the timing, eager PyTorch if it is
+    absent; width, of_epochs: of a rung; precision, engine, calibration: of a quantized network.
     """
 
     fidelity: Mapping[str, Json]
     data: str
     threads: int
+    latency: str
     width: float
     of_epochs: int | None
     precision: str
@@ -41,7 +43,8 @@ class Details(TypedDict, total=False):
         resumed_at: the epoch of the checkpoint that the training of a rung started from.
     loss, perplexity, bits_a_byte, tokens_seen, tokens_per_s: of text.
     kept: by slot that kept its layer, the reason.
-    control, noisy: how quiet the machine was while the network was timed.
+    control, noisy: how quiet the machine was while the network was timed; latency_engine: what ran
+        it, eager PyTorch if it is absent.
     latency_ratio: of the original network in INT8 to the one in float32.
     calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
     holdout_accuracy, holdout_loss: of a finalist, whose own values are those of the test split.
@@ -65,6 +68,7 @@ class Details(TypedDict, total=False):
     kept: dict[str, str]
     control: Json
     noisy: bool
+    latency_engine: str
     latency_ratio: float
     calibration_images: int
     network_macs: int
@@ -118,6 +122,7 @@ class LatencySettings(TypedDict, total=False):
     repeats: int
     warmup: int
     threads: int
+    latency: str
 
 
 class SettingsDocument(TypedDict, total=False):

@@ -35,7 +35,7 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import GIVEN, StudySettings, timing_settings
+from syno.study.settings import GIVEN, StudySettings, stored_timing, timing_settings
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
@@ -353,7 +353,7 @@ def _run(
     training = settings.training
     arguments: dict[str, Any] = {
         "seed": settings.seed,
-        "timing": TimingOptions(**settings.latency),
+        "timing": stored_timing(settings.latency),
         "deadline_s": training.get("deadline_s"),
         "max_slowdown": training.get("max_slowdown") or math.inf,
     }

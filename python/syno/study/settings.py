@@ -105,4 +105,16 @@ class StudySettings:
 
 def timing_settings(timing: TimingOptions) -> LatencySettings:
     """Return the settings of a study that stand for timing options."""
-    return {"repeats": timing.repeats, "warmup": timing.warmup, "threads": timing.threads}
+    return {
+        "repeats": timing.repeats,
+        "warmup": timing.warmup,
+        "threads": timing.threads,
+        "latency": timing.latency,
+    }
+
+
+def stored_timing(latency: LatencySettings) -> TimingOptions:
+    """Return the timing options of a stored study; without an engine, it measured eager PyTorch."""
+    from syno.options import TimingOptions
+
+    return TimingOptions(**(LatencySettings(latency="eager") | latency))

@@ -17,7 +17,9 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification, verify
 from syno.data import TextData
+from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
+from syno.measure.latency import Prepare, eager
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
@@ -31,7 +33,7 @@ from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
-from syno.study.evaluate.run_key import RunKey
+from syno.study.evaluate.run_key import EAGER, RunKey
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
@@ -41,6 +43,9 @@ from syno.train import (
     validation_accuracy,
 )
 from syno.train import Outcome as Training
+
+# What the option `latency` names, as engines.
+_ENGINES = {"compiled": "syno", "inductor": "inductor"}
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class NetworkEvaluator:
         began = time.perf_counter()
         net = self.network.original()
         training = self._train(net, None, state)
-        timed = self._time(net, None, []) if training.ok else None
+        timed = self._time(net, None, [], self.timing.latency) if training.ok else None
         found = replace(
             self._outcome(training, began),
             macs=(self.priced or self.network).macs,
@@ -167,7 +172,9 @@ class NetworkEvaluator:
             return self._rejected(operator, reason, began, verification=_together(checks))
 
         training = self._train(net, operator, state)
-        timed = self._time(net, self.network.original(), checks) if training.ok else None
+        timed = None
+        if training.ok:
+            timed = self._time(net, self.network.original(), checks, self.timing.latency)
         found = replace(
             self._outcome(training, began),
             macs=macs,
@@ -248,7 +255,11 @@ class NetworkEvaluator:
             self.observer.on_epoch(state.epoch + 1, state.epochs, state.epoch_loss)
 
     def _time(
-        self, net: nn.Module, original: nn.Module | None, checks: list[Verification]
+        self,
+        net: nn.Module,
+        original: nn.Module | None,
+        checks: list[Verification],
+        engine: str,
     ) -> Measurement | None:
         if not self.measured:
             return None
@@ -262,7 +273,14 @@ class NetworkEvaluator:
             warmup=self.timing.warmup,
             threads=self.timing.threads,
             tokens=self.network.vocabulary,
+            prepare=self._prepare(engine),
         )
+
+    def _prepare(self, engine: str) -> Prepare:
+        """Return how the networks that are timed come to be run by an engine."""
+        if engine == EAGER:
+            return eager
+        return get_engine(_ENGINES[engine]).prepare
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
         """Add the outcome of the network in INT8 to `beside`."""
@@ -288,7 +306,7 @@ class NetworkEvaluator:
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
             made = quantize(net, images, engine=how.engine)
             accuracy = validation_accuracy(made.net, self.dataset, self.fidelity)
-        timed = self._time(made.net, self.network.original(), [])
+        timed = self._time(made.net, self.network.original(), [], EAGER)
         details: Details = {
             "calibration_images": made.images,
             "network_macs": made.macs,
@@ -314,6 +332,7 @@ class NetworkEvaluator:
             self.timing.threads,
             width=None if part is None else part.width,
             of_epochs=None if part is None else part.whole.epochs,
+            latency=self.timing.latency,
         )
 
     def _outcome(self, training: Training, began: float) -> Outcome:
@@ -349,7 +368,9 @@ class NetworkEvaluator:
                 "tokens_seen": training.tokens_seen,
                 "tokens_per_s": training.tokens_per_s,
             }
-        return details if timed is None else details | _quiet(timed)
+        if timed is None:
+            return details
+        return details | _quiet(timed) | Details(latency_engine=self.timing.latency)
 
     def _rejected(
         self,

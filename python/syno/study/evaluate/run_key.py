@@ -15,6 +15,9 @@ from syno.study.evaluate.quantization import Quantization
 if TYPE_CHECKING:
     from syno.store import Evaluation
 
+# The engine that times networks unless another one is named; INT8 networks know no other.
+EAGER = "eager"
+
 
 @dataclass(frozen=True)
 class RunKey:
@@ -33,6 +36,7 @@ class RunKey:
             the training that the rung is a part of, which determine its schedule (None if steps or
             seconds limit the training). A width of None means no rung.
         quantization: how the trained network was quantized to INT8; None for float32.
+        latency: the engine that ran the network while it was timed.
     """
 
     fidelity: Mapping[str, Json]
@@ -41,6 +45,7 @@ class RunKey:
     width: float | None = None
     of_epochs: int | None = None
     quantization: Quantization | None = None
+    latency: str = EAGER
 
     @property
     def precision(self) -> str:
@@ -49,13 +54,15 @@ class RunKey:
 
     def quantized(self, how: Quantization) -> RunKey:
         """Return the key of the same training, quantized to INT8."""
-        return replace(self, quantization=how)
+        return replace(self, quantization=how, latency=EAGER)
 
     def to_json(self) -> Recipe:
         """Return the recipe that the store keeps."""
         found: Recipe = {"fidelity": dict(self.fidelity), "data": self.data}
         if self.threads is not None:
             found["threads"] = self.threads
+        if self.latency != EAGER:  # a key from before there were others stays the same
+            found["latency"] = self.latency
         if self.width is not None:
             found |= {"width": self.width, "of_epochs": self.of_epochs}
         if self.quantization is not None:

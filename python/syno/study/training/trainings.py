@@ -194,7 +194,12 @@ class Trainings:
 
     def run_key(self) -> RunKey:
         """Return the run key: what a result depends on beside operator, seed and machine."""
-        return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.timing.threads)
+        return RunKey(
+            self.fidelity.to_json(),
+            self.dataset.fingerprint,
+            self.timing.threads,
+            latency=self.timing.latency,
+        )
 
     def run_keys(self) -> list[RunKey]:
         """Return the run key, and that of the quantized networks if requested."""
