@@ -27,7 +27,8 @@ def front_by_latency(report: Report) -> Figure | None:
         report,
         latency,
         1.0,
-        "network latency at batch size 1, relative to the baseline in the same run",
+        f"network latency at batch size 1, {report.engine}, relative to the baseline in the same "
+        "run",
         _times,
     )
 

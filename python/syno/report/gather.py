@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
     from syno.store import Evaluation, StudySummary
+    from syno.store.documents import SettingsDocument
 
 BASELINE = "baseline"
 TEST = "test"
 _A_TIME = "2026-01-31T10:00:00.000000Z"
+# What the option `latency` of a study names.
+ENGINES = {"compiled": "compiled by Syno", "eager": "eager PyTorch", "inductor": "TorchInductor"}
 STOP_TEXTS = {
     "evaluations": "all requested evaluations are completed",
     "seconds": "the time limit is reached",
@@ -59,7 +62,14 @@ def gather(summary: StudySummary) -> Report:
         stop_reason=STOP_TEXTS.get(summary.stop_reason, summary.stop_reason),
         objective=summary.objective,
         rungs=_rungs(summary),
+        engine=_engine(settings),
     )
+
+
+def _engine(settings: SettingsDocument) -> str:
+    """Return what ran the networks that were timed, in words."""
+    name = settings.get("latency", {}).get("latency", "eager")
+    return ENGINES.get(name, name)
 
 
 def _rungs(summary: StudySummary) -> tuple[RungRow, ...]:

@@ -31,7 +31,9 @@ def save_front(report: Report, path: Path) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
     _draw_front(by_latency, report, latency, 1.0)
-    by_latency.set_xlabel("network latency, batch size 1 (× the baseline in the same run)")
+    by_latency.set_xlabel(
+        f"network latency, {report.engine}, batch size 1\n(× the baseline in the same run)"
+    )
     _draw_front(by_macs, report, macs, report.baseline.macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     _head(figure, report.title)

@@ -140,7 +140,8 @@ class Report:
     """The content of a page.
 
     `settings` holds groups of names and values by heading. `objective` ranks the candidates.
-    `rungs` are those of a ladder, the lowest first.
+    `rungs` are those of a ladder, the lowest first. `engine` says in words what ran the networks
+    whose latency was measured.
     """
 
     title: str
@@ -152,6 +153,7 @@ class Report:
     stop_reason: str = ""
     objective: Objective = ACCURACY
     rungs: tuple[RungRow, ...] = ()
+    engine: str = "eager PyTorch"
 
     @property
     def trained(self) -> tuple[Candidate, ...]:

@@ -96,7 +96,7 @@ def headline(report: Report) -> Markup:
             f"Baseline {objective.name}",
             objective.shown(report.quality(base)),
             f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
-            f"{fmt.count(base.macs)} MACs{_tested(report, base)}",
+            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}",
         ),
     ]
     if trained:
