@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +41,13 @@ class Compiler:
     version: str
     threads: bool
 
-    def library(self, source: str, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
+    def library(
+        self, source: str, flags: Sequence[str] = FLAGS, *, parts: int = 1
+    ) -> ctypes.CDLL:
         """The library that `source` compiles to, from the cache when it is there.
 
-        The cache's key is all that decides the result: source, compiler, flags, processor.
+        parts: into how many the source can be taken apart; SYNO_PART chooses one, from 0 on. They
+        are compiled side by side. The cache's key is all that decides the result: source, compiler, flags, processor.
         UserError with the compiler's words when it does not compile, and for a cache into which
         somebody else could have put it.
         """
@@ -52,31 +56,30 @@ class Compiler:
         path = private_cache("native", "compiled code") / f"{key}.so"
         with opened_folder(path.parent) as folder:
             if not _is_whole(path, folder):
-                self._compile(source, command, path)
+                self._compile(source, command, path, parts)
             # Loading runs what is there: it is to be the file in the folder that was checked.
             opened = Path(f"/proc/self/fd/{folder}")
             library = ctypes.CDLL(str((opened if opened.is_dir() else path.parent) / path.name))
             library._name = str(path)  # what it is called when the folder is closed
             return library
 
-    def _compile(self, source: str, command: Sequence[str], path: Path) -> None:
+    def _compile(self, source: str, command: Sequence[str], path: Path, parts: int) -> None:
         try:
             with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
                 text = Path(temporary) / "operator.cpp"
                 text.write_text(source, encoding="utf-8")
                 built = Path(temporary) / path.name
-                result = subprocess.run(
-                    [self.path, *command, str(text), "-o", str(built)],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    cwd=temporary,  # nor do the programs that it runs find any here
-                )
-                if result.returncode != 0 or not built.exists():
-                    raise UserError(
-                        f"{self.path} cannot compile the code of an operator\n"
-                        f"  in {shlex.join(command)}\n{result.stderr[:4000]}"
-                    )
+                if parts == 1:
+                    self._run([*command, str(text), "-o", str(built)], temporary)
+                else:
+                    objects = [str(Path(temporary) / f"{part}.o") for part in range(parts)]
+                    calls = [
+                        [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", made]
+                        for part, made in enumerate(objects)
+                    ]
+                    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+                        list(pool.map(lambda call: self._run(call, temporary), calls))
+                    self._run([*command, *objects, "-o", str(built)], temporary)
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
                 sums = Path(temporary) / "sums"
                 sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")
@@ -89,6 +92,18 @@ class Compiler:
                 f"cannot write compiled code to '{path.parent}': {error}\n"
                 "  what to do: set SYNO_CACHE to a writable folder with enough space"
             ) from error
+
+
+    def _run(self, command: Sequence[str], folder: str) -> None:
+        """In `folder`, so that the programs that it runs find no others in the current one."""
+        result = subprocess.run(
+            [self.path, *command], capture_output=True, text=True, check=False, cwd=folder
+        )
+        if result.returncode != 0:
+            raise UserError(
+                f"{self.path} cannot compile the code of an operator\n"
+                f"  in {shlex.join(command)}\n{result.stderr[:4000]}"
+            )
 
 
 def _is_whole(path: Path, folder: int) -> bool:

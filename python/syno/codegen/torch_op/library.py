@@ -1,0 +1,163 @@
+"""Libraries for syno::apply: the operator itself, and kernels that it calls."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import hashlib
+import json
+import re
+from importlib import resources
+from pathlib import Path
+
+import torch
+
+from syno import _core
+from syno._util.errors import UserError
+from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
+from syno.codegen.torch_op.epilogue import Epilogue
+from syno.codegen.torch_op.record import KernelRecord
+
+LEAST_TORCH = (2, 10)
+_NAME = "syno_operator"
+
+# Of kernel.h, which the compiler and ctypes must see alike.
+HEADER_FLOATS = 16
+_SIGNATURES = {
+    "packed_size": ctypes.CFUNCTYPE(ctypes.c_long),
+    "pack": ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p),
+}
+
+
+class KernelFields(ctypes.Structure):
+    """SynoKernel of kernel.h, as far as Python reads it."""
+
+    _fields_ = (
+        ("version", ctypes.c_int64),
+        ("key", ctypes.c_char_p),
+        ("epilogue", ctypes.c_char_p),
+        ("batched", ctypes.c_int64),
+        ("input_rank", ctypes.c_int64),
+        ("output_rank", ctypes.c_int64),
+        ("input_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("output_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("input_order", ctypes.POINTER(ctypes.c_int64)),
+        ("output_order", ctypes.POINTER(ctypes.c_int64)),
+        ("channel_floats", ctypes.c_int64),
+        ("has_residual", ctypes.c_int64),
+        ("macs", ctypes.c_int64),
+        ("tag", ctypes.POINTER(ctypes.c_float)),
+        ("packed_size", _SIGNATURES["packed_size"]),
+        ("pack", _SIGNATURES["pack"]),
+    )
+
+
+def check_torch() -> None:
+    """UserError where this PyTorch lacks the stable ABI that the operator is built on."""
+    found = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    if found is None or tuple(map(int, found.groups())) < LEAST_TORCH:
+        least = ".".join(map(str, LEAST_TORCH))
+        raise UserError(
+            f"compiled kernels inside PyTorch need PyTorch {least} or newer\n"
+            f"  expected: {least} or newer      got: {torch.__version__}\n"
+            "  what to do: pip install --upgrade torch; without it, "
+            "syno.codegen.native.compile_operator compiles operators for numpy arrays"
+        )
+
+
+def _compiler() -> Compiler:
+    """Kernels and operator compute on PyTorch's threads: another OpenMP beside would be one too
+    many."""
+    return dataclasses.replace(find_compiler(), threads=False)
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def operator_source() -> str:
+    """The translation unit of the operator."""
+    return _text("apply.cpp").replace('#include "kernel.h"', _text("kernel.h"))
+
+
+@functools.cache
+def operator_library() -> ctypes.CDLL:
+    """The library that registers syno::apply, compiled or from the cache. It is loaded once."""
+    check_torch()
+    root = Path(torch.__file__).parent
+    flags = (
+        "-std=c++20",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        "-DTORCH_TARGET_VERSION=0x{:02x}{:02x}000000000000ULL".format(*LEAST_TORCH),
+        f"-I{root / 'include'}",
+        f"-L{root / 'lib'}",
+        "-Wl,--no-as-needed",
+        "-ltorch_cpu",
+        "-lc10",
+    )
+    library = _compiler().library(operator_source(), flags)
+    library.syno_add_kernel.argtypes = [ctypes.c_void_p]
+    return library
+
+
+def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
+    """The translation unit of a kernel, with the description that the operator reads."""
+    operator = record.operator
+    plan = operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights)
+    text, manifest = _core.emit_cpp(plan, name=_NAME, formula=operator.formula())
+    shapes = record.shapes
+    channels = 0
+    if epilogue.scale or epilogue.bias:
+        if record.channel >= len(shapes.output):
+            raise UserError(
+                f"the output has no dimension {record.channel} for the channels of the epilogue "
+                f"'{epilogue.text}'\n  expected: 0 to {len(shapes.output) - 1}"
+            )
+        channels = shapes.output[record.channel]
+    digest = hashlib.sha256(text.encode()).digest()
+    tag = [int.from_bytes(digest[3 * i : 3 * i + 3]) for i in range(3)]  # three bytes: exact
+    arrays = {
+        "input_shape": shapes.input,
+        "output_shape": shapes.output,
+        "input_order": record.input_order,
+        "output_order": record.output_order,
+    }
+    if f"{_NAME}_phase_count" not in text:
+        text += f"""
+extern "C" int {_NAME}_phase_count(void) {{ return 1; }}
+extern "C" void {_NAME}_phase(int, const float* x, const float* packed, const float*, const float*, float* y,
+    float* workspace, long part, long) {{ if (part == 0) {_NAME}_run(x, packed, y, workspace, 1, 1); }}
+"""
+    lines = [text, _text("kernel.h"), "namespace {"]
+    for name, values in arrays.items():
+        lines.append(f"const std::int64_t {name}[] = {{{', '.join(map(str, values))}}};")
+    lines += [
+        f"const float tag[kSynoTag] = {{{', '.join(map(str, tag))}, kLanes, kRegisters}};",
+        "const SynoKernel kernel = {",
+        f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(record.batched)},',
+        f"    {len(shapes.input)}, {len(shapes.output)}, {', '.join(arrays)},",
+        f"    {epilogue.channel_floats(channels)}, {int(epilogue.residual)},",
+        f"    {json.loads(manifest)['macs']}, tag, {_NAME}_packed_size, {_NAME}_pack,",
+        f"    {_NAME}_workspace_size, {_NAME}_phase_count, {_NAME}_phase}};",
+        "}  // namespace",
+        'extern "C" const SynoKernel* const syno_kernels[] = {&kernel, nullptr};',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def kernel_library(source: str) -> ctypes.CDLL:
+    """The library of that source, compiled or from the cache."""
+    return _compiler().library(source, FLAGS)
+
+
+def kernels_in(library: ctypes.CDLL) -> list[KernelFields]:
+    """The kernels of a library."""
+    pointers = ctypes.cast(library.syno_kernels, ctypes.POINTER(ctypes.POINTER(KernelFields)))
+    found = []
+    while pointers[len(found)]:
+        found.append(pointers[len(found)].contents)
+    return found

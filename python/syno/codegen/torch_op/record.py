@@ -1,0 +1,170 @@
+"""What a kernel computes, under a key that is a digest of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from syno._util import checks
+from syno._util.cache_folder import private_cache
+from syno._util.errors import UserError
+from syno._util.private_files import opened_folder, read_private
+from syno.operators.operator import Operator
+from syno.operators.specification import Binding
+
+# Of the files in the cache, and a part of every key: another number, other kernels.
+_FORMAT = 1
+_DIGITS = 32
+
+
+class Shapes(NamedTuple):
+    """The extents of input, output and weights."""
+
+    input: tuple[int, ...]
+    output: tuple[int, ...]
+    weights: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """An operator under a binding, as one kernel computes it.
+
+    text: of the operator; binding: the value of every variable, the batch size as 1. channel: the
+    dimension of the output that `channel` belongs to. input_order, output_order: the order in which
+    the dimensions of x and y lie in memory, outermost first. plan, fold_weights: as in
+    `Operator.numbered_plan`.
+    """
+
+    text: str
+    binding: dict[str, int]
+    channel: int
+    input_order: tuple[int, ...]
+    output_order: tuple[int, ...]
+    plan: int
+    fold_weights: bool
+
+    @classmethod
+    def of(
+        cls,
+        operator: Operator,
+        binding: Binding | str,
+        *,
+        channel: int = 1,
+        input_order: Sequence[int] | None = None,
+        output_order: Sequence[int] | None = None,
+        plan: int = 1,
+        fold_weights: bool = True,
+    ) -> KernelRecord:
+        """The record of checked arguments. UserError for an order that is none."""
+        values = operator.complete(binding)
+        if operator.batch is not None:
+            values[operator.batch] = 1
+        operator.shapes(values)
+        batched = operator.batch is not None
+        return cls(
+            text=operator.text,
+            binding=dict(sorted(values.items())),
+            channel=checks.whole("'channel'", channel, least=0),
+            input_order=_order("input_order", input_order, len(operator.input), batched),
+            output_order=_order("output_order", output_order, len(operator.output), batched),
+            plan=checks.whole("'plan'", plan, least=1),
+            fold_weights=bool(fold_weights),
+        )
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A digest of all fields, 32 hexadecimal digits."""
+        return hashlib.sha256(self._json().encode()).hexdigest()[:_DIGITS]
+
+    # Numbers alone are kept: a record lives as long as the process, which must not keep objects of
+    # the extension until its very end.
+
+    @property
+    def operator(self) -> Operator:
+        """The operator of `text`."""
+        return Operator.from_text(self.text)
+
+    @functools.cached_property
+    def shapes(self) -> Shapes:
+        """The extents of input, output and weights; dimension 0 is 1 where it is the batch."""
+        shapes = self.operator.shapes(self.binding)
+        weights = tuple(tuple(weight) for weight in shapes.weights)
+        return Shapes(tuple(shapes.input), tuple(shapes.output), weights)
+
+    @functools.cached_property
+    def batched(self) -> bool:
+        """Whether dimension 0 of x and y has any size."""
+        return self.operator.batch is not None
+
+    def _json(self) -> str:
+        return json.dumps({"format": _FORMAT, **asdict(self)}, sort_keys=True)
+
+    def store(self) -> None:
+        """Keep the record in the cache under its key, for other processes."""
+        path = _path(self.key)
+        if path.exists():
+            return
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=".", dir=path.parent)
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(self._json())
+                os.replace(name, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
+                raise
+        except OSError as error:
+            raise UserError(
+                f"cannot write what a kernel computes to '{path.parent}': {error}\n"
+                "  what to do: set SYNO_CACHE to a writable folder with enough space"
+            ) from error
+
+    @classmethod
+    def stored(cls, key: str) -> KernelRecord:
+        """The record of that key from the cache. UserError where there is none."""
+        if len(key) == _DIGITS and set(key) <= set("0123456789abcdef"):
+            path = _path(key)
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                with opened_folder(path.parent) as folder:
+                    fields = json.loads(read_private(path, folder))
+                if fields.pop("format") == _FORMAT:
+                    for order in ("input_order", "output_order"):
+                        fields[order] = tuple(fields[order])
+                    record = cls(**fields)
+                    if record.key == key:  # else it is damaged
+                        return record
+        raise UserError(
+            f"the cache has no kernel of key {checks.shown(key)}\n"
+            f"  in '{private_cache('kernels', 'kernels')}'\n"
+            "  what to do: create it once with Kernel.of, with the same operator and options; or "
+            "set SYNO_CACHE to the folder with which it was created"
+        )
+
+
+def _path(key: str) -> Path:
+    return private_cache("kernels", "what kernels compute") / f"{key}.json"
+
+
+def _order(name: str, order: Sequence[int] | None, rank: int, batched: bool) -> tuple[int, ...]:
+    if order is None:
+        return tuple(range(rank))
+    given = tuple(checks.whole(f"a dimension of '{name}'", dim) for dim in order)
+    if sorted(given) != list(range(rank)):
+        raise UserError(
+            f"'{name}' is not an order of dimensions\n"
+            f"  expected: each of 0 to {rank - 1} once      got: {list(given)}"
+        )
+    if batched and given[0] != 0:
+        raise UserError(
+            f"'{name}' does not begin with the batch\n  expected: 0 first      got: {list(given)}"
+        )
+    return given

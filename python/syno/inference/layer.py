@@ -1,0 +1,132 @@
+"""A layer of a network at inference: an operator with its weights, and what follows in one call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from syno.operators.kernel import load_kernel
+from syno.operators.operator import Operator
+
+# Activations that an epilogue knows, as functions on tensors.
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": functional.relu,
+    "relu6": functional.relu6,
+    "silu": functional.silu,
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda y: functional.gelu(y, approximate="tanh"),
+    "hardswish": functional.hardswish,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "hardsigmoid": functional.hardsigmoid,
+}
+
+CONVOLUTION, LINEAR, SLOT = "convolution", "linear", "operator"
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A linear map: an operator under a binding, by the plan of that number."""
+
+    operator: Operator
+    binding: Mapping[str, int]
+    plan: int = 1
+    fold_weights: bool = True
+
+    @property
+    def key(self) -> str:
+        """A digest of all of it."""
+        sizes = ",".join(f"{name}={value}" for name, value in sorted(self.binding.items()))
+        text = f"{self.operator.text}\n{sizes}\n{self.plan}\n{self.fold_weights}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass
+class Parts:
+    """What follows the operator: activation(y * scale[c] + bias[c] + residual)."""
+
+    scale: torch.Tensor | None = None
+    bias: torch.Tensor | None = None
+    residual: bool = False
+    activation: str = ""
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The epilogue in its canonical form."""
+        named = {
+            "scale": self.scale is not None,
+            "bias": self.bias is not None,
+            "residual": self.residual,
+            self.activation: bool(self.activation),
+        }
+        return "+".join(name for name, there in named.items() if there)
+
+    @property
+    def channel(self) -> torch.Tensor | None:
+        """C floats of bias, or 2C of bias and scale; None without both."""
+        if self.scale is None:
+            return self.bias
+        bias = torch.zeros_like(self.scale) if self.bias is None else self.bias
+        return torch.cat([bias, self.scale])
+
+
+class Layer(nn.Module):
+    """Computes with the module that is emitted for the operator; what replaces it computes the same.
+
+    name: of the module in the network; kind: what it was there; channel: the dimension of the
+    output that scale and bias have one element for each index of.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        computation: Computation,
+        weights: Sequence[torch.Tensor],
+        channel: int,
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.kind = kind
+        self.computation = computation
+        self.weights = [weight.detach() for weight in weights]
+        self.channel = channel
+        self.parts = Parts()
+        self._module: nn.Module | None = None
+
+    @property
+    def channels(self) -> int:
+        """The extent of the channel dimension."""
+        return self.computation.operator.shapes(self.computation.binding).output[self.channel]
+
+    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """The operator and its epilogue in PyTorch."""
+        y: torch.Tensor = self._reference()(x)
+        over = [1] * y.dim()
+        over[self.channel] = -1
+        if self.parts.scale is not None:
+            y = y * self.parts.scale.view(over)
+        if self.parts.bias is not None:
+            y = y + self.parts.bias.view(over)
+        if residual is not None:
+            y = y + residual
+        return ACTIVATIONS[self.parts.activation](y) if self.parts.activation else y
+
+    def _reference(self) -> nn.Module:
+        if self._module is None:
+            found = self.computation
+            made = load_kernel(found.operator.source(found.binding))()
+            for parameter, weight in zip(made.parameters(), self.weights, strict=True):
+                parameter.requires_grad_(False).copy_(weight)
+            self._module = made.eval()
+        return self._module
+
+    def extra_repr(self) -> str:
+        """Name and epilogue, for printing a network."""
+        return ", ".join(part for part in (self.name, self.kind, self.parts.text) if part)

@@ -1,0 +1,165 @@
+"""A network as a sequence of steps on memory, for one image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from syno.inference.layer import Layer
+
+# Floats of a cache line, which every tensor begins at.
+LINE = 16
+ARENA, INPUT, OUTPUT, CONSTANT = "arena", "input", "output", "constant"
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Memory of `size` floats.
+
+    kind: where; offset: in the arena, or among the constants; first, last: the steps between which
+    its content is needed.
+    """
+
+    size: int
+    kind: str = ARENA
+    offset: int = 0
+    first: int = 0
+    last: int = 0
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor in a buffer. view: its shape, strides and offset there, without values."""
+
+    buffer: Buffer
+    view: torch.Tensor
+
+    @property
+    def shape(self) -> list[int]:
+        """Its shape, with the batch of one image."""
+        return list(self.view.shape)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether it lies row by row."""
+        return self.view.is_contiguous()
+
+
+Address = Callable[[Value], str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a team does before it waits.
+
+    code: C++ with the expressions that `Address` gives for values; about: for a comment.
+    """
+
+    code: Callable[[Address], str]
+    reads: tuple[Value, ...]
+    writes: Value
+    about: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the kernel of a layer, whose phases a team shares."""
+
+    layer: int
+    x: Value
+    channel: Value | None
+    residual: Value | None
+    writes: Value
+    about: str
+
+    @property
+    def reads(self) -> tuple[Value, ...]:
+        """Its operands."""
+        return tuple(v for v in (self.x, self.channel, self.residual) if v is not None)
+
+
+@dataclass
+class Program:
+    """Steps from an input to an output, with the layers and constants that they name."""
+
+    steps: list[Step | Call] = field(default_factory=list)
+    layers: list[Layer] = field(default_factory=list)
+    constants: list[torch.Tensor] = field(default_factory=list)
+    input: Value | None = None
+    output: Value | None = None
+    arena: int = 0
+    _held: dict[tuple[int, tuple[int, ...]], Value] = field(default_factory=dict)
+    _kept: list[torch.Tensor] = field(default_factory=list)
+    _constant_floats: int = 0
+
+    def new(self, shape: Sequence[int]) -> Value:
+        """A tensor of the arena."""
+        view = torch.empty(list(shape), device="meta")
+        return Value(Buffer(math.prod(shape)), view)
+
+    def constant(self, tensor: torch.Tensor) -> Value:
+        """A tensor of the file of weights."""
+        name = (tensor.data_ptr(), tuple(tensor.shape))
+        if name not in self._held:
+            held = tensor.detach().float().contiguous()
+            buffer = Buffer(held.numel(), CONSTANT, self._constant_floats)
+            self._constant_floats += -(-held.numel() // LINE) * LINE
+            self.constants.append(held)
+            view = torch.empty(list(held.shape), device="meta")
+            # The tensor is kept: another one would take its address, and its name here.
+            self._held[name] = Value(buffer, view)
+            self._kept.append(tensor)
+        return self._held[name]
+
+    @property
+    def constant_floats(self) -> int:
+        """The floats of all constants, each from a cache line on."""
+        return self._constant_floats
+
+    def plan_memory(self) -> None:
+        """Gives every buffer of the arena a place, such that none lie over each other in use."""
+        buffers: dict[Buffer, None] = {}
+        for number, step in enumerate(self.steps):
+            for value in (step.writes, *step.reads):
+                buffer = value.buffer
+                if buffer.kind != ARENA:
+                    continue
+                if buffer not in buffers:
+                    buffers[buffer] = None
+                    buffer.first = number
+                buffer.last = number
+        placed: list[Buffer] = []
+        for buffer in sorted(buffers, key=lambda b: (-b.size, b.first)):
+            buffer.offset = _lowest(buffer, placed)
+            placed.append(buffer)
+        self.arena = max((b.offset + _rounded(b.size) for b in placed), default=0)
+
+    def address(self, value: Value) -> str:
+        """The C++ expression of a value's first element."""
+        buffer, offset = value.buffer, int(value.view.storage_offset())
+        base = {ARENA: "arena", INPUT: "x", OUTPUT: "y", CONSTANT: "constants"}[buffer.kind]
+        place = buffer.offset + offset
+        return f"({base} + {place})" if place else base
+
+
+def _rounded(size: int) -> int:
+    return -(-size // LINE) * LINE
+
+
+def _lowest(buffer: Buffer, placed: list[Buffer]) -> int:
+    """The lowest place that no other buffer needs at the same time."""
+    busy = sorted(
+        (other.offset, other.offset + _rounded(other.size))
+        for other in placed
+        if other.first <= buffer.last and buffer.first <= other.last
+    )
+    place = 0
+    for begin, end in busy:
+        if place + _rounded(buffer.size) <= begin:
+            break
+        place = max(place, end)
+    return place
+

@@ -1,0 +1,219 @@
+"""A program as one C++ source with a C interface, and its file of weights."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+import torch
+
+from syno import _core
+from syno.inference.layer import Layer
+from syno.inference.library.program import LINE, Call, Program, Value
+
+# Pieces of the source that are compiled side by side: SYNO_PART chooses one, 0 is the network.
+PARTS = 8
+_MAGIC = b"SYNONET1"
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """code, header: of C++ and C; weights: the content of the file of weights; parts: into how many
+    pieces the code can be compiled."""
+
+    code: str
+    header: str
+    weights: bytes
+    parts: int
+
+
+def emit(program: Program, name: str) -> Source:
+    """The source of a program whose functions begin with `name`."""
+    kernels: dict[tuple[str, str, int], int] = {}
+    numbers = []
+    for layer in program.layers:
+        key = (layer.computation.key, layer.parts.text, layer.channel)
+        numbers.append(kernels.setdefault(key, len(kernels)))
+    chosen: dict[int, Layer] = {}
+    for kernel, layer in zip(numbers, program.layers, strict=True):
+        chosen.setdefault(kernel, layer)
+    shapes = [layer.computation.operator.shapes(layer.computation.binding).weights
+              for layer in program.layers]
+    arrays = _arrays(program)
+    fingerprint = _fingerprint(program)
+    parts = min(PARTS, len(chosen))
+    pieces = [_core.cpp_runtime()]
+    pieces += [_declared(f"{name}_k{kernel}", layer) for kernel, layer in chosen.items()]
+    for part in range(1, parts + 1):
+        mine = [k for k in chosen if k % parts == part - 1]
+        emitted = "\n".join(_kernel(f"{name}_k{k}", chosen[k]) for k in mine)
+        pieces.append(_guarded(part, emitted))
+    network = _text("plain.cpp.txt") + _network(program, name, numbers)
+    template = _text("network.cpp.txt")
+    values = {
+        "NAME": name,
+        "FINGERPRINT": f"0x{fingerprint:016x}ULL",
+        "FLOATS": str(sum(len(array) for array in arrays)),
+        "CONSTANTS": str(program.constant_floats),
+        "ARENA": str(program.arena),
+        "LAYERS": str(len(program.layers)),
+        "X_FLOATS": str(_floats(program.input)),
+        "Y_FLOATS": str(_floats(program.output)),
+        "X_SHAPE": ", ".join(map(str, _shape(program.input))),
+        "Y_SHAPE": ", ".join(map(str, _shape(program.output))),
+        "X_RANK": str(len(_shape(program.input))),
+        "Y_RANK": str(len(_shape(program.output))),
+        "PACKING": "\n".join(_packing(name, kernel, i, shape)
+                             for i, (kernel, shape) in enumerate(zip(numbers, shapes, strict=True))),
+        "WORKSPACES": "\n".join(
+            f"  size = most(size, {name}_k{kernel}_workspace_size(threads));" for kernel in chosen
+        ),
+    }
+    pieces.append(_guarded(0, network + _filled(template, values)))
+    head = _filled(_text("head.cpp.txt"), values)
+    content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
+    header = struct.pack("<8sQQQ", _MAGIC, fingerprint, len(content) // 4, checksum(content))
+    weights = header.ljust(64, b"\0") + content
+    return Source(head + "\n".join(pieces), _filled(_text("network.h.txt"), values), weights, parts)
+
+
+def checksum(content: bytes) -> int:
+    """Two sums over the 32-bit words, one with their places; network.cpp.txt has the same."""
+    words = np.frombuffer(content, "<u4").astype(np.uint64)
+    weights = np.arange(1, len(words) + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        plain = int(words.sum(dtype=np.uint64))
+        placed = int((words * (weights * np.uint64(2) + np.uint64(1))).sum(dtype=np.uint64))
+    return (placed ^ (plain << 1)) & _MASK
+
+
+def _arrays(program: Program) -> list[np.ndarray]:
+    """The constants, each from a cache line on, then the weights of every layer."""
+    arrays = []
+    for tensor in program.constants:
+        padded = np.zeros(-(-tensor.numel() // LINE) * LINE, np.float32)
+        padded[: tensor.numel()] = tensor.numpy().ravel()
+        arrays.append(padded)
+    for layer in program.layers:
+        arrays += [_plain(weight) for weight in layer.weights]
+    return arrays
+
+
+def _plain(weight: torch.Tensor) -> np.ndarray:
+    return weight.detach().float().contiguous().numpy().ravel()
+
+
+def _fingerprint(program: Program) -> int:
+    """Of what the code expects in the file of weights."""
+    state = hashlib.sha256()
+    for tensor in program.constants:
+        state.update(f"{list(tensor.shape)}\n".encode())
+    for layer in program.layers:
+        state.update(f"{layer.computation.key} {layer.parts.text}\n".encode())
+    return int.from_bytes(state.digest()[:8], "little")
+
+
+def _shape(value: Value | None) -> list[int]:
+    assert value is not None
+    return value.shape[1:]
+
+
+def _floats(value: Value | None) -> int:
+    assert value is not None
+    return value.view.numel()
+
+
+def _kernel(name: str, layer: Layer) -> str:
+    found = layer.computation
+    plan = found.operator.numbered_plan(
+        found.binding, found.plan, fold_weights=found.fold_weights
+    )
+    source, _ = _core.emit_cpp(
+        plan,
+        name=name,
+        formula=found.operator.formula(),
+        with_runtime=False,
+        epilogue=layer.parts.text,
+        channel=layer.channel,
+    )
+    return str(source)
+
+
+def _declared(name: str, layer: Layer) -> str:
+    """The functions of a kernel that the network calls."""
+    more = "const float*, const float*, "
+    return f"""extern "C" {{
+long {name}_packed_size(void);
+void {name}_pack(const float* const*, float*);
+long {name}_workspace_size(int);
+int {name}_phase_count(void);
+void {name}_phase(int, const float*, const float*, {more}float*, float*, long, long);
+}}"""
+
+
+def _guarded(part: int, text: str) -> str:
+    return f"#if !defined(SYNO_PART) || SYNO_PART == {part}\n{text}\n#endif\n"
+
+
+def _packing(name: str, kernel: int, number: int, shapes: list[list[int]]) -> str:
+    """The code that packs the weights of a layer, and moves on in the file."""
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    places = ", ".join(f"from + {sum(sizes[:i])}" for i in range(len(sizes))) or "nullptr"
+    return (
+        f"  {{\n    const float* const weights[] = {{{places}}};\n"
+        f"    if (!pack(net, {number}, {name}_k{kernel}_packed_size(), {name}_k{kernel}_pack, "
+        f"weights)) return false;\n    from += {sum(sizes)};\n  }}"
+    )
+
+
+def _network(program: Program, name: str, numbers: list[int]) -> str:
+    """The function that computes one image."""
+    steps = []
+    for number, step in enumerate(program.steps):
+        if isinstance(step, Call):
+            kernel = f"{name}_k{numbers[step.layer]}"
+            x, channel, residual, y = (
+                "nullptr" if value is None else program.address(value)
+                for value in (step.x, step.channel, step.residual, step.writes)
+            )
+            code = (
+                f"const int phases = {kernel}_phase_count();\n"
+                "for (int phase = 0; phase < phases; ++phase) {\n"
+                "  if (phase > 0) wait(team);\n"
+                f"  {kernel}_phase(phase, {x}, net.packed[{step.layer}], {channel}, {residual}, "
+                f"{y},\n    workspace, team.thread, team.threads);\n}}"
+            )
+        else:
+            code = step.code(program.address)
+        body = "\n".join(f"    {line}" for line in code.splitlines())
+        steps.append(f"  {{  // {number}: {step.about}\n{body}\n  }}\n  wait(team);")
+    body = "\n".join(steps)
+    return f"""
+namespace {{
+
+struct Network;
+void image(const Network& net, const float* x, float* y, float* arena, float* workspace, const Team& team);
+
+@STRUCT@
+void image([[maybe_unused]] const Network& net, [[maybe_unused]] const float* x, float* y,
+           [[maybe_unused]] float* arena, [[maybe_unused]] float* workspace, const Team& team) {{
+  [[maybe_unused]] const float* const constants = net.constants;
+{body}
+}}
+
+}}  // namespace
+""".replace("@STRUCT@", _text("struct.cpp.txt").replace("@LAYERS@", str(len(program.layers))))
+
+
+def _filled(template: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        template = template.replace(f"@{name}@", value)
+    return template
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

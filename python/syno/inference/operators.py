@@ -1,0 +1,240 @@
+"""Convolutions and linear layers as operators of the language."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from syno.inference.layer import CONVOLUTION, LINEAR, Computation
+from syno.inference.trace import shape_of
+from syno.operators.operator import Operator
+
+_aten = torch.ops.aten
+CONVOLUTIONS = {
+    _aten.conv1d.default: 1,
+    _aten.conv1d.padding: 1,
+    _aten.conv2d.default: 2,
+    _aten.conv2d.padding: 2,
+}
+LINEAR_LAYERS = (_aten.linear.default, _aten.addmm.default)
+
+
+class NotCovered(Exception):
+    """Why a layer is none of the language, for the report."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An operator in place of a layer.
+
+    pad: zeros at the end of each spatial dimension of the input that the operator takes more;
+    rows: whether the dimensions before the last one are one dimension to the operator.
+    """
+
+    kind: str
+    computation: Computation
+    weights: tuple[torch.Tensor, ...]
+    bias: torch.Tensor | None
+    channel: int
+    pad: tuple[int, ...] = ()
+    rows: bool = False
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One spatial dimension of a convolution."""
+
+    kernel: int
+    stride: int
+    padding: int
+    size: int  # of the output
+
+
+def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool) -> Found:
+    """The operator that a convolution or a linear layer is.
+
+    constant: the constants of the graph by the name of their node. batch: whether the first
+    dimension of the graph's input takes any size.
+
+    NotCovered where the language has no words for it.
+    """
+    if node.target in CONVOLUTIONS:
+        return _convolution(node, constant)
+    return _linear(node, constant, batch)
+
+
+def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
+    rank = CONVOLUTIONS[node.target]  # type: ignore[index]
+    source, weight, bias = _operands(node, constant)
+    given = dict(zip(("stride", "padding", "dilation", "groups"), node.args[3:], strict=False))
+    given |= node.kwargs
+    stride = _each(given.get("stride", 1), rank)
+    if any(d != 1 for d in _each(given.get("dilation", 1), rank)):
+        raise NotCovered(f"dilation {given['dilation']}")
+    groups = int(given.get("groups", 1))
+    kernel = list(weight.shape[2:])
+    inside, outside = shape_of(source), shape_of(node)
+    if len(inside) != rank + 2 or not all(isinstance(n, int) for n in [*inside[1:], *outside[1:]]):
+        raise NotCovered("a size that is not fixed")
+    padding = given.get("padding", 0)
+    if padding == "same":
+        if any(k % 2 == 0 for k in kernel):
+            raise NotCovered("an even kernel with padding 'same'")
+        padding = [k // 2 for k in kernel]
+    padding = [0] * rank if padding == "valid" else _each(padding, rank)
+    axes = [
+        _Axis(k, s, p, int(o))
+        for k, s, p, o in zip(kernel, stride, padding, outside[2:], strict=True)
+    ]
+    pad = tuple(a.size * a.stride - int(n) for a, n in zip(axes, inside[2:], strict=True))
+    for axis, more in zip(axes, pad, strict=True):
+        patches = axis.padding == 0 and axis.kernel == axis.stride
+        same = axis.kernel % 2 == 1 and axis.padding == axis.kernel // 2
+        if not (patches or same) or more < 0:
+            raise NotCovered(
+                f"kernel {axis.kernel} with stride {axis.stride} and padding {axis.padding}"
+            )
+    operator, names = _conv_operator(tuple(axes), groups, tuple(weight.shape[:2]))
+    binding = _conv_binding(axes, groups, weight, names)
+    held = weight.reshape([*weight.shape[:2], *(k for k in kernel if k > 1)])
+    if groups > 1:
+        held = held.unflatten(0, (groups, -1))
+        if weight.shape[1] == 1:
+            held = held.squeeze(2)
+            if weight.shape[0] == groups:
+                held = held.squeeze(1)
+    computation = Computation(operator.operator, binding)
+    return Found(CONVOLUTION, computation, (held.permute(operator.order),), bias, 1, pad)
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    operator: Operator
+    order: tuple[int, ...]  # dimension of the layer's weight of each dimension of the operator's
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(formula: str, inside: str, outside: str) -> _Parsed:
+    operator, weights = Operator.parse_with_weights(formula, input=inside, output=outside)
+    ((_, order),) = weights
+    return _Parsed(operator, tuple(order))
+
+
+def _conv_operator(
+    axes: tuple[_Axis, ...], groups: int, weight: tuple[int, int]
+) -> tuple[_Parsed, list[tuple[str, str]]]:
+    """The operator, and the variables of kernel and stride of each axis."""
+    square = len({(a.kernel, a.stride, a.padding) for a in axes}) == 1
+    names = [("k", "s")] * len(axes) if square else [("k", "s"), ("l", "t")][: len(axes)]
+    reads, sizes, taps = [], [], []
+    for axis, (k, s), place, tap, size in zip(axes, names, "hw", "ab", "HW", strict=False):
+        strided = place if axis.stride == 1 else f"{place}*{s}"
+        extent = size if axis.stride == 1 else f"{s}*{size}"
+        if axis.kernel > 1 and axis.padding == 0:
+            strided, extent = f"{place}*{k}+{tap}", f"{k}*{size}"
+        elif axis.kernel > 1:
+            strided += f"+{tap}-{k}/2"
+        if axis.kernel > 1:
+            taps.append(tap)
+        reads.append(strided)
+        sizes.append(extent)
+    places = [place for place, _ in zip("hw", axes, strict=False)]
+    outer = [size for size, _ in zip("HW", axes, strict=False)]
+    depthwise = groups > 1 and weight == (groups, 1)
+    if groups == 1:
+        out, read, sums, held = "o", "i", ["i"], ["o", "i"]
+        channels = "C_out", "C_in"
+    elif depthwise:
+        out, read, sums, held = "c", "c", [], ["c"]
+        channels = "C", "C"
+    elif weight[1] == 1:
+        out, read, sums, held = "G*D+c", "G", [], ["G", "c"]
+        channels = "g*D", "g"
+    else:
+        out, read, sums, held = "G*D+c", "G*C+r", ["r"], ["G", "c", "r"]
+        channels = "g*D", "g*C"
+    total = ", ".join([*sums, *taps])
+    formula = (
+        f"y[{','.join(['n', out, *places])}] = " + (f"sum({total}) " if total else "")
+        + f"x[{','.join(['n', read, *reads])}] * W[{','.join([*held, *taps])}]"
+    )
+    inside = f"[{', '.join(['N', channels[1], *sizes])}]"
+    outside = f"[{', '.join(['N', channels[0], *outer])}]"
+    return _parsed(formula, inside, outside), names
+
+
+def _conv_binding(
+    axes: list[_Axis], groups: int, weight: torch.Tensor, names: list[tuple[str, str]]
+) -> dict[str, int]:
+    out, inside = weight.shape[:2]
+    sizes = {"N": 1}
+    if groups == 1:
+        sizes |= {"C_out": out, "C_in": inside}
+    elif (out, inside) == (groups, 1):
+        sizes |= {"C": out}
+    else:
+        sizes |= {"g": groups, "D": out // groups} | ({"C": inside} if inside > 1 else {})
+    for axis, (k, s), size in zip(axes, names, "HW", strict=False):
+        sizes[size] = axis.size
+        if axis.kernel > 1:
+            sizes[k] = axis.kernel
+        if axis.stride > 1 and not (axis.kernel > 1 and axis.padding == 0):
+            sizes[s] = axis.stride
+    return sizes
+
+
+def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Found:
+    if node.target is _aten.addmm.default:
+        if node.kwargs:
+            raise NotCovered("factors")
+        bias_node, source, weight_node = node.args[:3]
+        assert isinstance(source, fx.Node)
+        weight, bias = _held(weight_node, constant).t(), _held(bias_node, constant)
+        if bias.dim() != 1 or bias.shape[0] != weight.shape[0]:
+            raise NotCovered("a bias that is not one for each output")
+    else:
+        source, weight, found = _operands(node, constant)
+        bias = found
+    inside = shape_of(source)
+    rows = inside[1:-1] if batch else inside[:-1]
+    if not all(isinstance(n, int) for n in rows):
+        raise NotCovered("a batch that is not the first dimension")
+    count = math.prod(int(n) for n in rows)
+    if len(inside) == 2 and (batch or count == 1):
+        parsed = _parsed("y[n,o] = sum(i) x[n,i] * W[o,i]", "[N, C_in]", "[N, C_out]")
+        sizes = {}
+    else:
+        formula = "y[n,t,o] = sum(i) x[n,t,i] * W[o,i]"
+        parsed = _parsed(formula, "[N, T, C_in]", "[N, T, C_out]")
+        sizes = {"T": count}
+    binding = {"N": 1, "C_in": weight.shape[1], "C_out": weight.shape[0]} | sizes
+    computation = Computation(parsed.operator, binding)
+    weights = (weight.permute(parsed.order),)
+    channel = 2 if sizes else 1
+    whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
+    return Found(LINEAR, computation, weights, bias, channel, rows=not whole)
+
+
+def _operands(
+    node: fx.Node, constant: dict[str, torch.Tensor]
+) -> tuple[fx.Node, torch.Tensor, torch.Tensor | None]:
+    source, weight, *rest = node.args
+    bias = rest[0] if rest else node.kwargs.get("bias")
+    assert isinstance(source, fx.Node)
+    return source, _held(weight, constant), None if bias is None else _held(bias, constant)
+
+
+def _held(argument: object, constant: dict[str, torch.Tensor]) -> torch.Tensor:
+    if not isinstance(argument, fx.Node) or argument.name not in constant:
+        raise NotCovered("a weight that the network computes")
+    return constant[argument.name]
+
+
+def _each(value: object, rank: int) -> list[int]:
+    values = list(value) if isinstance(value, Sequence) else [value]
+    return [int(v) for v in (values * rank if len(values) == 1 else values)]  # type: ignore[call-overload]
