@@ -11,11 +11,9 @@ bool matches(const RuleContext& c) {
 
 std::optional<Graph> rewrite(const RuleContext& c) {
   const Step& below = *c.graph.producer(c.step.in[0]);
-  const Size factor = below.size * c.step.size;
-  if (factor.is_one()) return std::nullopt;  // s and s^-1, in layers where both are 1
   Rebuild rebuild(c);
   rebuild.copy_all_but({step_of(c.graph, below.out[0])});
-  rebuild.add(Step::stride(rebuild.now(below.in[0]), factor));
+  rebuild.add(Step::stride(rebuild.now(below.in[0]), below.size * c.step.size));
   return rebuild.graph();
 }
 

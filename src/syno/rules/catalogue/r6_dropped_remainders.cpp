@@ -37,8 +37,6 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   if (!found) return std::nullopt;
   const Step& inner = c.graph.steps()[found->inner];
   const Step& outer = c.graph.steps()[found->outer];
-  const Size block = inner.size * outer.size;
-  if (block.is_one()) return std::nullopt;  // s and s^-1, in layers where both are 1
   Rebuild rebuild(c);
   const auto contract = [&](const Step& step) {
     SharedDims dims;
@@ -50,7 +48,8 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   for (std::size_t s = 0; s < c.graph.steps().size(); ++s) {
     const Step& step = c.graph.steps()[s];
     if (s == found->inner) {
-      const Step merged = rebuild.add(Step::merge(rebuild.now(inner.in[0]), block));
+      const Step merged =
+          rebuild.add(Step::merge(rebuild.now(inner.in[0]), inner.size * outer.size));
       rebuild.rename(outer.out[0], merged.out[0]);
       rebuild.rename(inner.out[1], merged.out[1]);
     } else if (step.primitive == Primitive::kContract) {
