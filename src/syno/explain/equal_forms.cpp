@@ -211,7 +211,7 @@ std::optional<EqualForm> find_equal_form(const Operator& op, const Specification
         if (!rule->steps.holds(situation.step.primitive) || !rule->matches(context)) continue;
         std::optional<Graph> kept;
         try {
-          kept = rule->rewrite(context);
+          kept = kept_form(*rule, context);
         } catch (const UserError&) {
           continue;  // Without the guard, a rewrite may take a step that makes no sense.
         }

@@ -10,6 +10,9 @@
 
 namespace syno {
 
+/// Thrown by a rebuild that would need a step by a size of 1: s and s^-1 are both sizes where s is 1 in some layer.
+struct NoSuchForm {};
+
 class Rebuild {
  public:
   /// The steps are taken under `guard`, where there is one.
@@ -56,6 +59,8 @@ class Rebuild {
 
  private:
   const Step& take(Step step) {
+    if (takes_size(primitive_info(step.primitive).argument) && step.size.is_one())
+      throw NoSuchForm();
     if (guard_ != nullptr) guard_->take(graph_, step);
     return graph_.apply(std::move(step));
   }

@@ -182,6 +182,14 @@ const Ledger* Guard::ledger(const Graph& graph) {
   return rejected_ ? nullptr : &ledger_;
 }
 
+std::optional<Graph> kept_form(const Rule& rule, const RuleContext& context) {
+  try {
+    return rule.rewrite(context);
+  } catch (const NoSuchForm&) {
+    return std::nullopt;
+  }
+}
+
 bool rejects(const Rule& rule, const RuleContext& context, const RestrictionTable& restrictions) {
   if (!rule.steps.holds(context.step.primitive) || !rule.matches(context)) return false;
   if (rule.kind == RuleKind::kRestriction) return true;
@@ -193,7 +201,7 @@ bool rejects(const Rule& rule, const RuleContext& context, const RestrictionTabl
   Guard guard(context.spec, restrictions);
   RuleContext guarded = context;
   guarded.guard = &guard;
-  const std::optional<Graph> kept = rule.rewrite(guarded);
+  const std::optional<Graph> kept = kept_form(rule, guarded);
   if (!kept) return false;
   const Ledger* ledger = guard.ledger(*kept);
   return ledger != nullptr && no_more(context.spec, *ledger, *rejected) &&

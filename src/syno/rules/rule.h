@@ -149,6 +149,10 @@ struct Rule {
   std::string_view version = "";
 };
 
+/// What `rule` keeps instead of the graph plus the step; nothing if its pattern does not match, or if there is no such
+/// graph because a step of it would have a size of 1.
+std::optional<Graph> kept_form(const Rule& rule, const RuleContext& context);
+
 /// Whether `rule` rejects the step. Exact and approximate rules apply only under the general guard: the graph that they
 /// keep is legal in the specification under every binding that the rejected graph fits, passes `restrictions`, takes no
 /// more steps, budget or limited resources than later steps can spare, and lets chains of views grow as far. The graph

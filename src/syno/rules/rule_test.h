@@ -33,6 +33,16 @@ inline SpecificationSource roomy() {
   return source;
 }
 
+/// With a layer in which s is 1, so that s and s^-1 are both integers there.
+inline SpecificationSource with_a_layer_of_one() {
+  SpecificationSource source = roomy();
+  source.coefficient = {"k=3: 4", "s: 4"};
+  source.bindings = {Binding({{"C", 24}, {"H", 12}, {"W", 12}, {"s", 2}}),
+                     Binding({{"C", 24}, {"H", 12}, {"W", 12}, {"s", 1}})};
+  source.limits.min_fit = 0;
+  return source;
+}
+
 /// A graph and the step a rule is asked about.
 struct Situation {
   Graph graph;

@@ -19,5 +19,11 @@ TEST(NestedStrides, LeaveAStrideAloneThatAWeightHolds) {
   EXPECT_FALSE(rejected(kNestedStrides, spec, "stride o1 s -> c\nstride o2 k -> d"));
 }
 
+// The Stride by both would be one by 1.
+TEST(NestedStrides, WhoseProductIsOneStay) {
+  const Specification spec(with_a_layer_of_one());
+  EXPECT_FALSE(rejected(kNestedStrides, spec, "stride o1 s -> a\nstride a s^-1 -> b"));
+}
+
 }  // namespace
 }  // namespace syno

@@ -36,5 +36,13 @@ TEST(DroppedRemainders, StayTwoWhereOneStaysOrIsHeldAlone) {
                "contract m:join r:keep v:drop"));
 }
 
+// The Merge of both would be one by 1.
+TEST(DroppedRemainders, OfBlocksWhoseProductIsOneStay) {
+  const Specification spec(with_a_layer_of_one());
+  EXPECT_FALSE(rejected(
+      kDroppedRemainders, spec,
+      "reduce s -> r\nmerge o1 s -> q m\nmerge q s^-1 -> u v\ncontract m:drop r:keep v:drop"));
+}
+
 }  // namespace
 }  // namespace syno
