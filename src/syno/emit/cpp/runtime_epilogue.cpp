@@ -28,7 +28,7 @@ struct Hardsigmoid {
   static Vector of(Vector v) { return Relu6::of(v + splat(3.0f)) / splat(6.0f); }
 };
 struct Hardswish {
-  static Vector of(Vector v) { return v * Relu6::of(v + splat(3.0f)) / splat(6.0f); }
+  static Vector of(Vector v) { return v * Hardsigmoid::of(v); }
 };
 
 inline Vector magnitude(Vector v) { return v < Vector{} ? -v : v; }
