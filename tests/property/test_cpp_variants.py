@@ -89,6 +89,37 @@ def test_convolutions(name):
     _check_all(kernels)
 
 
+STRIDED = """syno operator 1
+out [N, C_out, H, W]
+in [N, C_in, s*H, s*W]
+reduce C_in -> r0
+reduce k -> r1
+reduce k -> r2
+contract o1:drop r0:keep r1:keep r2:keep
+stride o2 s -> c0
+stride o3 s -> c1
+unfold c0 r1 -> c2
+unfold c1 r2 -> c3
+match o0 r0 c2 c3
+"""
+
+
+@pytest.mark.parametrize(("k", "s"), [(3, 2), (7, 2), (2, 2), (5, 3), (4, 2)])
+def test_strided_convolutions(k, s):
+    operator = Operator.from_text(STRIDED)
+    kernels = [
+        Kernel(
+            Case(operator, {"N": 1, "C_in": c, "C_out": 24, "H": h, "W": w, "k": k, "s": s}),
+            Variant("bias+residual", 1, order, order),
+            cache,
+        )
+        for c, h, w in ((8, 5, 6), (3, 8, 17), (9, 1, 4))
+        for order in (None, NHWC)
+        for cache in (64, 2048, 65536)
+    ]
+    _check_all(kernels)
+
+
 def test_a_linear_layer_over_tokens():
     case = with_sizes(ZOO["linear"], C_in=24, C_out=40, T=7)
     _check_all([Kernel(case, Variant("bias+gelu", 2)), Kernel(case, Variant(EVERYTHING, 1))])
