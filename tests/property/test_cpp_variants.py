@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +47,7 @@ def _check_random(first: int, count: int) -> None:
 
 
 def test_random_operators_with_random_epilogues_and_memory_orders():
-    _check_random(0, 200)
+    _check_random(0, 160)
 
 
 @pytest.mark.slow
@@ -136,6 +138,32 @@ def test_rows_without_columns():
             for size in (8, 12, 16, 40)
         ]
     )
+
+
+PLAIN_FLAGS = [flag for flag in native.QUICK_FLAGS if not flag.startswith("-march")]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [
+        ("g++", [*PLAIN_FLAGS, "-mavx2", "-mfma"]),
+        ("g++", [*PLAIN_FLAGS, "-msse2"]),
+        *([("clang++", native.QUICK_FLAGS)] if shutil.which("clang++") else []),
+    ],
+)
+def test_other_vectors_and_compilers(compiler, flags):
+    if "-mavx2" in flags and "avx2" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("the processor has other vectors")
+    kernels = [random_kernel(seed) for seed in range(10)]
+    kernels += [
+        Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(f"{terms}{last}", 1, order, order))
+        for order in (None, NHWC)
+        for terms, last in zip(("scale+bias+", "residual+", "") * 3, ACTIVATIONS, strict=True)
+    ]
+    for kernel, function in zip(
+        kernels, compiled(kernels, compiler=compiler, flags=flags), strict=True
+    ):
+        check(kernel, function)
 
 
 def _identity(size: int) -> Kernel:
