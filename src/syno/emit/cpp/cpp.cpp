@@ -50,7 +50,8 @@ class Emitter {
         out_.line("// " + std::string(line));
       if (phases_[p].rows) {
         const bool is_last = !phases_[p].contraction && ends(p);
-        print_rows(out_, program_, *phases_[p].rows, rows_name(p), is_last);
+        const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
+        print_rows(out_, program_, *phases_[p].rows, rows_name(p), {is_last, channel});
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -195,6 +196,13 @@ class Emitter {
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
 
+    const bool by_rows = !ends(p) || !epilogue_.uses_channels() ||
+                         std::none_of(c.columns.begin(), c.columns.end(), [&](int axis) {
+                           return nest.store.index[channel_place()].depends_on(axis);
+                         });
+    out_.line("static constexpr bool kChannelOfRow = " + std::string(by_rows ? "true" : "false") +
+              ";");
+
     std::vector<int> outer = c.groups;
     outer.insert(outer.end(), c.slices.begin(), c.slices.end());
     if (c.in_place) {
@@ -203,10 +211,9 @@ class Emitter {
                      *part_of(address, outer, count) + Index(address.constant()));
       place_function("term", nest, c.terms, "k", *part_of(address, c.terms, count));
     } else {
-      const std::int64_t terms = c.term_count();
+      const std::int64_t step = c.point > 1 ? 1 : c.block_elements() / c.term_count();
       out_.line("static long data(long s) { return s * " + number(c.block_elements()) + "; }");
-      out_.line("static long term(long k) { return k * " + number(c.block_elements() / terms) +
-                "; }");
+      out_.line("static long term(long k) { return k * " + number(step) + "; }");
     }
     tap_function(c);
     place_function("row", nest, c.rows, "m", rows);
@@ -222,13 +229,16 @@ class Emitter {
     std::vector<std::string> places;
     for (std::int64_t t = 0; t < c.tap_count(); ++t) {
       std::int64_t rest = t;
-      std::int64_t rows = 0;
+      std::int64_t place = 0;
       for (std::size_t a = c.taps.size(); a-- > 0;) {
         const std::int64_t extent = c.nest.axes[at(c.taps[a])].extent;
-        rows += rest % extent * c.tap_steps[a];
+        const Contraction::Slide& slide = c.slides[a];
+        const std::int64_t tap = rest % extent;
+        place += tap / slide.phases * slide.step * c.width() * c.point +
+                 tap % slide.phases * slide.phase_elements;
         rest /= extent;
       }
-      places.push_back(number(rows * c.width()));
+      places.push_back(number(place));
     }
     out_.line("static constexpr long kPlaces[] = {" + join(places, ", ") + "};");
     out_.line("static constexpr long tap(long t) { return kPlaces[t]; }");
@@ -283,6 +293,14 @@ class Emitter {
     return "shared + " + number(offsets_[at(buffer)]);
   }
 
+  // Where the dimension of the channels comes in the order of memory.
+  std::size_t channel_place() const {
+    const std::vector<int>& order = options_.output_order;
+    if (order.empty()) return at(options_.channel);
+    return static_cast<std::size_t>(std::find(order.begin(), order.end(), options_.channel) -
+                                    order.begin());
+  }
+
   // type Output: what happens to results before they are stored.
   void epilogue_type() {
     if (epilogue_.empty()) return;
@@ -291,13 +309,8 @@ class Emitter {
     if (epilogue_.uses_channels()) {
       // Places in memory between neighbouring channels.
       const std::vector<std::int64_t>& shape = program_.buffer(program_.output).shape;
-      std::size_t place = at(options_.channel);
-      if (!options_.output_order.empty()) {
-        place = 0;
-        while (options_.output_order[place] != options_.channel) ++place;
-      }
-      channels = shape[place];
-      for (std::size_t d = place + 1; d < shape.size(); ++d) inner *= shape[d];
+      channels = shape[channel_place()];
+      for (std::size_t d = channel_place() + 1; d < shape.size(); ++d) inner *= shape[d];
     }
     const auto flag = [](bool value) { return std::string(value ? "true, " : "false, "); };
     const std::string activation = epilogue_.activation.empty() ? "Same" : epilogue_.activation;
@@ -383,6 +396,9 @@ class Emitter {
     const std::string units = number(c.blocks * c.slice_count());
     const std::string slices = number(c.slice_count());
     const std::string rows = number(phase.rows->count() / (c.blocks * c.slice_count()));
+    const Index stored = flat_address(program_, c.nest, c.nest.store);
+    const std::int64_t block =
+        c.columns.empty() ? 0 : stored.coefficient(c.columns[0]) * c.block_rows;
     return {
         "for (long unit = team.begin(" + units + "); unit < team.end(" + units + "); ++unit) {",
         "    const long block = unit / " + slices + ", slice = unit % " + slices + ";",
@@ -390,7 +406,7 @@ class Emitter {
                            "(unit + 1) * " + rows),
         "    Block<" + name + ">::run(own, " + packed_of(p) + " + " + name +
             "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
-            " + " + name + "::result(slice) + block * " + name + "::kBlock, 0, Block<" + name +
+            " + " + name + "::result(slice) + block * " + number(block) + ", 0, Block<" + name +
             ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
         "}",
     };
