@@ -290,7 +290,7 @@ bool overlap(const float* a, std::int64_t a_floats, const float* b, std::int64_t
   return a < b + b_floats && b < a + a_floats;
 }
 
-/// y, computed into `out` where there is one.
+/// y, in the memory of `out` where there is one.
 Tensor apply(const Tensor& x, const Tensor& packed, const MaybeTensor& channel,
              const MaybeTensor& residual, std::string_view key, std::string_view epilogue,
              const MaybeTensor& out) {
@@ -383,49 +383,19 @@ void boxed(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const Text key(stack[4]), epilogue(stack[5]);
   MaybeTensor out;
   if constexpr (kOut) out = to<Tensor>(stack[6]);
-  stack[0] = torch::stable::detail::from(
-      apply(x, packed, channel, residual, key.view(), epilogue.view(), out));
+  Tensor y = apply(x, packed, channel, residual, key.view(), epilogue.view(), out);
+  if constexpr (!kOut) stack[0] = torch::stable::detail::from(y);
 }
 
 #define SYNO_ARGUMENTS \
   "(Tensor x, Tensor packed, Tensor? channel, Tensor? residual, str key, str epilogue"
 
-constexpr const char* kApply = "apply" SYNO_ARGUMENTS ") -> Tensor";
-constexpr const char* kApplyOut = "apply.out" SYNO_ARGUMENTS ", *, Tensor(a!) out) -> Tensor(a!)";
-
-/// Defines apply.out with the tag out_variant, by which compilers reuse buffers: from 2.12 on, and so looked up by name.
-void define_out(TorchLibraryHandle library) {
-  using Define =
-      AOTITorchError (*)(TorchLibraryHandle, const char*, const std::int32_t*, std::int32_t);
-  using Tag = std::int32_t (*)();
-  const auto define = reinterpret_cast<Define>(dlsym(RTLD_DEFAULT, "torch_library_def_with_tags"));
-  const auto tag = reinterpret_cast<Tag>(dlsym(RTLD_DEFAULT, "torch_tag_out_variant"));
-  if (define == nullptr || tag == nullptr) {
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_library_def(library, kApplyOut));
-  } else {
-    const std::int32_t out_variant = tag();
-    STABLE_TORCH_ERROR_CODE_CHECK(define(library, kApplyOut, &out_variant, 1));
-  }
+// apply.out returns nothing and has no tag: PyTorch 2.13 traces no operator that returns what it was given unless it is
+// tagged as an out variant, and its Inductor then takes no symbolic batch size (FixedLayout asserts integers).
+STABLE_TORCH_LIBRARY(syno, m) {
+  m.def("apply" SYNO_ARGUMENTS ") -> Tensor");
+  m.def("apply.out" SYNO_ARGUMENTS ", *, Tensor(a!) out) -> ()");
 }
-
-/// The schemas of both, until the library is unloaded.
-class Definitions {
- public:
-  Definitions() {
-    STABLE_TORCH_ERROR_CODE_CHECK(
-        aoti_torch_library_init_def("syno", __FILE__, __LINE__, &library_));
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_library_def(library_, kApply));
-    define_out(library_);
-  }
-  Definitions(const Definitions&) = delete;
-  Definitions& operator=(const Definitions&) = delete;
-  ~Definitions() { aoti_torch_delete_library_object(library_); }
-
- private:
-  TorchLibraryHandle library_ = nullptr;
-};
-
-const Definitions definitions;
 
 STABLE_TORCH_LIBRARY_IMPL(syno, CPU, m) {
   m.impl("apply", &boxed<false>);

@@ -18,6 +18,11 @@ from syno.codegen.torch_op.record import KernelRecord
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
 
+_NO_GRADIENT = (
+    "syno::apply: an argument requires a gradient, and compiled kernels have none: they are for "
+    "inference\n  what to do: call it under torch.inference_mode() or torch.no_grad()"
+)
+
 _lock = threading.RLock()
 _kernels: dict[tuple[str, str], Kernel] = {}
 
@@ -138,6 +143,7 @@ def register() -> ctypes.CDLL:
     library = libraries.operator_library()
     library.syno_set_loader(_load_by_name)
     torch.library.register_fake("syno::apply", _fake)
+    torch.library.register_fake("syno::apply.out", lambda *_, out: None)
     return library
 
 
@@ -200,7 +206,17 @@ def _fake(
 ) -> torch.Tensor:
     """y without values: its shape, and its order in memory."""
     record = kernel_of(key, epilogue).record
-    shape = list(record.shapes.output)
-    if record.batched:
-        shape[0] = x.shape[0]
+    expected, shape = list(record.shapes.input), list(record.shapes.output)
+    if record.batched and x.dim() > 0:
+        expected[0] = shape[0] = x.shape[0]
+    given = (x, packed, channel, residual)
+    if torch.is_grad_enabled() and not torch.compiler.is_exporting():
+        # A graph that torch.compile traces for training: when it runs, nothing says so any more.
+        if any(tensor is not None and tensor.requires_grad for tensor in given):
+            raise RuntimeError(_NO_GRADIENT)
+    # With symbolic sizes the comparison also fixes all of them but the batch.
+    torch._check(
+        tuple(x.shape) == tuple(expected),
+        lambda: f"x of the wrong shape\n  expected: {expected}      got: {list(x.shape)}",
+    )
     return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)

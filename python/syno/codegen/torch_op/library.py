@@ -10,6 +10,7 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -108,8 +109,20 @@ def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
     """The translation unit of a kernel, with the description that the operator reads."""
     operator = record.operator
     plan = operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights)
-    text, manifest = _core.emit_cpp(plan, name=_NAME, formula=operator.formula())
     shapes = record.shapes
+    options: dict[str, Any] = {}
+    if (
+        epilogue.text
+        or record.input_order != tuple(range(len(shapes.input)))
+        or record.output_order != tuple(range(len(shapes.output)))
+    ):
+        options = {
+            "epilogue": epilogue.text,
+            "channel": record.channel,
+            "input_order": record.input_order,
+            "output_order": record.output_order,
+        }
+    text, manifest = _core.emit_cpp(plan, name=_NAME, formula=operator.formula(), **options)
     channels = 0
     if epilogue.scale or epilogue.bias:
         if record.channel >= len(shapes.output):
@@ -157,7 +170,7 @@ def kernel_library(source: str) -> ctypes.CDLL:
 def kernels_in(library: ctypes.CDLL) -> list[KernelFields]:
     """The kernels of a library."""
     pointers = ctypes.cast(library.syno_kernels, ctypes.POINTER(ctypes.POINTER(KernelFields)))
-    found = []
+    found: list[KernelFields] = []
     while pointers[len(found)]:
         found.append(pointers[len(found)].contents)
     return found
