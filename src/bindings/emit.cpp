@@ -1,6 +1,8 @@
 // emit/: source text for a plan.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "syno/emit/cpp/cpp.h"
 #include "syno/emit/pytorch/pytorch.h"
@@ -50,23 +52,43 @@ void bind_emit(nb::module_& m) {
   m.def(
       "emit_cpp",
       [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
-         std::int64_t cache_floats) {
-        const CppOptions options{std::move(name), std::move(formula), with_runtime, cache_floats};
+         std::int64_t cache_floats, std::string epilogue, int channel,
+         std::optional<std::vector<int>> input_order,
+         std::optional<std::vector<int>> output_order) {
+        const CppOptions options{
+            .name = std::move(name),
+            .formula = std::move(formula),
+            .with_runtime = with_runtime,
+            .cache_floats = cache_floats,
+            .epilogue = std::move(epilogue),
+            .channel = channel,
+            .input_order = input_order.value_or(std::vector<int>{}),
+            .output_order = output_order.value_or(std::vector<int>{}),
+        };
         return text_and_manifest(emit_cpp(plan, options));
       },
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
-      "cache_floats"_a = CppOptions{}.cache_floats, nb::call_guard<LongCall>(),
+      "cache_floats"_a = CppOptions{}.cache_floats, "epilogue"_a = "",
+      "channel"_a = CppOptions{}.channel, "input_order"_a = nb::none(),
+      "output_order"_a = nb::none(), nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
       "cache_floats: number of floats in the cache of a core; larger tensors are processed in "
-      "blocks.");
+      "blocks.\n"
+      "epilogue: what happens to results before they are stored: parts of "
+      "'scale+bias+residual+relu', in this order, with any activation in place of relu.\n"
+      "channel: the dimension of y that scale and bias have values for.\n"
+      "input_order, output_order: the dimensions of x, and of y and residual, in the order of "
+      "memory, the outermost first; None is row-major.");
   m.def(
       "cpp_header",
-      [](std::string name) {
+      [](std::string name, std::string epilogue) {
         CppOptions options;
         options.name = std::move(name);
+        options.epilogue = std::move(epilogue);
         return cpp_header(options);
       },
-      "name"_a = "syno_operator", "The C header for the source that emit_cpp returns.");
+      "name"_a = "syno_operator", "epilogue"_a = "",
+      "The C header for the source that emit_cpp returns.");
   m.def("cpp_runtime", &cpp_runtime,
         "The text before the first operator, which emit_cpp omits with with_runtime=False.");
 }

@@ -48,9 +48,16 @@ void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
 
 constexpr long kPackedSize = 224;
 
-void image([[maybe_unused]] const float* x, [[maybe_unused]] const float* packed, float* y,
-           [[maybe_unused]] float* shared, [[maybe_unused]] float* own, const Team& team) {
-    rows_0(x, packed + 0, y, team.begin(5), team.end(5));
+constexpr int kPhases = 1;
+
+void phase(int number, [[maybe_unused]] const float* x, [[maybe_unused]] const float* packed,
+           [[maybe_unused]] float* y, [[maybe_unused]] float* shared, [[maybe_unused]] float* own,
+           const Team& team) {
+    switch (number) {
+        case 0:
+            rows_0(x, packed + 0, y, team.begin(5), team.end(5));
+            return;
+    }
 }
 
 }  // namespace syno_operator_detail
@@ -58,18 +65,23 @@ void image([[maybe_unused]] const float* x, [[maybe_unused]] const float* packed
 
 extern "C" {
 long syno_operator_packed_size(void) { return syno_operator_detail::kPackedSize; }
-long syno_operator_workspace_size(int threads) { return 0 + threads * 0L; }
+long syno_operator_workspace_size(int threads) { return threads * 0L; }
 void syno_operator_pack(const float* const* weights, float* packed) {
     (void)weights;
     std::memcpy(packed + 0, weights[0], sizeof(float) * 216);
 }
-void syno_operator_run(const float* x, const float* packed, float* y, float* workspace, long batch,
-    int threads) {
-    run_team(threads, [=](const Team& team) {
-        for (long n = 0; n < batch; ++n) {
-            syno_operator_detail::image(x + n * 140, packed, y + n * 210, workspace,
-                workspace + 0 + team.thread * 0, team);
-        }
+void syno_operator_run(const float* x, const float* packed,
+    float* y, float* workspace, long batch, int threads) {
+    run_images(syno_operator_detail::kPhases, batch, threads, workspace, 0, 0,
+        [=](int p, long n, float* shared, float* own, const Team& team) {
+        syno_operator_detail::phase(p, x + n * 140, packed, y + n * 210, shared, own, team);
     });
+}
+int syno_operator_phase_count(void) { return syno_operator_detail::kPhases; }
+void syno_operator_phase(int phase, const float* x, const float* packed,
+    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,
+    float* y, float* workspace, long part, long parts) {
+    syno_operator_detail::phase(phase, x, packed, y, workspace,
+        workspace + 0 + part * 0, Team{part, parts});
 }
 }

@@ -82,11 +82,19 @@ struct Contraction0 {
 constexpr long kPacked0 = 80;
 constexpr long kPackedSize = kPacked0 + Contraction0::kGroups * Tiling<Contraction0>::kPackedGroup;
 
-void image([[maybe_unused]] const float* x, [[maybe_unused]] const float* packed, float* y,
-           [[maybe_unused]] float* shared, [[maybe_unused]] float* own, const Team& team) {
-    rows_0(x, packed + 0, shared + 0, team.begin(42), team.end(42));
-    wait_for_team(team);
-    run_blocks<Contraction0>(shared + 0, packed + kPacked0, y, team);
+constexpr int kPhases = 2;
+
+void phase(int number, [[maybe_unused]] const float* x, [[maybe_unused]] const float* packed,
+           [[maybe_unused]] float* y, [[maybe_unused]] float* shared, [[maybe_unused]] float* own,
+           const Team& team) {
+    switch (number) {
+        case 0:
+            rows_0(x, packed + 0, shared + 0, team.begin(42), team.end(42));
+            return;
+        case 1:
+            run_blocks<Contraction0>(shared + 0, packed + kPacked0, y, team);
+            return;
+    }
 }
 
 }  // namespace syno_operator_detail
@@ -94,20 +102,24 @@ void image([[maybe_unused]] const float* x, [[maybe_unused]] const float* packed
 
 extern "C" {
 long syno_operator_packed_size(void) { return syno_operator_detail::kPackedSize; }
-long syno_operator_workspace_size(int threads) { return 704 + threads * 0L; }
+long syno_operator_workspace_size(int threads) { return threads * 704L; }
 void syno_operator_pack(const float* const* weights, float* packed) {
     (void)weights;
     std::memcpy(packed + 0, weights[1], sizeof(float) * 72);
     pack<syno_operator_detail::Contraction0>(weights[0], packed + syno_operator_detail::kPacked0);
 }
-void syno_operator_run(const float* x, const float* packed, float* y, float* workspace, long batch,
-    int threads) {
-    run_team(threads, [=](const Team& team) {
-        for (long n = 0; n < batch; ++n) {
-            syno_operator_detail::image(x + n * 200, packed, y + n * 300, workspace,
-                workspace + 704 + team.thread * 0, team);
-            wait_for_team(team);
-        }
+void syno_operator_run(const float* x, const float* packed,
+    float* y, float* workspace, long batch, int threads) {
+    run_images(syno_operator_detail::kPhases, batch, threads, workspace, 704, 0,
+        [=](int p, long n, float* shared, float* own, const Team& team) {
+        syno_operator_detail::phase(p, x + n * 200, packed, y + n * 300, shared, own, team);
     });
+}
+int syno_operator_phase_count(void) { return syno_operator_detail::kPhases; }
+void syno_operator_phase(int phase, const float* x, const float* packed,
+    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,
+    float* y, float* workspace, long part, long parts) {
+    syno_operator_detail::phase(phase, x, packed, y, workspace,
+        workspace + 704 + part * 0, Team{part, parts});
 }
 }

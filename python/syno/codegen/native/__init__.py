@@ -8,13 +8,19 @@ from syno.codegen.native.compiler import (
     no_compiler,
     processor,
 )
-from syno.codegen.native.function import NativeFunction, compile_functions, compile_operator
+from syno.codegen.native.function import (
+    NativeFunction,
+    Variant,
+    compile_functions,
+    compile_operator,
+)
 
 __all__ = [
     "FLAGS",
     "QUICK_FLAGS",
     "Compiler",
     "NativeFunction",
+    "Variant",
     "compile_functions",
     "compile_operator",
     "find_compiler",

@@ -8,7 +8,8 @@ import ctypes
 import functools
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TypedDict
 
 import numpy as np
@@ -49,6 +50,25 @@ class Manifest(TypedDict):
     weights: list[Weight]
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What compiled code does besides y = operator(x) in row-major memory.
+
+    epilogue: y = activation(operator(x) * scale[c] + bias[c] + residual) with the parts of
+    `scale+bias+residual+relu` that it names; channel: the dimension of y that c counts;
+    input_order, output_order: the dimensions of x, and of y and residual, in the order of memory.
+    """
+
+    epilogue: str = ""
+    channel: int = 1
+    input_order: tuple[int, ...] | None = None
+    output_order: tuple[int, ...] | None = None
+
+    def has(self, part: str) -> bool:
+        """Whether the epilogue names the part."""
+        return part in self.epilogue.split("+")
+
+
 class NativeFunction:
     """An operator under one binding as compiled code in float32.
 
@@ -63,10 +83,20 @@ class NativeFunction:
     does not affect running calls.
 
     source: the compiled source; input_shape, output_shape: dimension 0 has any size if `batched`.
+    A function with an epilogue is given the arrays that it names: `bias` and `scale` with a number
+    for each channel, `residual` of the shape of y.
     """
 
-    def __init__(self, library: ctypes.CDLL, name: str, source: str, manifest: Manifest) -> None:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        name: str,
+        source: str,
+        manifest: Manifest,
+        variant: Variant | None = None,
+    ) -> None:
         self.source = source
+        self.variant = variant or Variant()
         self.input_shape = tuple(dim["extent"] for dim in manifest["input"])
         self.output_shape = tuple(dim["extent"] for dim in manifest["output"])
         self.weight_shapes = [tuple(weight["shape"]) for weight in manifest["weights"]]
@@ -120,33 +150,51 @@ class NativeFunction:
         other.pack(weights)
         return other
 
-    def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
-        """y for x of the input's shape; with any number of images where it is batched."""
+    def __call__(
+        self, x: ArrayLike, threads: int = 1, **parts: ArrayLike | None
+    ) -> NDArray[np.float32]:
+        """y for x of the input's shape; with any number of images where it is batched.
+
+        parts: `scale`, `bias` and `residual`, as the epilogue names them.
+        """
         data = _floats("x", x)
         batch = self._batch(data.shape)
-        y = np.empty(self._output(batch), np.float32)
-        self._prepared(data, y, batch, threads)()
-        return y
+        data = _in_order(data, self.variant.input_order)
+        order = self.variant.output_order
+        shape = self._output(batch)
+        y = np.empty([shape[d] for d in order] if order else shape, np.float32)
+        self._prepared(data, y, batch, threads, parts)()
+        return y.transpose(np.argsort(order)) if order else y
 
-    def run_into(self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1) -> None:
+    def run_into(
+        self,
+        x: NDArray[np.float32],
+        y: NDArray[np.float32],
+        threads: int = 1,
+        **parts: ArrayLike | None,
+    ) -> None:
         """Compute into an existing array.
 
-        Both arrays are C-contiguous, aligned, in float32, of the right shapes, do not overlap, and
-        y is writable; otherwise a UserError is raised. Other threads must not write x or y during
-        the call.
+        Both arrays have the code's order of memory (C-contiguous without one), are aligned, in
+        float32, of the right shapes, do not overlap, and y is writable; otherwise a UserError is
+        raised. Other threads must not write x or y during the call.
         """
-        self.prepared(x, y, threads)()
+        self.prepared(x, y, threads, **parts)()
 
     def prepared(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], threads: int = 1
+        self,
+        x: NDArray[np.float32],
+        y: NDArray[np.float32],
+        threads: int = 1,
+        **parts: ArrayLike | None,
     ) -> Callable[[], None]:
         """Return `run_into` with checked arguments for many calls; it keeps both arrays.
 
         Calls of several threads are executed one after the other, because all of them write y.
         """
-        _check_array("x", x)
+        _check_array("x", x, self.variant.input_order)
         batch = self._batch(x.shape)
-        _check_array("y", y)
+        _check_array("y", y, self.variant.output_order)
         if y.shape != self._output(batch):
             raise UserError(
                 "y of the wrong shape\n"
@@ -159,10 +207,15 @@ class NativeFunction:
                 "x and y overlap\n  expected: arrays with separate memory\n"
                 "  what to do: use function(x), which creates a new array"
             )
-        return self._prepared(x, y, batch, threads)
+        return self._prepared(x, y, batch, threads, parts)
 
     def _prepared(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], batch: int, threads: int
+        self,
+        x: NDArray[np.float32],
+        y: NDArray[np.float32],
+        batch: int,
+        threads: int,
+        parts: Mapping[str, ArrayLike | None],
     ) -> Callable[[], None]:
         if self._packed is None:
             raise UserError(
@@ -172,6 +225,7 @@ class NativeFunction:
         run, take, give = self._run, self._idle.pop, self._idle.append
         size = self._workspace_size(threads)
         from_x, to_y = _pointer(x), _pointer(y)
+        ends = self._ends(parts, self._output(batch))
         images, team = ctypes.c_long(batch), ctypes.c_int(threads)
         turn = threading.Lock()
 
@@ -183,10 +237,35 @@ class NativeFunction:
                     room = -1
                 if room < size:
                     _, at, _ = workspace = _workspace(size)
-                run(from_x, self._packed, to_y, at, images, team)
+                run(from_x, self._packed, *ends, to_y, at, images, team)
                 give(workspace)
 
         return call
+
+    def _ends(
+        self, parts: Mapping[str, ArrayLike | None], shape: tuple[int, ...]
+    ) -> list[ctypes.c_void_p]:
+        """The arguments of the epilogue: bias and scale in one array, and the residual."""
+        given = {name: value for name, value in parts.items() if value is not None}
+        named = [part for part in ("scale", "bias", "residual") if self.variant.has(part)]
+        if sorted(given) != sorted(named):
+            raise UserError(
+                f"the epilogue '{self.variant.epilogue}' has other parts\n"
+                f"  expected: {named}      got: {list(given)}"
+            )
+        if not self.variant.epilogue:
+            return []
+        pointers = [ctypes.c_void_p(), ctypes.c_void_p()]
+        if "scale" in named or "bias" in named:
+            channels = (shape[self.variant.channel],)
+            values = [_shaped("bias", given.get("bias", np.zeros(channels)), channels)]
+            if "scale" in named:
+                values.append(_shaped("scale", given["scale"], channels))
+            pointers[0] = _pointer(np.concatenate(values))
+        if "residual" in named:
+            residual = _shaped("residual", given["residual"], shape)
+            pointers[1] = _pointer(_in_order(residual, self.variant.output_order))
+        return pointers
 
     def _output(self, batch: int) -> tuple[int, ...]:
         return (batch, *self.output_shape[1:]) if self.batched else self.output_shape
@@ -208,6 +287,7 @@ def compile_operator(
     flags: Sequence[str] = FLAGS,
     plan: int = 1,
     fold_weights: bool = False,
+    variant: Variant | None = None,
 ) -> NativeFunction:
     """Compile an operator under a binding, or load it from the cache.
 
@@ -217,30 +297,38 @@ def compile_operator(
         plan: the number of the plan in `Operator.plans`; 1 is the cheapest.
             `syno.measure.choose_plan` finds the fastest.
         fold_weights: multiply weights with each other in `pack` if this saves MACs.
+        variant: an epilogue, and the memory orders of input and output.
 
     Raises:
         UserError: the operator does not fit the binding, the plan does not exist, or there is no
             compiler.
     """
     chosen = operator.numbered_plan(binding, plan, fold_weights=fold_weights)
-    source, manifest = _core.emit_cpp(chosen, formula=operator.formula())
+    variant = variant or Variant()
+    source, manifest = _core.emit_cpp(chosen, formula=operator.formula(), **asdict(variant))
     library = (compiler or find_compiler()).library(source, flags)
-    return NativeFunction(library, "syno_operator", source, json.loads(manifest))
+    return NativeFunction(library, "syno_operator", source, json.loads(manifest), variant)
 
 
 def compile_functions(
     sources: Sequence[tuple[str, str, Manifest]],
     *,
+    variants: Sequence[Variant] | None = None,
     compiler: Compiler | None = None,
     flags: Sequence[str] = FLAGS,
 ) -> list[NativeFunction]:
     """Many operators in one translation unit.
 
-    sources: of each its name, its source without the runtime, and its manifest.
+    sources: of each its name, its source without the runtime, and its manifest; variants: what
+    each was emitted with.
     """
     text = "\n".join([_core.cpp_runtime(), *(source for _, source, _ in sources)])
     library = (compiler or find_compiler()).library(text, flags)
-    return [NativeFunction(library, *parts) for parts in sources]
+    each = variants or [Variant()] * len(sources)
+    return [
+        NativeFunction(library, *parts, variant)
+        for parts, variant in zip(sources, each, strict=True)
+    ]
 
 
 def _floats(name: str, value: ArrayLike) -> NDArray[np.float32]:
@@ -248,7 +336,21 @@ def _floats(name: str, value: ArrayLike) -> NDArray[np.float32]:
     return np.asarray(number_array(name, value), _FLOAT32, order="C")
 
 
-def _check_array(name: str, array: object) -> None:
+def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    array = _floats(name, value)
+    if array.shape != shape:
+        raise UserError(
+            f"{name} of the wrong shape\n  expected: {list(shape)}      got: {list(array.shape)}"
+        )
+    return array
+
+
+def _in_order(array: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
+    """The array whose row-major memory has the dimensions in this order."""
+    return np.ascontiguousarray(array.transpose(order)) if order else array
+
+
+def _check_array(name: str, array: object, order: tuple[int, ...] | None) -> None:
     """UserError for memory that compiled code would read, or write, as something else."""
     if not isinstance(array, np.ndarray):
         raise UserError(
@@ -260,14 +362,17 @@ def _check_array(name: str, array: object) -> None:
             f"{'' if array.dtype.isnative else ' of another byte order'}\n"
             f"  what to do: use {name}.astype(np.float32)"
         )
-    if not array.flags.c_contiguous:
+    lies = array.transpose(order) if order and len(order) == array.ndim else array
+    if not lies.flags.c_contiguous:
         found = "Fortran-contiguous memory"
-        if not array.flags.f_contiguous:
+        if array.flags.c_contiguous:
+            found = "C-contiguous memory"
+        elif not array.flags.f_contiguous:
             found = f"memory with strides {array.strides}"
         raise UserError(
             f"{name} does not have the memory layout of the code\n"
-            f"  expected: C-contiguous memory      got: {found}\n"
-            f"  what to do: use np.ascontiguousarray({name})"
+            f"  expected: {_memory(order)}      got: {found}\n"
+            f"  what to do: {_advice(name, order)}"
         )
     if not array.flags.aligned:
         raise UserError(
@@ -275,6 +380,16 @@ def _check_array(name: str, array: object) -> None:
             f"  expected: an address that is a multiple of {array.itemsize}      "
             f"got: {array.ctypes.data:#x}"
         )
+
+
+def _memory(order: tuple[int, ...] | None) -> str:
+    return f"memory in the order {list(order)}" if order else "C-contiguous memory"
+
+
+def _advice(name: str, order: tuple[int, ...] | None) -> str:
+    if not order:
+        return f"use np.ascontiguousarray({name})"
+    return f"create an array of the transposed shape, and use transpose(np.argsort({list(order)}))"
 
 
 def _pointer(array: NDArray[np.float32]) -> ctypes.c_void_p:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "syno/emit/cpp/epilogue.h"
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
@@ -28,7 +29,13 @@ std::int64_t rounded(std::int64_t floats) {
 class Emitter {
  public:
   Emitter(const Plan& plan, const CppOptions& options)
-      : plan_(plan), options_(options), schedule_(schedule(plan, options.cache_floats)) {}
+      : plan_(plan),
+        options_(options),
+        epilogue_(parse_epilogue(options.epilogue)),
+        schedule_(schedule(plan, options.cache_floats, options.input_order, options.output_order)) {
+    const std::size_t rank = program_.buffer(program_.output).shape.size();
+    if (epilogue_.uses_channels()) check_channel(options.channel, rank, program_.batched);
+  }
 
   std::string run() {
     place();
@@ -37,11 +44,13 @@ class Emitter {
     // loader makes one of static members that it can see.
     out_.line("namespace {");
     out_.line("namespace " + options_.name + "_detail {").line();
+    epilogue_type();
     for (std::size_t p = 0; p < phases_.size(); ++p) {
       for (const std::string_view line : split_lines(phases_[p].text))
         out_.line("// " + std::string(line));
       if (phases_[p].rows) {
-        print_rows(out_, program_, *phases_[p].rows, rows_name(p));
+        const bool is_last = !phases_[p].contraction && ends(p);
+        print_rows(out_, program_, *phases_[p].rows, rows_name(p), is_last);
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -50,7 +59,7 @@ class Emitter {
       }
     }
     packed_offsets();
-    image_function();
+    phase_function();
     out_.line().line("}  // namespace " + options_.name + "_detail");
     out_.line("}  // namespace").line();
     interface();
@@ -86,6 +95,11 @@ class Emitter {
     }
   }
 
+  // Whether the phase's results go through an epilogue.
+  bool ends(std::size_t p) const {
+    return !epilogue_.empty() && program_.buffer(phases_[p].store).kind == BufferKind::kOutput;
+  }
+
   void share(int buffer) {
     offsets_[at(buffer)] = shared_;
     shared_ += rounded(image_elements(buffer) + kSlack);
@@ -118,7 +132,8 @@ class Emitter {
       out_.line("// " + plan_.tensor_name(weight) + " " + plan_.tensor_text(weight));
     out_.line();
     if (options_.with_runtime) {
-      for (const std::string_view line : split_lines(runtime_text())) out_.line(line);
+      const std::string runtime = runtime_text();
+      for (const std::string_view line : split_lines(runtime)) out_.line(line);
       out_.line();
     }
   }
@@ -268,69 +283,117 @@ class Emitter {
     return "shared + " + number(offsets_[at(buffer)]);
   }
 
+  // type Output: what happens to results before they are stored.
+  void epilogue_type() {
+    if (epilogue_.empty()) return;
+    std::int64_t inner = 1;
+    std::int64_t channels = 1;
+    if (epilogue_.uses_channels()) {
+      // Places in memory between neighbouring channels.
+      const std::vector<std::int64_t>& shape = program_.buffer(program_.output).shape;
+      std::size_t place = at(options_.channel);
+      if (!options_.output_order.empty()) {
+        place = 0;
+        while (options_.output_order[place] != options_.channel) ++place;
+      }
+      channels = shape[place];
+      for (std::size_t d = place + 1; d < shape.size(); ++d) inner *= shape[d];
+    }
+    const auto flag = [](bool value) { return std::string(value ? "true, " : "false, "); };
+    const std::string activation = epilogue_.activation.empty() ? "Same" : epilogue_.activation;
+    out_.line("// y = " + options_.epilogue);
+    out_.line("using Output = Epilogue<" + flag(epilogue_.scale) + flag(epilogue_.bias) +
+              flag(epilogue_.residual) + number(inner) + ", " + number(channels) + ", " +
+              activation + ">;");
+    out_.line();
+  }
+
   std::string call_rows(std::size_t p, const std::string& to, const std::string& begin,
                         const std::string& end) const {
     std::string call = rows_name(p) + "(";
     for (const Access& operand : phases_[p].rows->nest.operands)
       call += place_of(operand.buffer) + ", ";
-    return call + to + ", " + begin + ", " + end + ");";
+    const bool is_last = !phases_[p].contraction && ends(p);
+    return call + to + ", " + begin + ", " + end + (is_last ? ", epilogue);" : ");");
   }
 
-  void image_function() {
-    out_.line(
-        "void image([[maybe_unused]] const float* x, [[maybe_unused]] const float* packed, "
-        "float* y,");
-    out_.line(
-            "           [[maybe_unused]] float* shared, [[maybe_unused]] float* own, const Team& "
-            "team) {")
-        .indent();
+  // Everything about one image, in phases: a team finishes one before the next begins.
+  void phase_function() {
+    std::vector<std::vector<std::string>> lines;
     for (std::size_t p = 0; p < phases_.size(); ++p) {
       const Phase& phase = phases_[p];
       if (in_packed(phase.store)) continue;
       if (!phase.contraction) {
-        const std::string count = number(phase.rows->count());
-        out_.line(call_rows(p, place_of(phase.store), "team.begin(" + count + ")",
-                            "team.end(" + count + ")"));
+        lines.push_back({share_rows(p, place_of(phase.store))});
+      } else if (phase.panel >= 0 && phase.contraction->private_panel) {
+        lines.push_back(blocks_with_panels(p));
       } else {
-        run_contraction(p);
+        if (phase.panel >= 0) lines.push_back({share_rows(p, panel_of(phase))});
+        lines.push_back({share_blocks(p)});
       }
-      if (p + 1 < phases_.size()) out_.line("wait_for_team(team);");
     }
+    out_.line("constexpr int kPhases = " + number(static_cast<std::int64_t>(lines.size())) + ";")
+        .line();
+    out_.line(
+        "void phase(int number, [[maybe_unused]] const float* x, "
+        "[[maybe_unused]] const float* packed,");
+    if (!epilogue_.empty()) out_.line("           const Output& epilogue,");
+    out_.line(
+            "           [[maybe_unused]] float* y, [[maybe_unused]] float* shared, "
+            "[[maybe_unused]] float* own,")
+        .line("           const Team& team) {")
+        .indent();
+    out_.line("switch (number) {").indent();
+    for (std::size_t s = 0; s < lines.size(); ++s) {
+      out_.line("case " + number(static_cast<std::int64_t>(s)) + ":").indent();
+      for (const std::string& line : lines[s]) out_.line(line);
+      out_.line("return;").dedent();
+    }
+    out_.dedent().line("}");
     out_.dedent().line("}");
   }
 
-  void run_contraction(std::size_t p) {
+  std::string panel_of(const Phase& phase) const {
+    return "shared + " + number(offsets_[at(phase.panel)]);
+  }
+
+  std::string share_rows(std::size_t p, const std::string& to) const {
+    const std::string count = number(phases_[p].rows->count());
+    return call_rows(p, to, "team.begin(" + count + ")", "team.end(" + count + ")");
+  }
+
+  std::string packed_of(std::size_t p) const {
+    return "packed + kPacked" + number(static_cast<std::int64_t>(p));
+  }
+
+  std::string share_blocks(std::size_t p) const {
+    const Phase& phase = phases_[p];
+    const Contraction& c = *phase.contraction;
+    const std::string data =
+        phase.panel >= 0 ? panel_of(phase) : place_of(c.nest.operands[c.data].buffer);
+    return "run_blocks<" + contract_name(p) + ">(" + data + ", " + packed_of(p) + ", " +
+           place_of(phase.store) + ", team" + (ends(p) ? ", epilogue);" : ");");
+  }
+
+  // Each thread fills panels of its own.
+  std::vector<std::string> blocks_with_panels(std::size_t p) const {
     const Phase& phase = phases_[p];
     const Contraction& c = *phase.contraction;
     const std::string name = contract_name(p);
-    const std::string packed = "packed + kPacked" + number(static_cast<std::int64_t>(p));
-    const std::string y = place_of(phase.store);
-    if (phase.panel >= 0 && c.private_panel) {
-      const std::string units = number(c.blocks * c.slice_count());
-      const std::string slices = number(c.slice_count());
-      const std::string rows = number(phase.rows->count() / (c.blocks * c.slice_count()));
-      out_.line("for (long unit = team.begin(" + units + "); unit < team.end(" + units +
-                "); ++unit) {")
-          .indent();
-      out_.line("const long block = unit / " + slices + ", slice = unit % " + slices + ";");
-      out_.line(call_rows(p, "own - unit * " + number(c.block_elements()), "unit * " + rows,
-                          "(unit + 1) * " + rows));
-      out_.line("Block<" + name + ">::run(own, " + packed + " + " + name +
-                "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + y + " + " + name +
-                "::result(slice) + block * " + name + "::kBlock, 0, Block<" + name + ">::kTiles);");
-      out_.dedent().line("}");
-      return;
-    }
-    std::string data;
-    if (phase.panel >= 0) {
-      const std::string count = number(phase.rows->count());
-      data = "shared + " + number(offsets_[at(phase.panel)]);
-      out_.line(call_rows(p, data, "team.begin(" + count + ")", "team.end(" + count + ")"));
-      out_.line("wait_for_team(team);");
-    } else {
-      data = place_of(c.nest.operands[c.data].buffer);
-    }
-    out_.line("run_blocks<" + name + ">(" + data + ", " + packed + ", " + y + ", team);");
+    const std::string units = number(c.blocks * c.slice_count());
+    const std::string slices = number(c.slice_count());
+    const std::string rows = number(phase.rows->count() / (c.blocks * c.slice_count()));
+    return {
+        "for (long unit = team.begin(" + units + "); unit < team.end(" + units + "); ++unit) {",
+        "    const long block = unit / " + slices + ", slice = unit % " + slices + ";",
+        "    " + call_rows(p, "own - unit * " + number(c.block_elements()), "unit * " + rows,
+                           "(unit + 1) * " + rows),
+        "    Block<" + name + ">::run(own, " + packed_of(p) + " + " + name +
+            "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
+            " + " + name + "::result(slice) + block * " + name + "::kBlock, 0, Block<" + name +
+            ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
+        "}",
+    };
   }
 
   void interface() {
@@ -338,8 +401,8 @@ class Emitter {
     const std::string inside = name + "_detail::";
     out_.line("extern \"C\" {");
     out_.line("long " + name + "_packed_size(void) { return " + inside + "kPackedSize; }");
-    out_.line("long " + name + "_workspace_size(int threads) { return " + number(shared_) +
-              " + threads * " + number(own_) + "L; }");
+    out_.line("long " + name + "_workspace_size(int threads) { return threads * " +
+              number(shared_ + own_) + "L; }");
     out_.line("void " + name + "_pack(const float* const* weights, float* packed) {").indent();
     out_.line("(void)weights;");
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -363,27 +426,59 @@ class Emitter {
                 "kPacked" + number(static_cast<std::int64_t>(p)) + ");");
     }
     out_.dedent().line("}");
-    out_.line("void " + name +
-              "_run(const float* x, const float* packed, float* y, float* workspace, long batch,");
-    out_.line("    int threads) {").indent();
+    interface_run();
+    interface_phase();
+    out_.line("}");
+  }
+
+  // The arguments of a phase, up to y.
+  std::string phase_arguments(const std::string& image) const {
     const std::int64_t in = image_elements(program_.input);
     const std::int64_t result = image_elements(program_.output);
+    const auto from = [&](const std::string& start, std::int64_t elements) {
+      return image.empty() ? start : start + " + " + image + " * " + number(elements);
+    };
+    const std::string y = from("y", result);
+    std::string text = from("x", in) + ", packed, ";
+    if (!epilogue_.empty()) {
+      const std::string residual = epilogue_.residual ? from("residual", result) : "nullptr";
+      text += options_.name + "_detail::Output{channel, " + residual + ", " + y + "}, ";
+    }
+    return text + y;
+  }
+
+  void interface_run() {
+    const std::string inside = options_.name + "_detail::";
+    out_.line("void " + options_.name + "_run(const float* x, const float* packed,");
+    if (!epilogue_.empty())
+      out_.line(
+          "    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,");
+    out_.line("    float* y, float* workspace, long batch, int threads) {").indent();
     if (!program_.batched) out_.line("batch = 1;");
-    out_.line("run_team(threads, [=](const Team& team) {").indent();
-    out_.line("for (long n = 0; n < batch; ++n) {").indent();
-    out_.line(inside + "image(x + n * " + number(in) + ", packed, y + n * " + number(result) +
-              ", workspace,");
-    out_.line("    workspace + " + number(shared_) + " + team.thread * " + number(own_) +
-              ", team);");
-    if (shared_ > 0) out_.line("wait_for_team(team);");
-    out_.dedent().line("}");
+    out_.line("run_images(" + inside + "kPhases, batch, threads, workspace, " + number(shared_) +
+              ", " + number(own_) + ",")
+        .line("    [=](int p, long n, float* shared, float* own, const Team& team) {")
+        .indent();
+    out_.line(inside + "phase(p, " + phase_arguments("n") + ", shared, own, team);");
     out_.dedent().line("});");
     out_.dedent().line("}");
-    out_.line("}");
+  }
+
+  void interface_phase() {
+    const std::string inside = options_.name + "_detail::";
+    out_.line("int " + options_.name + "_phase_count(void) { return " + inside + "kPhases; }");
+    out_.line("void " + options_.name + "_phase(int phase, const float* x, const float* packed,");
+    out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,");
+    out_.line("    float* y, float* workspace, long part, long parts) {").indent();
+    out_.line(inside + "phase(phase, " + phase_arguments("") + ", workspace,")
+        .line("    workspace + " + number(shared_) + " + part * " + number(own_) +
+              ", Team{part, parts});");
+    out_.dedent().line("}");
   }
 
   const Plan& plan_;
   const CppOptions& options_;
+  Epilogue epilogue_;
   Schedule schedule_;
   const LoopProgram& program_ = schedule_.program;
   const std::vector<Phase>& phases_ = schedule_.phases;
@@ -405,11 +500,12 @@ Source emit_cpp(const Plan& plan, const CppOptions& options) {
 }
 
 std::string cpp_runtime() {
-  return std::string(cpp::runtime_text());
+  return cpp::runtime_text();
 }
 
 std::string cpp_header(const CppOptions& options) {
   const std::string& name = options.name;
+  const bool ends = !cpp::parse_epilogue(options.epilogue).empty();
   return "#pragma once\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
          "/* Floats that pack writes. */\nlong " +
          name +
@@ -418,12 +514,23 @@ std::string cpp_header(const CppOptions& options) {
          name +
          "_pack(const float* const* weights, float* packed);\n"
          "/* Floats of scratch memory. */\nlong " +
-         name +
-         "_workspace_size(int threads);\n"
-         "void " +
-         name +
-         "_run(const float* x, const float* packed, float* y, float* workspace, long batch,\n"
-         "    int threads);\n#ifdef __cplusplus\n}\n#endif\n";
+         name + "_workspace_size(int threads);\n" +
+         (ends ? "/* channel: C floats of bias; with scale 2*C, bias before scale. "
+                 "residual: like y, and may be y. */\n"
+               : "") +
+         "void " + name + "_run(const float* x, const float* packed, " +
+         (ends ? "const float* channel,\n    const float* residual, float* y, float* workspace, "
+                 "long batch, int threads);\n"
+               : "float* y, float* workspace, long batch,\n    int threads);\n") +
+         "/* One image by phases, of which all parts end before the next phase begins. The "
+         "workspace\n"
+         "   has the size for `parts` threads; channel and residual are null without an epilogue. "
+         "*/\n"
+         "int " +
+         name + "_phase_count(void);\nvoid " + name +
+         "_phase(int phase, const float* x, const float* packed, const float* channel,\n"
+         "    const float* residual, float* y, float* workspace, long part, long parts);\n"
+         "#ifdef __cplusplus\n}\n#endif\n";
 }
 
 }  // namespace syno

@@ -4,6 +4,12 @@
 //   void   NAME_pack(weights, packed)           once a model: weights in the order that the kernels read them in
 //   long   NAME_workspace_size(int threads)     floats of scratch memory
 //   void   NAME_run(x, packed, y, workspace, batch, threads)
+//   void   NAME_run(x, packed, channel, residual, y, workspace, batch, threads)      with an epilogue
+//
+// The same of one image, for callers with threads of their own, which finish all parts of a phase before the next one:
+//
+//   int    NAME_phase_count(void)
+//   void   NAME_phase(phase, x, packed, channel, residual, y, workspace, part, parts)
 //
 // It needs a C++17 compiler of the GCC or Clang family and nothing else; with OpenMP it runs on several threads. The
 // instruction set is the compiler's choice (-march=native).
@@ -11,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "syno/emit/source.h"
 #include "syno/plan/plan.h"
@@ -25,6 +32,14 @@ struct CppOptions {
   bool with_runtime = true;
   /// Floats that a core keeps close by. Larger tensors are worked on in blocks, or never stored at all.
   std::int64_t cache_floats = std::int64_t{64} * 1024;
+  /// What happens to results before they are stored (epilogue.h): "scale+bias+residual+relu", any part may be missing.
+  std::string epilogue;
+  /// The dimension of y that `scale` and `bias` have values for.
+  int channel = 1;
+  /// Dimensions of x, and of y and residual, in the order in which they lie in memory, the outermost first. Empty:
+  /// row-major.
+  std::vector<int> input_order;
+  std::vector<int> output_order;
 };
 
 Source emit_cpp(const Plan& plan, const CppOptions& options = {});

@@ -23,9 +23,10 @@ std::size_t at(int index) {
 
 class RowPrinter {
  public:
-  RowPrinter(Printer& out, const LoopProgram& program, const RowLoops& rows)
+  RowPrinter(Printer& out, const LoopProgram& program, const RowLoops& rows, bool has_epilogue)
       : out_(out),
         rows_(rows),
+        has_epilogue_(has_epilogue),
         inner_tile_(tiles_inner(program, rows)),
         names_(c_names(rows.nest)) {
     stored_ = flat_address(program, nest(), nest().store);
@@ -39,7 +40,9 @@ class RowPrinter {
       parameters += "const float* a" + std::to_string(o) + ", ";
     const std::int64_t length = rows_.lane < 0 ? 1 : extent(rows_.lane);
     const std::int64_t tile = rows_.tile < 0 ? 1 : extent(rows_.tile);
-    out_.line("void " + name + "(" + parameters + "float* to, long begin, long end) {").indent();
+    out_.line("void " + name + "(" + parameters + "float* to, long begin, long end" +
+              (has_epilogue_ ? ", const Output& epilogue" : "") + ") {")
+        .indent();
     out_.line("constexpr long kLength = " + std::to_string(length) +
               ", kTile = " + std::to_string(tile) + ";");
     out_.line("constexpr long kParts = parts_of_row(kLength, kTile);");
@@ -346,10 +349,12 @@ class RowPrinter {
     const std::string value =
         nest().scale == 1 ? "sum[c][j]" : "sum[c][j] * splat(" + std::to_string(nest().scale) + ")";
     if (side_by_side) {
-      out_.line("store_part(to + (" + row.text(names) + ") + l, " + value + ", kLength - l);");
+      const std::string store = has_epilogue_ ? "store_end(epilogue, to + (" : "store_part(to + (";
+      out_.line(store + row.text(names) + ") + l, " + value + ", kLength - l);");
     } else {
-      out_.line("scatter(to, " + value + ", kLength - l, [&](long lane) { return " +
-                row.text(names) + "; });");
+      const std::string store = has_epilogue_ ? "scatter_end(epilogue, to, " : "scatter(to, ";
+      out_.line(store + value + ", kLength - l, [&](long lane) { return " + row.text(names) +
+                "; });");
     }
     out_.dedent().line("}");
     out_.dedent().line("}");
@@ -357,6 +362,7 @@ class RowPrinter {
 
   Printer& out_;
   const RowLoops& rows_;
+  bool has_epilogue_;
   bool inner_tile_;
   std::vector<std::string> names_;
   Index stored_;
@@ -389,8 +395,8 @@ void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& ax
 }
 
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name) {
-  RowPrinter(out, program, rows).print(name);
+                const std::string& name, bool has_epilogue) {
+  RowPrinter(out, program, rows, has_epilogue).print(name);
 }
 
 }  // namespace syno::cpp

@@ -10,8 +10,9 @@
 namespace syno::cpp {
 
 /// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end).
+/// has_epilogue: with one more parameter, what happens to results before they are stored.
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name);
+                const std::string& name, bool has_epilogue);
 
 /// A name in C for every axis: its own and an underscore, which no other name has.
 std::vector<std::string> c_names(const LoopNest& nest);

@@ -2,10 +2,12 @@
 
 namespace syno::cpp {
 
-std::string_view runtime_text() {
-  return R"source(#include <cstdint>
+namespace {
+
+constexpr std::string_view kVectors = R"source(#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -192,7 +194,9 @@ inline void scatter(float* to, Vector v, long count, const Place& place) {
   store(lanes, v);
   for (long i = 0; i < least(count, kLanes); ++i) to[place(i)] = lanes[i];
 }
+)source";
 
+constexpr std::string_view kLoops = R"source(
 // How many vectors of a row are summed at once in registers, for `tile` rows.
 constexpr long parts_of_row(long length, long tile) {
   const long fit = kRegisters / 2 / tile < 1 ? 1 : kRegisters / 2 / tile;
@@ -246,9 +250,9 @@ void pack(const float* w, float* packed) {
 }
 
 // kTileRows rows and N vectors of columns.
-template <class C, int N>
+template <class C, int N, class E>
 inline void column_tile(const float* data, const float* weights, float* y, long tile, long count,
-                        long skip) {
+                        long skip, const E& epilogue) {
   constexpr int M = Tiling<C>::kTileRows;
   Vector sum[M][N];
 #pragma GCC unroll 16
@@ -282,16 +286,17 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {
         float lanes[kLanes];
-        store(lanes, sum[i][0]);
+        store(lanes, epilogue.value(sum[i][0], to, kLanes));
         std::memcpy(to + skip, lanes + skip, sizeof(float) * static_cast<std::size_t>(kLanes - skip));
       } else {
-        store(to, sum[i][0]);
+        store_end(epilogue, to, sum[i][0]);
       }
 #pragma GCC unroll 16
-      for (int j = 1; j < N; ++j) store(to + j * kLanes, sum[i][j]);
+      for (int j = 1; j < N; ++j) store_end(epilogue, to + j * kLanes, sum[i][j]);
     } else {
 #pragma GCC unroll 16
-      for (int j = 0; j < N; ++j) store_part(to + j * kLanes, sum[i][j], count - j * kLanes);
+      for (int j = 0; j < N; ++j)
+        store_end(epilogue, to + j * kLanes, sum[i][j], count - j * kLanes);
     }
   }
 }
@@ -301,8 +306,9 @@ constexpr long kAhead = 2048;
 constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
 
 // N columns, and rows in vectors.
-template <class C, int N>
-inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0) {
+template <class C, int N, class E>
+inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0,
+                     const E& epilogue) {
   constexpr int M = Tiling<C>::kTileRows;
   constexpr int V = M / kLanes;
   Vector sum[N][V];
@@ -335,14 +341,23 @@ inline void row_tile(const float* data, const float* weights, float* y, long til
   if (C::kRowsAreContiguous) {
     for (int n = 0; n < N; ++n) {
       float* to = y + C::row(tile * M) + C::column(n0 + n);
-      for (int v = 0; v < V; ++v) store_part(to + v * kLanes, sum[n][v], rows - v * kLanes);
+      for (int v = 0; v < V; ++v)
+        store_end(epilogue, to + v * kLanes, sum[n][v], rows - v * kLanes);
     }
   } else {
     alignas(64) float turned[N][M];
     std::memcpy(turned, sum, sizeof turned);
     for (long i = 0; i < rows; ++i) {
       float* to = y + C::row(tile * M + i);
-      for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
+      if constexpr (std::is_same_v<E, Plain>) {
+        for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
+      } else {
+        for (int from = 0; from < N; from += kLanes) {
+          const Vector row = gather(N - from, [&](long n) { return turned[from + n][i]; });
+          scatter_end(epilogue, to, row, N - from,
+                      [&](long n) { return C::column(n0 + from + n); });
+        }
+      }
     }
   }
 }
@@ -359,8 +374,9 @@ struct Block {
   // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
   static constexpr bool kRowsOutside = T::kPackedGroup * 4 > (1 << 18);
 
-  template <int N>
-  static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin) {
+  template <int N, class E>
+  static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin,
+                   const E& epilogue) {
     if constexpr (T::kOverColumns) {
       long n = begin * kLanes, skip = 0;
       if (C::kInPlace && n + N * kLanes > C::kBlock) {
@@ -368,22 +384,24 @@ struct Block {
         skip = n + N * kLanes - C::kBlock;
         n -= skip;
       }
-      column_tile<C, N>(data + n, weights, y + n, row_tile_, C::kBlock - n, skip);
+      column_tile<C, N>(data + n, weights, y + n, row_tile_, C::kBlock - n, skip, epilogue);
     } else {
-      row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin);
+      row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin, epilogue);
     }
   }
 
-  static void run(const float* data, const float* packed, float* y, long first, long last) {
+  template <class E = Plain>
+  static void run(const float* data, const float* packed, float* y, long first, long last,
+                  const E& epilogue = {}) {
     for (long i = first; i < last; ++i) {
       const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
       const long part = kRowsOutside ? i % kAcross : i / T::kRowTiles;
       const float* weights = packed + row_tile_ * (T::kTileRows * C::kTerms * C::kTaps);
       const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
       if (end - begin == kWide) {
-        tile<kWide>(data, weights, y, row_tile_, begin);
+        tile<kWide>(data, weights, y, row_tile_, begin, epilogue);
       } else {
-        tile<kNarrow>(data, weights, y, row_tile_, begin);
+        tile<kNarrow>(data, weights, y, row_tile_, begin, epilogue);
       }
     }
   }
@@ -417,21 +435,47 @@ void run_team(int threads, const Body& body) {
   body(Team{0, 1});
 }
 
-template <class C>
-void run_blocks(const float* data, const float* packed, float* y, const Team& team) {
+// Phase p of image n is phase(p, n, shared, own, team): a team finishes one before the next begins.
+// Threads take whole images as long as there is one for each; they share the others.
+template <class Phase>
+void run_images(int phases, long batch, int threads, float* workspace, long shared, long own,
+                const Phase& phase) {
+  run_team(threads, [=](const Team& team) {
+    const long whole = batch / team.threads * team.threads;
+    float* const mine = workspace + team.thread * (shared + own);
+    for (long n = team.begin(whole); n < team.end(whole); ++n)
+      for (int p = 0; p < phases; ++p) phase(p, n, mine, mine + shared, Team{0, 1});
+    bool first = whole == 0;
+    for (long n = whole; n < batch; ++n)
+      for (int p = 0; p < phases; ++p) {
+        if (!first) wait_for_team(team);
+        first = false;
+        phase(p, n, workspace, workspace + shared + team.thread * own, team);
+      }
+  });
+}
+
+template <class C, class E = Plain>
+void run_blocks(const float* data, const float* packed, float* y, const Team& team,
+                const E& epilogue = {}) {
   constexpr long kTiles = Block<C>::kTiles;
   const long last = team.end(C::kSlices * kTiles);
   for (long i = team.begin(C::kSlices * kTiles); i < last;) {
     const long slice = i / kTiles;
     const long end = least(last, (slice + 1) * kTiles);
     Block<C>::run(data + C::data(slice), packed + C::group(slice) * Tiling<C>::kPackedGroup,
-                  y + C::result(slice), i - slice * kTiles, end - slice * kTiles);
+                  y + C::result(slice), i - slice * kTiles, end - slice * kTiles, epilogue);
     i = end;
   }
 }
 
 }  // namespace
 )source";
+
+}  // namespace
+
+std::string runtime_text() {
+  return std::string(kVectors) + std::string(epilogue_runtime_text()) + std::string(kLoops);
 }
 
 }  // namespace syno::cpp

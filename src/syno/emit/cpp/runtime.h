@@ -1,11 +1,16 @@
-// The part of an emitted C++ file that is the same in all of them: vectors, tiles, the drivers of a contraction.
+// The part of an emitted C++ file that is the same in all of them: vectors, epilogues, tiles, the drivers of a
+// contraction.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace syno::cpp {
 
 /// Text that stands before the first operator of a file.
-std::string_view runtime_text();
+std::string runtime_text();
+
+/// The part about epilogues.
+std::string_view epilogue_runtime_text();
 
 }  // namespace syno::cpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "syno/emit/cpp/epilogue.h"
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
@@ -63,8 +64,12 @@ LoopNest gathered(const LoopNest& nest, std::size_t operand, const std::vector<i
 
 class Scheduler {
  public:
-  Scheduler(const Plan& plan, std::int64_t cache_floats)
-      : cache_floats_(cache_floats), program_(loop_program(plan)) {}
+  Scheduler(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
+            const std::vector<int>& output_order)
+      : cache_floats_(cache_floats), program_(loop_program(plan)) {
+    set_order("input_order", program_.input, input_order);
+    set_order("output_order", program_.output, output_order);
+  }
 
   Schedule run() {
     lay_out();
@@ -91,6 +96,12 @@ class Scheduler {
           layout(program_, program_.nests[p], *readers[0], cache_floats_);
       if (!order.empty()) permute(buffer, order);
     }
+  }
+
+  void set_order(const char* what, int buffer, const std::vector<int>& order) {
+    if (order.empty()) return;
+    check_order(what, order, program_.buffer(buffer).shape.size(), program_.batched);
+    permute(buffer, {order.begin(), order.end()});
   }
 
   void permute(int buffer, const std::vector<std::size_t>& order) {
@@ -266,8 +277,9 @@ std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,
   return result;
 }
 
-Schedule schedule(const Plan& plan, std::int64_t cache_floats) {
-  return Scheduler(plan, cache_floats).run();
+Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
+                  const std::vector<int>& output_order) {
+  return Scheduler(plan, cache_floats, input_order, output_order).run();
 }
 
 }  // namespace syno::cpp

@@ -25,13 +25,15 @@ struct Phase {
 };
 
 struct Schedule {
-  /// Its buffers are also panels and copies; intermediate tensors have their dimensions in another order than the plan's.
+  /// Its buffers are also panels and copies; tensors have their dimensions in the order of memory.
   LoopProgram program;
   /// All threads finish one before the next begins.
   std::vector<Phase> phases;
 };
 
-Schedule schedule(const Plan& plan, std::int64_t cache_floats);
+/// The orders of the dimensions of x and y in memory; empty: row-major.
+Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
+                  const std::vector<int>& output_order);
 
 /// The terms of a flat index that depend on some axes alone; nothing when a term mixes them with others.
 std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,

@@ -1,0 +1,179 @@
+#include "syno/emit/cpp/runtime.h"
+
+namespace syno::cpp {
+
+std::string_view epilogue_runtime_text() {
+  return R"source(
+// --- epilogues -----------------------------------------------------------------------------------
+//
+// Activations. Their errors are at most 2e-6 of the value or of 1; NaN and infinity become what the
+// definition makes of them.
+
+typedef std::int32_t IntVector __attribute__((vector_size(sizeof(float) * kLanes)));
+
+struct Same {
+  static Vector of(Vector v) { return v; }
+};
+// Comparisons are false for NaN, which stays.
+struct Relu {
+  static Vector of(Vector v) { return v < Vector{} ? Vector{} : v; }
+};
+struct Relu6 {
+  static Vector of(Vector v) {
+    v = Relu::of(v);
+    return v > splat(6.0f) ? splat(6.0f) : v;
+  }
+};
+struct Hardsigmoid {
+  static Vector of(Vector v) { return Relu6::of(v + splat(3.0f)) / splat(6.0f); }
+};
+struct Hardswish {
+  static Vector of(Vector v) { return v * Relu6::of(v + splat(3.0f)) / splat(6.0f); }
+};
+
+inline Vector magnitude(Vector v) { return v < Vector{} ? -v : v; }
+
+// exp(v) for v <= 0, as 2^n * exp(r) with |r| <= log(2) / 2; zero where it is below 2^-125.
+inline Vector exp_of(Vector v) {
+  const Vector least = splat(-87.0f), round = splat(12582912.0f);  // 1.5 * 2^23
+  const Vector bounded = v < least ? least : v;
+  const Vector rounded = bounded * splat(1.44269504f) + round;
+  const Vector n = rounded - round;
+  const Vector r = bounded - n * splat(0.693359375f) + n * splat(2.12194440e-4f);
+  Vector sum = splat(1.0f / 720);
+  sum = sum * r + splat(1.0f / 120);
+  sum = sum * r + splat(1.0f / 24);
+  sum = sum * r + splat(1.0f / 6);
+  sum = sum * r + splat(0.5f);
+  sum = sum * r + splat(1.0f);
+  sum = sum * r + splat(1.0f);
+  const IntVector power = ((IntVector)rounded - (IntVector)round + 127) << 23;
+  return v < least ? Vector{} : sum * (Vector)power;
+}
+
+struct Sigmoid {
+  static Vector of(Vector v) {
+    const Vector e = exp_of(-magnitude(v));
+    const Vector upper = splat(1.0f) / (splat(1.0f) + e);
+    return v < Vector{} ? e * upper : upper;
+  }
+};
+struct Silu {
+  static Vector of(Vector v) { return v * Sigmoid::of(v); }
+};
+struct Tanh {
+  static Vector of(Vector v) {
+    const Vector size = magnitude(v), square = v * v;
+    const Vector e = exp_of(size * splat(-2.0f));
+    const Vector far = (splat(1.0f) - e) / (splat(1.0f) + e);
+    // Near 0 the difference would cancel: the first terms of the series.
+    Vector series = splat(62.0f / 2835);
+    series = series * square - splat(17.0f / 315);
+    series = series * square + splat(2.0f / 15);
+    series = series * square - splat(1.0f / 3);
+    const Vector near = v + v * square * series;
+    return size < splat(0.25f) ? near : v < Vector{} ? -far : far;
+  }
+};
+// Abramowitz and Stegun, 7.1.26: 1 - erf(z) = poly(t) * exp(-z^2), t = 1 / (1 + p*z), z >= 0.
+struct Gelu {
+  static Vector of(Vector v) {
+    const Vector t = splat(1.0f) / (splat(1.0f) + magnitude(v) * splat(0.3275911f * 0.70710678f));
+    Vector sum = splat(1.061405429f);
+    sum = sum * t - splat(1.453152027f);
+    sum = sum * t + splat(1.421413741f);
+    sum = sum * t - splat(0.284496736f);
+    sum = sum * t + splat(0.254829592f);
+    const Vector tail = splat(0.5f) * sum * t * exp_of(v * v * splat(-0.5f));
+    return v * (v < Vector{} ? tail : splat(1.0f) - tail);
+  }
+};
+struct GeluTanh {
+  static Vector of(Vector v) {
+    const Vector inside = v + splat(0.044715f) * v * v * v;
+    return v * Sigmoid::of(inside * splat(2 * 0.79788456f));
+  }
+};
+
+// Results as they are.
+struct Plain {
+  static Vector value(Vector v, const float*, long) { return v; }
+  template <class Place>
+  static Vector value_at(Vector v, const float*, long, const Place&) {
+    return v;
+  }
+};
+
+// activation(v * scale[c] + bias[c] + residual). The element at `place` of y has c = place / kInner
+// mod kChannels; bias stands before scale.
+template <bool kScale, bool kBias, bool kResidual, long kInner, long kChannels, class Activation>
+struct Epilogue {
+  const float* channel;
+  const float* residual;
+  const float* y;
+
+  static long channel_of(unsigned long place) {
+    return static_cast<long>(place / kInner % kChannels);
+  }
+  static Vector of(Vector v, Vector scale, Vector bias, Vector more) {
+    if constexpr (kScale) v *= scale;
+    if constexpr (kBias) v += bias;
+    if constexpr (kResidual) v += more;
+    return Activation::of(v);
+  }
+  // The values of channels for `count` elements side by side.
+  static Vector channels(const float* from, unsigned long place, long count) {
+    const long c = channel_of(place);
+    if (kInner == 1) {
+      if (c + count <= kChannels) return load_part(from + c, 0, count);
+    } else if (static_cast<long>(place % kInner) + count <= kInner) {
+      return splat(from[c]);
+    }
+    return gather(count, [&](long lane) {
+      return from[channel_of(place + static_cast<unsigned long>(lane))];
+    });
+  }
+
+  // For lanes that are stored side by side from `to` on.
+  Vector value(Vector v, const float* to, long count) const {
+    const unsigned long place = static_cast<unsigned long>(to - y);
+    count = least(count, kLanes);
+    Vector scale{}, bias{}, more{};
+    if constexpr (kScale) scale = channels(channel + kChannels, place, count);
+    if constexpr (kBias) bias = channels(channel, place, count);
+    if constexpr (kResidual) more = load_part(residual + place, 0, count);
+    return of(v, scale, bias, more);
+  }
+  // For lanes that are stored anywhere.
+  template <class Place>
+  Vector value_at(Vector v, const float* to, long count, const Place& place) const {
+    const auto lanes = [&](const float* from) {
+      return gather(count, [&](long lane) {
+        return from[channel_of(static_cast<unsigned long>(to + place(lane) - y))];
+      });
+    };
+    Vector scale{}, bias{}, more{};
+    if constexpr (kScale) scale = lanes(channel + kChannels);
+    if constexpr (kBias) bias = lanes(channel);
+    if constexpr (kResidual)
+      more = gather(count, [&](long lane) { return residual[to + place(lane) - y]; });
+    return of(v, scale, bias, more);
+  }
+};
+
+template <class E>
+inline void store_end(const E& epilogue, float* to, Vector v) {
+  store(to, epilogue.value(v, to, kLanes));
+}
+template <class E>
+inline void store_end(const E& epilogue, float* to, Vector v, long count) {
+  if (count > 0) store_part(to, epilogue.value(v, to, count), count);
+}
+template <class E, class Place>
+inline void scatter_end(const E& epilogue, float* to, Vector v, long count, const Place& place) {
+  scatter(to, epilogue.value_at(v, to, count, place), count, place);
+}
+)source";
+}
+
+}  // namespace syno::cpp
