@@ -85,7 +85,7 @@ class Kernel:
             plan=plan,
             fold_weights=fold_weights,
         )
-        return load(record, Epilogue.parse(epilogue))
+        return load(record, Epilogue(epilogue))
 
     @property
     def weight_shapes(self) -> list[tuple[int, ...]]:
@@ -193,7 +193,7 @@ def kernel_of(key: str, epilogue: str) -> Kernel:
     """The kernel of that key, which this or another process created with the same cache."""
     with _lock:
         kernel = _kernels.get((key, epilogue))
-    return kernel or load(KernelRecord.stored(key), Epilogue.parse(epilogue))
+    return kernel or load(KernelRecord.stored(key), Epilogue(epilogue))
 
 
 def _fake(
@@ -210,10 +210,10 @@ def _fake(
     if record.batched and x.dim() > 0:
         expected[0] = shape[0] = x.shape[0]
     given = (x, packed, channel, residual)
-    if torch.is_grad_enabled() and not torch.compiler.is_exporting():
+    wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
+    if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
         # A graph that torch.compile traces for training: when it runs, nothing says so any more.
-        if any(tensor is not None and tensor.requires_grad for tensor in given):
-            raise RuntimeError(_NO_GRADIENT)
+        raise RuntimeError(_NO_GRADIENT)
     # With symbolic sizes the comparison also fixes all of them but the batch.
     torch._check(
         tuple(x.shape) == tuple(expected),

@@ -10,7 +10,6 @@ import json
 import re
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -106,45 +105,30 @@ def operator_library() -> ctypes.CDLL:
 
 
 def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
-    """The translation unit of a kernel, with the description that the operator reads."""
+    """The translation unit of a kernel, with the description that the operator reads.
+
+    UserError for an epilogue, channels or orders of memory that the operator cannot have.
+    """
     operator = record.operator
-    plan = operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights)
+    text, manifest = _core.emit_cpp(
+        operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights),
+        name=_NAME,
+        formula=operator.formula(),
+        epilogue=epilogue.text,
+        channel=record.channel,
+        input_order=record.input_order,
+        output_order=record.output_order,
+    )
     shapes = record.shapes
-    options: dict[str, Any] = {}
-    if (
-        epilogue.text
-        or record.input_order != tuple(range(len(shapes.input)))
-        or record.output_order != tuple(range(len(shapes.output)))
-    ):
-        options = {
-            "epilogue": epilogue.text,
-            "channel": record.channel,
-            "input_order": record.input_order,
-            "output_order": record.output_order,
-        }
-    text, manifest = _core.emit_cpp(plan, name=_NAME, formula=operator.formula(), **options)
-    channels = 0
-    if epilogue.scale or epilogue.bias:
-        if record.channel >= len(shapes.output):
-            raise UserError(
-                f"the output has no dimension {record.channel} for the channels of the epilogue "
-                f"'{epilogue.text}'\n  expected: 0 to {len(shapes.output) - 1}"
-            )
-        channels = shapes.output[record.channel]
     digest = hashlib.sha256(text.encode()).digest()
-    tag = [int.from_bytes(digest[3 * i : 3 * i + 3]) for i in range(3)]  # three bytes: exact
+    # Whole numbers of three bytes, which float32 holds exactly.
+    tag = [int.from_bytes(digest[3 * i : 3 * i + 3], "big") for i in range(3)]
     arrays = {
         "input_shape": shapes.input,
         "output_shape": shapes.output,
         "input_order": record.input_order,
         "output_order": record.output_order,
     }
-    if f"{_NAME}_phase_count" not in text:
-        text += f"""
-extern "C" int {_NAME}_phase_count(void) {{ return 1; }}
-extern "C" void {_NAME}_phase(int, const float* x, const float* packed, const float*, const float*, float* y,
-    float* workspace, long part, long) {{ if (part == 0) {_NAME}_run(x, packed, y, workspace, 1, 1); }}
-"""
     lines = [text, _text("kernel.h"), "namespace {"]
     for name, values in arrays.items():
         lines.append(f"const std::int64_t {name}[] = {{{', '.join(map(str, values))}}};")
@@ -153,7 +137,7 @@ extern "C" void {_NAME}_phase(int, const float* x, const float* packed, const fl
         "const SynoKernel kernel = {",
         f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(record.batched)},',
         f"    {len(shapes.input)}, {len(shapes.output)}, {', '.join(arrays)},",
-        f"    {epilogue.channel_floats(channels)}, {int(epilogue.residual)},",
+        f"    {epilogue.channel_floats(shapes.output, record.channel)}, {int(epilogue.residual)},",
         f"    {json.loads(manifest)['macs']}, tag, {_NAME}_packed_size, {_NAME}_pack,",
         f"    {_NAME}_workspace_size, {_NAME}_phase_count, {_NAME}_phase}};",
         "}  // namespace",
