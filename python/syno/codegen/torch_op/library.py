@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import functools
 import hashlib
 import json
 import re
@@ -15,7 +14,7 @@ import torch
 
 from syno import _core
 from syno._util.errors import UserError
-from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
+from syno.codegen.native.compiler import Compiler, find_compiler
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.record import KernelRecord
 
@@ -24,6 +23,7 @@ _NAME = "syno_operator"
 
 # Of kernel.h, which the compiler and ctypes must see alike.
 HEADER_FLOATS = 16
+TAG_FLOATS = 5
 _SIGNATURES = {
     "packed_size": ctypes.CFUNCTYPE(ctypes.c_long),
     "pack": ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p),
@@ -66,9 +66,11 @@ def check_torch() -> None:
         )
 
 
-def _compiler() -> Compiler:
-    """Kernels and operator compute on PyTorch's threads: another OpenMP beside would be one too
-    many."""
+def kernel_compiler() -> Compiler:
+    """The compiler, without OpenMP: kernels and operator compute on PyTorch's threads.
+
+    UserError where there is none.
+    """
     return dataclasses.replace(find_compiler(), threads=False)
 
 
@@ -81,12 +83,20 @@ def operator_source() -> str:
     return _text("apply.cpp").replace('#include "kernel.h"', _text("kernel.h"))
 
 
-@functools.cache
-def operator_library() -> ctypes.CDLL:
-    """The library that registers syno::apply, compiled or from the cache. It is loaded once."""
+def load_operator() -> None:
+    """Load the library that registers syno::apply, compiled or from the cache."""
     check_torch()
+    kernel_compiler().library(operator_source(), _operator_flags())
+
+
+def operator_file() -> Path:
+    """The library of the operator, compiled or from the cache."""
+    return kernel_compiler().file(operator_source(), _operator_flags())
+
+
+def _operator_flags() -> list[str]:
     root = Path(torch.__file__).parent
-    flags = (
+    return [
         "-std=c++20",
         "-O2",
         "-fPIC",
@@ -98,10 +108,7 @@ def operator_library() -> ctypes.CDLL:
         "-Wl,--no-as-needed",
         "-ltorch_cpu",
         "-lc10",
-    )
-    library = _compiler().library(operator_source(), flags)
-    library.syno_add_kernel.argtypes = [ctypes.c_void_p]
-    return library
+    ]
 
 
 def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
@@ -144,11 +151,6 @@ def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
         'extern "C" const SynoKernel* const syno_kernels[] = {&kernel, nullptr};',
     ]
     return "\n".join(lines) + "\n"
-
-
-def kernel_library(source: str) -> ctypes.CDLL:
-    """The library of that source, compiled or from the cache."""
-    return _compiler().library(source, FLAGS)
 
 
 def kernels_in(library: ctypes.CDLL) -> list[KernelFields]:
