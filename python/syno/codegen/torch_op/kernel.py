@@ -14,6 +14,7 @@ import torch
 
 from syno._util import checks
 from syno._util.errors import InternalError, UserError
+from syno.codegen.native import FLAGS
 from syno.codegen.torch_op import library as libraries
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.fallback import Fallback
@@ -37,10 +38,10 @@ _kernels: dict[tuple[str, str], Kernel] = {}
 class _Compiled:
     """The compiled code of a kernel, which torch.ops.syno.apply calls by its key."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(self, path: Path, fields: libraries.KernelFields) -> None:
         register()
-        (self.fields,) = libraries.kernels_in(library)
-        self.path = Path(library._name)
+        self.path = path
+        self.fields = fields
         if not torch.ops.syno._add_kernel(ctypes.addressof(self.fields)):
             raise InternalError("syno::apply and a kernel were compiled with different kernel.h")
 
@@ -211,26 +212,46 @@ def load(record: KernelRecord, epilogue: Epilogue, missing: str = "compile") -> 
         turn = _turns.setdefault(name, threading.Lock())
     with turn:  # not the lock of all: others are compiled at the same time
         found = _kernels.get(name)
-        if found is None or not (found.compiled or missing == "pytorch"):
-            found = Kernel(record, epilogue, _code(record, epilogue, missing))
-            record.store()
-            _kernels[name] = found
-    return found
+        if found is not None and (found.compiled or missing == "pytorch"):
+            return found
+        libraries.check_torch()
+        source = libraries.kernels_source([(record, epilogue)])
+        reason = "it is not compiled"
+        try:
+            compiler = libraries.kernel_compiler()
+        except UserError as error:
+            reason = str(error).partition("\n")[0]
+        else:
+            if missing == "compile" or compiler.has(source):
+                (found,) = _compiled([(record, epilogue)], source)
+                return found
+        said = f"kernel {record.key} is computed by the PyTorch emitter: {reason}"
+        warnings.warn(said, stacklevel=3)
+        _kernels[name] = Kernel(record, epilogue, Fallback(record, epilogue))
+        return _kernels[name]
 
 
-def _code(record: KernelRecord, epilogue: Epilogue, missing: str) -> _Compiled | Fallback:
-    libraries.check_torch()
-    source = libraries.kernel_source(record, epilogue)
-    reason = "it is not compiled"
-    try:
-        compiler = libraries.kernel_compiler()
-    except UserError as error:
-        reason = str(error).partition("\n")[0]
-    else:
-        if missing == "compile" or compiler.has(source):
-            return _Compiled(compiler.library(source))
-    warnings.warn(f"kernel {record.key} is computed by the PyTorch emitter: {reason}", stacklevel=4)
-    return Fallback(record, epilogue)
+def load_together(
+    kernels: Sequence[tuple[KernelRecord, Epilogue]], flags: Sequence[str] = FLAGS
+) -> list[Kernel]:
+    """Kernels from one translation unit: many small ones are compiled in a fraction of the time.
+
+    UserError where there is no compiler.
+    """
+    return _compiled(kernels, libraries.kernels_source(kernels), flags)
+
+
+def _compiled(
+    kernels: Sequence[tuple[KernelRecord, Epilogue]], source: str, flags: Sequence[str] = FLAGS
+) -> list[Kernel]:
+    library = libraries.kernel_compiler().library(source, flags)
+    path = Path(library._name)
+    made = []
+    for kernel, fields in zip(kernels, libraries.kernels_in(library), strict=True):
+        made.append(Kernel(*kernel, _Compiled(path, fields)))
+        made[-1].record.store()
+        _kernels[made[-1].key, made[-1].epilogue] = made[-1]
+    return made
 
 
 @ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p)

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.record import KernelRecord
 
 LEAST_TORCH = (2, 10)
-_NAME = "syno_operator"
 
 # Of kernel.h, which the compiler and ctypes must see alike.
 HEADER_FLOATS = 16
@@ -111,23 +111,34 @@ def _operator_flags() -> list[str]:
     ]
 
 
-def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
-    """The translation unit of a kernel, with the description that the operator reads.
+def kernels_source(kernels: Sequence[tuple[KernelRecord, Epilogue]]) -> str:
+    """A translation unit with these kernels, and the descriptions that the operator reads.
 
-    UserError for an epilogue, channels or orders of memory that the operator cannot have.
+    UserError for an epilogue, channels or orders of memory that an operator cannot have.
     """
+    units = [_unit(f"syno_operator_{n}", *kernel) for n, kernel in enumerate(kernels)]
+    pointers = [f"&syno_operator_{n}_description::kernel" for n in range(len(kernels))]
+    table = f"const SynoKernel* const syno_kernels[] = {{{', '.join(pointers)}, nullptr}};"
+    head = [_core.cpp_runtime(), _text("kernel.h")]
+    return "\n".join([*head, *units, f'extern "C" {{\nextern {table}\n}}', ""])
+
+
+def _unit(name: str, record: KernelRecord, epilogue: Epilogue) -> str:
+    """The code of a kernel and its description."""
     operator = record.operator
     text, manifest = _core.emit_cpp(
         operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights),
-        name=_NAME,
+        name=name,
         formula=operator.formula(),
+        with_runtime=False,
         epilogue=epilogue.text,
         channel=record.channel,
         input_order=record.input_order,
         output_order=record.output_order,
     )
     shapes = record.shapes
-    digest = hashlib.sha256(text.encode()).digest()
+    code = text.replace(name, "") + _core.cpp_runtime()
+    digest = hashlib.sha256(code.encode()).digest()
     # Whole numbers of three bytes, which float32 holds exactly.
     tag = [int.from_bytes(digest[3 * i : 3 * i + 3], "big") for i in range(3)]
     arrays = {
@@ -136,21 +147,22 @@ def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
         "input_order": record.input_order,
         "output_order": record.output_order,
     }
-    lines = [text, _text("kernel.h"), "namespace {"]
-    for name, values in arrays.items():
-        lines.append(f"const std::int64_t {name}[] = {{{', '.join(map(str, values))}}};")
+    lines = [text, "namespace {", f"namespace {name}_description {{"]
+    for array, values in arrays.items():
+        # One more, since an array cannot be empty.
+        lines.append(f"const std::int64_t {array}[] = {{{', '.join(map(str, [*values, 0]))}}};")
+    channel_floats = epilogue.channel_floats(shapes.output, record.channel)
+    functions = ("packed_size", "pack", "workspace_size", "phase_count", "phase")
     lines += [
         f"const float tag[kSynoTag] = {{{', '.join(map(str, tag))}, kLanes, kRegisters}};",
         "const SynoKernel kernel = {",
         f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(record.batched)},',
         f"    {len(shapes.input)}, {len(shapes.output)}, {', '.join(arrays)},",
-        f"    {epilogue.channel_floats(shapes.output, record.channel)}, {int(epilogue.residual)},",
-        f"    {json.loads(manifest)['macs']}, tag, {_NAME}_packed_size, {_NAME}_pack,",
-        f"    {_NAME}_workspace_size, {_NAME}_phase_count, {_NAME}_phase}};",
-        "}  // namespace",
-        'extern "C" const SynoKernel* const syno_kernels[] = {&kernel, nullptr};',
+        f"    {channel_floats}, {int(epilogue.residual)}, {json.loads(manifest)['macs']}, tag,",
+        f"    {', '.join(f'{name}_{function}' for function in functions)}}};",
+        "}}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def kernels_in(library: ctypes.CDLL) -> list[KernelFields]:

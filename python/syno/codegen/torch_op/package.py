@@ -42,20 +42,22 @@ def write_package(kernels: Iterable[Kernel], folder: str | os.PathLike[str]) -> 
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    names, records = [], []
-    for number, kernel in enumerate(kernels):
+    files: dict[Path, str] = {}
+    records = []
+    for kernel in kernels:
         if kernel.library is None:
             raise UserError(
                 f"kernel {kernel.key} is not compiled, but computed by the PyTorch emitter\n"
                 "  what to do: create it with missing='compile', on a machine with a compiler"
             )
-        names.append(f"kernel_{number}.so")
-        shutil.copyfile(kernel.library, folder / names[-1])
+        files.setdefault(kernel.library, f"kernels_{len(files)}.so")
         records.append({"record": kernel.record.to_json(), "epilogue": kernel.epilogue})
+    for file, name in files.items():
+        shutil.copyfile(file, folder / name)
     shutil.copyfile(libraries.operator_file(), folder / OPERATOR)
     (folder / _PROCESSOR).write_text(processor(), encoding="utf-8")
     (folder / _RECORDS).write_text(json.dumps(records, indent=1), encoding="utf-8")
-    (folder / _LIST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    (folder / _LIST).write_text("".join(f"{name}\n" for name in files.values()), encoding="utf-8")
     return folder / OPERATOR
 
 
