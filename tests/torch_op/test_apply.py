@@ -10,7 +10,11 @@ import torch
 import torch.nn.functional as F
 
 import syno
+from syno.codegen.native import QUICK_FLAGS
 from syno.codegen.torch_op import Kernel, KernelLayer
+from syno.codegen.torch_op.epilogue import Epilogue
+from syno.codegen.torch_op.kernel import load_together
+from syno.codegen.torch_op.record import KernelRecord
 from syno.operators import zoo
 
 SIZES = {"N": 1, "C_in": 32, "C_out": 48, "H": 17, "W": 11, "g": 4, "s": 2, "k": 3, "C": 32}
@@ -40,7 +44,7 @@ def threads():
 def test_equals_the_interpreter_for_any_batch_on_any_number_of_threads(name, threads):
     operator = zoo.load(name)
     sizes = {name: SIZES.get(name, 2) for name in operator.variables}
-    kernel = Kernel.of(operator, sizes)
+    (kernel,) = load_together([(KernelRecord.of(operator, sizes), Epilogue(""))], QUICK_FLAGS)
     weights = [_integers(shape, 1 + t) for t, shape in enumerate(kernel.weight_shapes)]
     packed = kernel.pack(weights)
     most = _integers((7, *kernel.record.shapes.input[1:]))
@@ -153,11 +157,11 @@ def test_a_compiled_graph_takes_any_batch_without_being_traced_again():
         return graph.forward
 
     compiled = torch.compile(lambda x: F.relu(kernel(x, packed)), backend=count, fullgraph=True)
-    whole = torch.compile(lambda x: F.relu(kernel(x, packed)), fullgraph=True, dynamic=True)
+    whole = torch.compile(lambda x: kernel(x, packed), fullgraph=True, dynamic=True)
     for batch in (2, 3, 4, 9):
         x = _integers((batch, 4, 5, 7), batch)
-        expected = F.relu(F.conv2d(x, weight, padding=1))
-        assert torch.equal(compiled(x), expected)
+        expected = F.conv2d(x, weight, padding=1)
+        assert torch.equal(compiled(x), F.relu(expected))
         assert torch.equal(whole(x), expected)
     assert traced == 2  # the first batch size, then any
 

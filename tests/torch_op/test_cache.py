@@ -74,6 +74,7 @@ def test_two_processes_that_compile_one_key_at_once_both_get_it(own_cache):
     assert len(list((own_cache / "kernels").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_compiles_leaves_nothing_that_is_run(own_cache, tmp_path):
     slow = tmp_path / "slow-g++"
     real = native_compiler.find_compiler().path
@@ -124,6 +125,7 @@ print(same.sum().item())
     assert len(set((own_cache / "native").iterdir()) - made) == 2  # the other epilogue
 
 
+@pytest.mark.slow
 def test_a_cache_of_another_machine_is_compiled_again_and_never_run(own_cache):
     _output(_start(MAKE, own_cache))
     theirs = set((own_cache / "native").iterdir())
