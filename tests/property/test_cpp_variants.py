@@ -94,6 +94,19 @@ def test_a_linear_layer_over_tokens():
     _check_all([Kernel(case, Variant("bias+gelu", 2)), Kernel(case, Variant(EVERYTHING, 1))])
 
 
+def test_rows_without_columns():
+    operator = Operator.from_text(
+        "syno operator 1\nout [C_out]\nin [C_in]\nreduce C_in -> r0\ncontract o0:drop r0:keep\n"
+        "match r0\n"
+    )
+    _check_all(
+        [
+            Kernel(Case(operator, {"C_in": 12, "C_out": size}), Variant("scale+bias+residual", 0))
+            for size in (8, 12, 16, 40)
+        ]
+    )
+
+
 def _identity(size: int) -> Kernel:
     operator = Operator.from_text("syno operator 1\nout [H]\nin [H]\nmatch o0\n")
     return Kernel(Case(operator, {"H": size}))

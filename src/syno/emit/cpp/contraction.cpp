@@ -26,18 +26,22 @@ void visit(const Index& index, const std::function<void(const Index&)>& see) {
   }
 }
 
-// The c for which the access might depend on place + c * tap alone.
-std::set<std::int64_t> slide_steps(const Access& access, int place, int tap) {
-  std::set<std::int64_t> steps;
+// How a tap may slide over a place: the access might depend on step * tap + phases * place alone.
+std::set<std::pair<std::int64_t, std::int64_t>> possible_slides(const Access& access, int place,
+                                                                int tap) {
+  std::set<std::pair<std::int64_t, std::int64_t>> slides;
   const auto see = [&](const Index& index) {
     const std::int64_t of_place = index.coefficient(place);
     const std::int64_t of_tap = index.coefficient(tap);
-    if (of_place != 0 && of_tap % of_place == 0 && of_tap / of_place > 0)
-      steps.insert(of_tap / of_place);
+    if (of_place == 0 || of_tap == 0 || (of_place > 0) != (of_tap > 0)) return;
+    if (of_tap % of_place == 0)
+      slides.emplace(1, of_tap / of_place);
+    else if (of_place % of_tap == 0)
+      slides.emplace(of_place / of_tap, 1);
   };
   for (const Index& index : access.index) visit(index, see);
   for (const Condition& condition : access.conditions) visit(condition.index, see);
-  return steps;
+  return slides;
 }
 
 class Matcher {
@@ -147,29 +151,15 @@ class Matcher {
     build_fill(read, extents);
   }
 
-  // Slides: a summed axis on which the data depends through u = h + c*a alone, h the outermost column axis.
+  // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h the outermost column axis.
   void find_taps(Access& read, std::vector<std::int64_t>& extents) {
-    const int place = c_.columns[0];
     for (std::size_t t = 0; t < c_.terms.size();) {
       const int tap = c_.terms[t];
-      bool slides = false;
-      for (const std::int64_t step : slide_steps(read, place, tap)) {
-        std::vector<std::int64_t> wider = extents;
-        wider[at(place)] += step * (extents[at(tap)] - 1);
-        std::vector<Index> values;
-        for (std::size_t a = 0; a < extents.size(); ++a)
-          values.push_back(Index::axis(static_cast<int>(a)));
-        values[at(place)] = values[at(place)] - Index::axis(tap) * step;
-        Access slid = substituted(read, wider, values);
-        if (depends_on(slid, tap)) continue;
-        read = std::move(slid);
-        extents = std::move(wider);
-        c_.taps.push_back(tap);
-        c_.tap_steps.push_back(step);
-        slides = true;
-        break;
-      }
-      if (slides) {
+      const auto slides = possible_slides(read, c_.columns[0], tap);
+      const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
+        return slide_tap(read, extents, tap, slide.first, slide.second);
+      });
+      if (found) {
         c_.terms.erase(c_.terms.begin() + static_cast<std::ptrdiff_t>(t));
       } else {
         ++t;
@@ -177,11 +167,38 @@ class Matcher {
     }
   }
 
+  // With h = u - step * (a div phases), the data may depend on u and a mod phases alone, which is what is left of a.
+  bool slide_tap(Access& read, std::vector<std::int64_t>& extents, int tap, std::int64_t phases,
+                 std::int64_t step) {
+    const int place = c_.columns[0];
+    const std::int64_t taps = extents[at(tap)];
+    if (phases > 1 && taps <= phases) return false;
+    const int turn = static_cast<int>(extents.size());  // a div phases
+    std::vector<std::int64_t> wider = extents;
+    wider[at(place)] += step * ((taps - 1) / phases);
+    wider[at(tap)] = phases;
+    std::vector<Index> values;
+    for (int a = 0; a < turn; ++a) values.push_back(Index::axis(a));
+    values[at(place)] = values[at(place)] - Index::axis(turn) * step;
+    values[at(tap)] = values[at(tap)] + Index::axis(turn) * phases;
+    wider.push_back((taps - 1) / phases + 1);
+    if (phases == 1) values[at(tap)] = Index::axis(turn);
+    Access slid = substituted(read, wider, values);
+    if (depends_on(slid, turn)) return false;
+    wider.pop_back();
+    read = std::move(slid);
+    extents = std::move(wider);
+    c_.taps.push_back(tap);
+    c_.slides.push_back({step, phases, 0});
+    return true;
+  }
+
   void choose_block(const std::vector<std::int64_t>& extents) {
     if (c_.columns.empty()) return;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
-    const std::int64_t row_elements = c_.width() * c_.term_count();
+    std::int64_t row_elements = c_.width() * c_.term_count();
+    for (const Contraction::Slide& slide : c_.slides) row_elements *= slide.phases;
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
     const bool side_by_side =
@@ -199,6 +216,11 @@ class Matcher {
     if (!c_.private_panel) c_.block_rows = rows;
   }
 
+  // Of the outermost column axis, in the panel of a block.
+  std::int64_t panel_rows(const std::vector<std::int64_t>& extents) const {
+    return c_.block_rows + extents[at(c_.columns[0])] - extent(c_.columns[0]);
+  }
+
   void build_fill(const Access& read, const std::vector<std::int64_t>& extents) {
     LoopNest& fill = c_.fill;
     // The old axes in terms of the panel's. Summed axes and rows that the data does not know stay zero.
@@ -213,6 +235,11 @@ class Matcher {
     for (const auto* axes : {&c_.groups, &c_.slices, &c_.terms}) {
       for (const int axis : *axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
     }
+    for (std::size_t t = 0; t < c_.taps.size(); ++t) {
+      if (c_.slides[t].phases == 1) continue;
+      const int axis = c_.taps[t];
+      values[at(axis)] = add(nest().axes[at(axis)].name, c_.slides[t].phases);
+    }
     for (std::size_t c = 0; c < c_.columns.size(); ++c) {
       const int axis = c_.columns[c];
       const std::string& name = nest().axes[at(axis)].name;
@@ -220,10 +247,14 @@ class Matcher {
         values[at(axis)] = add(name, extent(axis));
         continue;
       }
-      const std::int64_t halo = extents[at(axis)] - extent(axis);
-      values[at(axis)] = add(name, c_.block_rows + halo) + block * c_.block_rows;
+      values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
     fill.outputs = fill.axes.size();
+    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width();
+    for (std::size_t t = c_.taps.size(); t-- > 0;) {
+      c_.slides[t].phase_elements = elements;
+      elements *= c_.slides[t].phases;
+    }
     for (std::size_t a = 0; a < fill.outputs; ++a)
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
     fill.operands.push_back(substituted(read, fill.extents(), values));

@@ -230,13 +230,16 @@ class Emitter {
     std::vector<std::string> places;
     for (std::int64_t t = 0; t < c.tap_count(); ++t) {
       std::int64_t rest = t;
-      std::int64_t rows = 0;
+      std::int64_t place = 0;
       for (std::size_t a = c.taps.size(); a-- > 0;) {
         const std::int64_t extent = c.nest.axes[at(c.taps[a])].extent;
-        rows += rest % extent * c.tap_steps[a];
+        const Contraction::Slide& slide = c.slides[a];
+        const std::int64_t tap = rest % extent;
+        place +=
+            tap / slide.phases * slide.step * c.width() + tap % slide.phases * slide.phase_elements;
         rest /= extent;
       }
-      places.push_back(number(rows * c.width()));
+      places.push_back(number(place));
     }
     out_.line("static constexpr long kPlaces[] = {" + join(places, ", ") + "};");
     out_.line("static constexpr long tap(long t) { return kPlaces[t]; }");
