@@ -14,6 +14,8 @@ namespace {
 // With fewer rows, a loop over rows shares what it loads as well, and needs no panel.
 constexpr std::int64_t kLeastRows = 8;
 constexpr std::int64_t kLanes = 16;
+// Fewer terms side by side fill no vectors.
+constexpr std::int64_t kLeastInside = 8;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -96,26 +98,36 @@ class Matcher {
   // Moves axes of the data from `slices` to `columns`: those that are stored side by side, innermost first.
   void choose_columns() {
     const Index stored = flat_address(program_, nest(), nest().store);
-    std::int64_t next = 1;
-    bool found = true;
-    while (found) {
-      found = false;
-      for (std::size_t s = 0; s < c_.slices.size(); ++s) {
-        const int axis = c_.slices[s];
-        if (stored.coefficient(axis) != next || !only_affine(stored, axis)) continue;
-        c_.columns.insert(c_.columns.begin(), axis);
-        c_.slices.erase(c_.slices.begin() + static_cast<std::ptrdiff_t>(s));
-        next *= extent(axis);
-        found = true;
-        break;
-      }
-    }
+    take_columns(stored, 1);
     if (!c_.columns.empty() || c_.slices.empty()) return;
-    // Results of neighbouring columns lie apart: the longest axis.
-    const auto longest = std::max_element(c_.slices.begin(), c_.slices.end(),
+    // Results of neighbouring columns lie apart: axes with a common step, or the longest axis.
+    std::int64_t least = 0;
+    for (const int axis : c_.slices) {
+      const std::int64_t step = stored.coefficient(axis);
+      if (step > 0 && only_affine(stored, axis) && (least == 0 || step < least)) least = step;
+    }
+    const std::vector<int> slices = c_.slices;
+    if (least > 0) take_columns(stored, least);
+    const int longest = *std::max_element(slices.begin(), slices.end(),
                                           [&](int a, int b) { return extent(a) < extent(b); });
-    c_.columns.push_back(*longest);
-    c_.slices.erase(longest);
+    if (c_.column_count() >= extent(longest)) return;
+    c_.columns = {longest};
+    c_.slices = slices;
+    c_.slices.erase(std::find(c_.slices.begin(), c_.slices.end(), longest));
+  }
+
+  void take_columns(const Index& stored, std::int64_t next) {
+    for (std::size_t s = 0; s < c_.slices.size();) {
+      const int axis = c_.slices[s];
+      if (stored.coefficient(axis) != next || !only_affine(stored, axis)) {
+        ++s;
+        continue;
+      }
+      c_.columns.insert(c_.columns.begin(), axis);
+      c_.slices.erase(c_.slices.begin() + static_cast<std::ptrdiff_t>(s));
+      next *= extent(axis);
+      s = 0;
+    }
   }
 
   static bool only_affine(const Index& index, int axis) {
@@ -147,6 +159,7 @@ class Matcher {
     Access read = data();
     std::vector<std::int64_t> extents = nest().extents();
     if (!c_.columns.empty()) find_taps(read, extents);
+    put_terms_inside();
     choose_block(extents);
     build_fill(read, extents);
   }
@@ -193,6 +206,21 @@ class Matcher {
     return true;
   }
 
+  // Vectors over rows take a column from anywhere, so the panel has the order of the data: terms inside of columns where
+  // they lie side by side.
+  void put_terms_inside() {
+    const Index stored = flat_address(program_, nest(), nest().store);
+    if (c_.columns.empty() || stored.coefficient(c_.columns.back()) == 1) return;
+    const Index address = flat_address(program_, nest(), data());
+    const auto inner = std::find_if(c_.terms.begin(), c_.terms.end(), [&](int axis) {
+      return address.coefficient(axis) == 1 && only_affine(address, axis) &&
+             extent(axis) >= kLeastInside;
+    });
+    if (inner == c_.terms.end()) return;
+    std::rotate(inner, inner + 1, c_.terms.end());
+    c_.point = c_.term_count();
+  }
+
   void choose_block(const std::vector<std::int64_t>& extents) {
     if (c_.columns.empty()) return;
     const std::int64_t rows = extent(c_.columns[0]);
@@ -201,9 +229,11 @@ class Matcher {
     for (const Contraction::Slide& slide : c_.slides) row_elements *= slide.phases;
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
-    const bool side_by_side =
-        flat_address(program_, nest(), nest().store).coefficient(c_.columns.back()) == 1;
-    if (whole <= cache_floats_ || weights > whole || !side_by_side) return;
+    const Index stored = flat_address(program_, nest(), nest().store);
+    const bool in_steps = c_.point > 1 || stored.coefficient(c_.columns.back()) == 1;
+    if (whole <= cache_floats_ || weights > whole || !in_steps ||
+        !only_affine(stored, c_.columns[0]))
+      return;
     for (std::int64_t size = rows; size >= 1; --size) {
       if (rows % size != 0) continue;
       c_.block_rows = size;
@@ -232,9 +262,12 @@ class Matcher {
     };
     Index block;
     if (c_.blocks > 1) block = add("block", c_.blocks);
-    for (const auto* axes : {&c_.groups, &c_.slices, &c_.terms}) {
-      for (const int axis : *axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
-    }
+    const auto add_all = [&](const std::vector<int>& axes) {
+      for (const int axis : axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
+    };
+    add_all(c_.groups);
+    add_all(c_.slices);
+    if (c_.point == 1) add_all(c_.terms);
     for (std::size_t t = 0; t < c_.taps.size(); ++t) {
       if (c_.slides[t].phases == 1) continue;
       const int axis = c_.taps[t];
@@ -249,8 +282,9 @@ class Matcher {
       }
       values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
+    if (c_.point > 1) add_all(c_.terms);
     fill.outputs = fill.axes.size();
-    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width();
+    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width() * c_.point;
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
       c_.slides[t].phase_elements = elements;
       elements *= c_.slides[t].phases;

@@ -44,14 +44,14 @@ struct Contraction {
   };
   std::vector<Slide> slides;
   bool in_place = false;
-  /// Data between neighbouring columns; 1 in a panel.
+  /// Data between neighbouring columns; 1 in a panel, or the number of terms where they lie inside of columns.
   std::int64_t point = 1;
   /// Rows of a block: extents of the outermost column axis, which they divide.
   std::int64_t block_rows = 1;
   std::int64_t blocks = 1;
   /// Every thread fills a panel of its own, block by block; otherwise all fill one together.
   bool private_panel = false;
-  /// The panel's contents: axes block, groups, slices, terms, u, other columns, as far as they are there. It stores
+  /// The panel's contents: axes block, groups, slices, terms, phases, u, other columns, as far as they are there; or terms last. It stores
   /// to an imaginary buffer of that shape.
   LoopNest fill;
   std::vector<std::int64_t> panel_shape;
