@@ -126,6 +126,14 @@ def test_writes_into_out_whatever_its_memory_and_also_into_the_input():
     ):
         apply(x, packed, None, None, kernel.key, "", out=out)
         assert torch.equal(out, expected)
+    adding = Kernel.of(
+        zoo.load("conv2d"), "N=1, C_in=4, C_out=4, H=5, W=7, k=3", epilogue="residual"
+    )
+    x, room = _integers((2, 4, 5, 7)), _integers((3, 4, 5, 7), 2)
+    for residual, out in ((room[1:], room[1:]), (room[1:], room[:2])):
+        before = residual.clone()
+        apply(x, adding.pack([weight]), None, residual, adding.key, "residual", out=out)
+        assert torch.equal(out, F.conv2d(x, weight, padding=1) + before)
 
 
 @pytest.mark.parametrize("order", [None, NHWC])
