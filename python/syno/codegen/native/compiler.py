@@ -51,19 +51,38 @@ class Compiler:
         UserError with the compiler's words when it does not compile, and for a cache into which
         somebody else could have put it.
         """
-        command = [*flags, *((_THREADS,) if self.threads else ())]
-        key = _digest(source, self.path, self.version, shlex.join(command), processor())
-        path = private_cache("native", "compiled code") / f"{key}.so"
+        path = self._place(source, flags)
         with opened_folder(path.parent) as folder:
             if not _is_whole(path, folder):
-                self._compile(source, command, path, parts)
+                self._compile(source, flags, path, parts)
             # Loading runs what is there: it is to be the file in the folder that was checked.
             opened = Path(f"/proc/self/fd/{folder}")
             library = ctypes.CDLL(str((opened if opened.is_dir() else path.parent) / path.name))
             library._name = str(path)  # what it is called when the folder is closed
             return library
 
-    def _compile(self, source: str, command: Sequence[str], path: Path, parts: int) -> None:
+    def file(self, source: str, flags: Sequence[str] = FLAGS) -> Path:
+        """The file of the library, compiled where the cache does not have it."""
+        if not self.has(source, flags):
+            self._compile(source, flags, self._place(source, flags), parts=1)
+        return self._place(source, flags)
+
+    def has(self, source: str, flags: Sequence[str] = FLAGS) -> bool:
+        """Whether the library is in the cache, so that `library` compiles nothing."""
+        path = self._place(source, flags)
+        with opened_folder(path.parent) as folder:
+            return _is_whole(path, folder)
+
+    def _command(self, flags: Sequence[str]) -> list[str]:
+        return [*flags, *((_THREADS,) if self.threads else ())]
+
+    def _place(self, source: str, flags: Sequence[str]) -> Path:
+        command = shlex.join(self._command(flags))
+        key = _digest(source, self.path, self.version, command, processor())
+        return private_cache("native", "compiled code") / f"{key}.so"
+
+    def _compile(self, source: str, flags: Sequence[str], path: Path, parts: int) -> None:
+        command = self._command(flags)
         try:
             with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
                 text = Path(temporary) / "operator.cpp"
