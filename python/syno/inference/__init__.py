@@ -1,0 +1,5 @@
+"""Whole networks at inference: `compile` into an nn.Module, or C++ that `load` runs."""
+
+from syno.inference.library.load import NetworkLibrary, load
+
+__all__ = ["NetworkLibrary", "load"]

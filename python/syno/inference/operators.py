@@ -99,7 +99,7 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
             raise NotCovered(
                 f"kernel {axis.kernel} with stride {axis.stride} and padding {axis.padding}"
             )
-    operator, names = _conv_operator(tuple(axes), groups, tuple(weight.shape[:2]))
+    parsed, names = _conv_operator(tuple(axes), groups, tuple(weight.shape[:2]))
     binding = _conv_binding(axes, groups, weight, names)
     held = weight.reshape([*weight.shape[:2], *(k for k in kernel if k > 1)])
     if groups > 1:
@@ -108,13 +108,14 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
             held = held.squeeze(2)
             if weight.shape[0] == groups:
                 held = held.squeeze(1)
-    computation = Computation(operator.operator, binding)
-    return Found(CONVOLUTION, computation, (held.permute(operator.order),), bias, 1, pad)
+    computation = Computation(parsed.text, binding)
+    return Found(CONVOLUTION, computation, (held.permute(parsed.order),), bias, 1, pad)
 
 
 @dataclass(frozen=True)
 class _Parsed:
-    operator: Operator
+    # Text, because what is cached must not keep objects of the extension until the very end.
+    text: str
     order: tuple[int, ...]  # dimension of the layer's weight of each dimension of the operator's
 
 
@@ -122,7 +123,7 @@ class _Parsed:
 def _parsed(formula: str, inside: str, outside: str) -> _Parsed:
     operator, weights = Operator.parse_with_weights(formula, input=inside, output=outside)
     ((_, order),) = weights
-    return _Parsed(operator, tuple(order))
+    return _Parsed(operator.text, tuple(order))
 
 
 def _conv_operator(
@@ -213,7 +214,7 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
         parsed = _parsed(formula, "[N, T, C_in]", "[N, T, C_out]")
         sizes = {"T": count}
     binding = {"N": 1, "C_in": weight.shape[1], "C_out": weight.shape[0]} | sizes
-    computation = Computation(parsed.operator, binding)
+    computation = Computation(parsed.text, binding)
     weights = (weight.permute(parsed.order),)
     channel = 2 if sizes else 1
     whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
