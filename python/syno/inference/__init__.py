@@ -1,5 +1,6 @@
 """Whole networks at inference: `compile` into an nn.Module, or C++ that `load` runs."""
 
+from syno.inference.compile import CompiledNetwork, compile
 from syno.inference.library.load import NetworkLibrary, load
 
-__all__ = ["NetworkLibrary", "load"]
+__all__ = ["CompiledNetwork", "NetworkLibrary", "compile", "load"]
