@@ -63,7 +63,7 @@ def test_shows_nothing_but_its_interface():
         ["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True
     )
     shown = {line.split()[-1] for line in listed.stdout.splitlines()}
-    parts = ("pack", "packed_size", "run", "workspace_size")
+    parts = ("pack", "packed_size", "phase", "phase_count", "run", "workspace_size")
     assert shown == {f"syno_operator_{part}" for part in parts}
 
 

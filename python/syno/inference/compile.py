@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -136,8 +137,8 @@ def compile(
         example_input: a tensor, or a tuple of the arguments of the network. The first dimension is
             the batch, which may have any size afterwards if torch.export can trace the network so.
         convolutions: also compile convolutions and linear layers, not only operators.
-        missing: what to do where there is no compiler: "compile" raises, "pytorch" leaves layers to
-            PyTorch.
+        missing: what happens to a layer whose kernel is not in the cache: "compile" compiles it,
+            "pytorch" leaves it to PyTorch, as is done without a compiler, and says so in a warning.
         verify: compare the result with the network on the example and on random input.
 
     Raises:
@@ -149,19 +150,19 @@ def compile(
         raise UserError(
             f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"
         )
-    reason = no_compiler()
-    if reason is not None and missing == COMPILE:
-        raise UserError(reason)
     prepared = prepare(net, inputs, batch=True, convolutions=convolutions)
     graph = prepared.graph
     graph.requires_grad_(False)
     calls = layers_of(graph)
     references = {str(node.target): layer for node, layer in calls.items()}
-    if reason is None:
-        for name, layer in _compiled(references).items():
-            setattr(graph, name, layer)
+    made = _compiled(references, missing)
+    for name, layer in made.items():
+        setattr(graph, name, layer)
     graph.eval()
-    rows = [_row(layer, reason) for layer in references.values()]
+    rows = [_row(layer, name in made) for name, layer in references.items()]
+    stay = len(references) - len(made)
+    if stay:
+        warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
     rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
     shapes = [_shape(x, prepared.batch) for x in inputs]
     compiled = CompiledNetwork(graph, rows, shapes)
@@ -172,17 +173,20 @@ def compile(
     return compiled
 
 
-def _compiled(layers: dict[str, Layer]) -> dict[str, CompiledLayer]:
+def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:
     """The layers as kernels, each of which is compiled once, several at the same time."""
     groups: dict[tuple[str, str, int], list[str]] = {}
     for name, layer in layers.items():
         key = (layer.computation.key, layer.parts.text, layer.channel)
         groups.setdefault(key, []).append(name)
     made: dict[str, CompiledLayer] = {}
-    with _team() as pool, progress.bar("compiling kernels", len(groups)) as advance:
+    with warnings.catch_warnings(), _team() as pool, progress.bar("compiling kernels", len(groups)) as advance:
+        warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
         first = [layers[names[0]] for names in groups.values()]
-        for kernel, names in zip(pool.map(_kernel, first), groups.values(), strict=True):
-            made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
+        kernels = pool.map(lambda layer: _kernel(layer, missing), first)
+        for kernel, names in zip(kernels, groups.values(), strict=True):
+            if kernel is not None:
+                made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
             advance(1)
     return made
 
@@ -197,21 +201,30 @@ def _team() -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _kernel(layer: Layer) -> Kernel:
+def _kernel(layer: Layer, missing: str) -> Kernel | None:
+    """The compiled kernel of a layer; None where there is none."""
     found = layer.computation
-    return Kernel.of(
+    kernel = Kernel.of(
         found.operator,
         found.binding,
         epilogue=layer.parts.text,
         channel=layer.channel,
         plan=found.plan,
         fold_weights=found.fold_weights,
+        missing=missing,
     )
+    return kernel if kernel.compiled else None
 
 
-def _row(layer: Layer, reason: str | None) -> ReportRow:
-    first = "" if reason is None else reason.partition("\n")[0]
-    return ReportRow(layer.name, layer.kind, reason is None, layer.parts.text, first)
+def _why() -> str:
+    """Why a layer has no kernel."""
+    return (no_compiler() or "its kernel is not in the cache").partition("\n")[0]
+
+
+def _row(layer: Layer, kernel: bool) -> ReportRow:
+    return ReportRow(
+        layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why()
+    )
 
 
 def _others(prepared: Prepared) -> list[Kept]:

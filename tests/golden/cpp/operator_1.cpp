@@ -56,6 +56,7 @@ struct Contraction0 {
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = true;
     static constexpr bool kRowsAreContiguous = false;
+    static constexpr bool kChannelOfRow = true;
     static long data(long s) { return s * 630; }
     static long term(long k) { return k * 35; }
     static constexpr long kPlaces[] = {0, 5, 10};

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -49,6 +51,9 @@ struct Hash {
 std::unordered_map<Name, const SynoKernel*, Hash> kernels;
 std::shared_mutex kernels_mutex;
 
+/// Why the kernels of the package that this library belongs to are not there; empty if they are, or if it has none.
+std::string packaged_problem;
+
 /// Loads the kernel, and returns null; or a message, which lives until the thread's next call.
 using Loader = const char* (*)(const char* key, const char* epilogue);
 std::atomic<Loader> loader = nullptr;
@@ -63,7 +68,7 @@ const SynoKernel& kernel_of(std::string_view key, std::string_view epilogue) {
   if (const SynoKernel* kernel = loaded({key, epilogue})) return *kernel;
   const std::string a(key), b(epilogue);
   const Loader load = loader;
-  std::string why = "no kernels were loaded that have it";
+  std::string why = packaged_problem.empty() ? "no library with it was loaded" : packaged_problem;
   if (load != nullptr) {
     const char* message = load(a.c_str(), b.c_str());
     if (const SynoKernel* kernel = loaded({key, epilogue})) return *kernel;
@@ -290,7 +295,7 @@ bool overlap(const float* a, std::int64_t a_floats, const float* b, std::int64_t
   return a < b + b_floats && b < a + a_floats;
 }
 
-/// y, computed into `out` where there is one.
+/// y, in the memory of `out` where there is one.
 Tensor apply(const Tensor& x, const Tensor& packed, const MaybeTensor& channel,
              const MaybeTensor& residual, std::string_view key, std::string_view epilogue,
              const MaybeTensor& out) {
@@ -383,71 +388,110 @@ void boxed(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const Text key(stack[4]), epilogue(stack[5]);
   MaybeTensor out;
   if constexpr (kOut) out = to<Tensor>(stack[6]);
-  stack[0] = torch::stable::detail::from(
-      apply(x, packed, channel, residual, key.view(), epilogue.view(), out));
+  Tensor y = apply(x, packed, channel, residual, key.view(), epilogue.view(), out);
+  if constexpr (!kOut) stack[0] = torch::stable::detail::from(y);
+}
+
+bool add(const SynoKernel* kernel) {
+  if (kernel->version != kSynoKernelVersion || kernel->input_rank > kMostDims ||
+      kernel->output_rank > kMostDims)
+    return false;
+  const std::unique_lock lock(kernels_mutex);
+  kernels.emplace(Name{kernel->key, kernel->epilogue}, kernel);
+  return true;
+}
+
+void boxed_add_kernel(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  const auto address = torch::stable::detail::to<std::int64_t>(stack[0]);
+  stack[0] = torch::stable::detail::from(add(reinterpret_cast<const SynoKernel*>(address)));
+}
+
+void boxed_set_loader(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  loader = reinterpret_cast<Loader>(torch::stable::detail::to<std::int64_t>(stack[0]));
 }
 
 #define SYNO_ARGUMENTS \
   "(Tensor x, Tensor packed, Tensor? channel, Tensor? residual, str key, str epilogue"
 
-constexpr const char* kApply = "apply" SYNO_ARGUMENTS ") -> Tensor";
-constexpr const char* kApplyOut = "apply.out" SYNO_ARGUMENTS ", *, Tensor(a!) out) -> Tensor(a!)";
-
-/// Defines apply.out with the tag out_variant, by which compilers reuse buffers: from 2.12 on, and so looked up by name.
-void define_out(TorchLibraryHandle library) {
-  using Define =
-      AOTITorchError (*)(TorchLibraryHandle, const char*, const std::int32_t*, std::int32_t);
-  using Tag = std::int32_t (*)();
-  const auto define = reinterpret_cast<Define>(dlsym(RTLD_DEFAULT, "torch_library_def_with_tags"));
-  const auto tag = reinterpret_cast<Tag>(dlsym(RTLD_DEFAULT, "torch_tag_out_variant"));
-  if (define == nullptr || tag == nullptr) {
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_library_def(library, kApplyOut));
-  } else {
-    const std::int32_t out_variant = tag();
-    STABLE_TORCH_ERROR_CODE_CHECK(define(library, kApplyOut, &out_variant, 1));
-  }
+/// Registers the operators; false where another copy of this library did, which then has all kernels.
+///
+/// apply.out returns nothing and has no tag: PyTorch 2.13 traces no operator that returns what it was given unless it is
+/// tagged as an out variant, and its Inductor then takes no symbolic batch size (FixedLayout asserts integers).
+bool define() {
+  // Never deleted: the operators stay until the process ends.
+  TorchLibraryHandle library = nullptr;
+  const auto check = [](AOTITorchError code) { STABLE_TORCH_ERROR_CODE_CHECK(code); };
+  check(aoti_torch_library_init_fragment("syno", __FILE__, __LINE__, &library));
+  if (aoti_torch_library_def(library, "apply" SYNO_ARGUMENTS ") -> Tensor") != AOTI_TORCH_SUCCESS)
+    return false;
+  check(aoti_torch_library_def(library, "apply.out" SYNO_ARGUMENTS ", *, Tensor(a!) out) -> ()"));
+  // A SynoKernel, whether it was compiled for this version; a function of the type Loader. Both by address.
+  check(aoti_torch_library_def(library, "_add_kernel(int address) -> bool"));
+  check(aoti_torch_library_def(library, "_set_loader(int address) -> ()"));
+  check(aoti_torch_library_init_impl("syno", "CPU", __FILE__, __LINE__, &library));
+  check(torch_library_impl(library, "apply", &boxed<false>, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "apply.out", &boxed<true>, TORCH_ABI_VERSION));
+  check(aoti_torch_library_init_impl("syno", "CompositeExplicitAutograd", __FILE__, __LINE__,
+                                     &library));
+  check(torch_library_impl(library, "_add_kernel", &boxed_add_kernel, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "_set_loader", &boxed_set_loader, TORCH_ABI_VERSION));
+  return true;
 }
 
-/// The schemas of both, until the library is unloaded.
-class Definitions {
- public:
-  Definitions() {
-    STABLE_TORCH_ERROR_CODE_CHECK(
-        aoti_torch_library_init_def("syno", __FILE__, __LINE__, &library_));
-    STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_library_def(library_, kApply));
-    define_out(library_);
+const bool defined = define();
+
+// --- packages --------------------------------------------------------------------------------------------------------
+
+/// What the compiler's -march=native depends on, as Python's syno.codegen.native.processor says it.
+std::string processor() {
+  static const std::array<std::string_view, 6> wanted = {"vendor_id", "cpu family", "model",
+                                                         "flags",     "Features",   "CPU part"};
+  std::ifstream file("/proc/cpuinfo");
+  std::string result, line;
+  while (std::getline(file, line) && !line.empty()) {
+    std::string_view name = std::string_view(line).substr(0, line.find('\t'));
+    while (!name.empty() && (name.back() == ' ' || name.back() == ':')) name.remove_suffix(1);
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    if (!result.empty()) result += '\n';
+    result += line;
   }
-  Definitions(const Definitions&) = delete;
-  Definitions& operator=(const Definitions&) = delete;
-  ~Definitions() { aoti_torch_delete_library_object(library_); }
-
- private:
-  TorchLibraryHandle library_ = nullptr;
-};
-
-const Definitions definitions;
-
-STABLE_TORCH_LIBRARY_IMPL(syno, CPU, m) {
-  m.impl("apply", &boxed<false>);
-  m.impl("apply.out", &boxed<true>);
+  return result;
 }
+
+/// Adds it to the table of the copy of this library that has the operators.
+bool hand_over(const SynoKernel* kernel) {
+  if (defined) return add(kernel);
+  std::array<StableIValue, 1> stack{
+      torch::stable::detail::from(reinterpret_cast<std::int64_t>(kernel))};
+  STABLE_TORCH_ERROR_CODE_CHECK(
+      torch_call_dispatcher("syno::_add_kernel", "", stack.data(), TORCH_ABI_VERSION));
+  return torch::stable::detail::to<bool>(stack[0]);
+}
+
+/// Loads the kernels that lie beside this library; what went wrong, or nothing.
+std::string load_package() {
+  Dl_info self;
+  if (dladdr(&packaged_problem, &self) == 0) return "";
+  const std::string path = self.dli_fname;
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  std::ifstream list(folder + "kernels.txt");
+  if (!list) return "";
+  std::stringstream made_for;
+  made_for << std::ifstream(folder + "processor.txt").rdbuf();
+  if (made_for.str() != processor())
+    return "the kernels in '" + folder + "' were compiled for another processor\n" +
+           "  what to do: load them with syno.codegen.torch_op.load_package, which compiles them";
+  for (std::string name; std::getline(list, name);) {
+    void* const library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return dlerror();
+    const auto* kernel = static_cast<const SynoKernel* const*>(dlsym(library, "syno_kernels"));
+    if (kernel == nullptr) return "'" + name + "' holds no kernels";
+    for (; *kernel != nullptr; ++kernel)
+      if (!hand_over(*kernel)) return "'" + name + "' was compiled for another version of Syno";
+  }
+  return "";
+}
+
+const bool package_loaded = (packaged_problem = load_package()).empty();
 
 }  // namespace
-
-extern "C" {
-
-/// Sets who loads kernels that are asked for and not there.
-__attribute__((visibility("default"))) void syno_set_loader(Loader load) {
-  loader = load;
-}
-
-/// Takes a kernel into the table; false for one that was compiled for another version of this file.
-__attribute__((visibility("default"))) int syno_add_kernel(const SynoKernel* kernel) {
-  if (kernel->version != kSynoKernelVersion || kernel->input_rank > kMostDims ||
-      kernel->output_rank > kMostDims)
-    return 0;
-  const std::unique_lock lock(kernels_mutex);
-  kernels.emplace(Name{kernel->key, kernel->epilogue}, kernel);
-  return 1;
-}
-}

@@ -6,20 +6,52 @@ import atexit
 import ctypes
 import functools
 import threading
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
-from syno._util.errors import UserError
+from syno._util import checks
+from syno._util.errors import InternalError, UserError
+from syno.codegen.native import FLAGS
 from syno.codegen.torch_op import library as libraries
 from syno.codegen.torch_op.epilogue import Epilogue
-from syno.codegen.torch_op.library import HEADER_FLOATS, KernelFields
+from syno.codegen.torch_op.fallback import Fallback
+from syno.codegen.torch_op.library import HEADER_FLOATS, TAG_FLOATS
 from syno.codegen.torch_op.record import KernelRecord
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
 
-_lock = threading.RLock()
+_NO_GRADIENT = (
+    "syno::apply: an argument requires a gradient, and compiled kernels have none: they are for "
+    "inference\n  what to do: call it under torch.inference_mode() or torch.no_grad()"
+)
+
+MISSING = ("compile", "pytorch")
+
+_lock = threading.Lock()
+_turns: dict[tuple[str, str], threading.Lock] = {}  # who makes a kernel
 _kernels: dict[tuple[str, str], Kernel] = {}
+
+
+class _Compiled:
+    """The compiled code of a kernel, which torch.ops.syno.apply calls by its key."""
+
+    def __init__(self, path: Path, fields: libraries.KernelFields) -> None:
+        register()
+        self.path = path
+        self.fields = fields
+        if not torch.ops.syno._add_kernel(ctypes.addressof(self.fields)):
+            raise InternalError("syno::apply and a kernel were compiled with different kernel.h")
+
+    def pack(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The weights in the order in which the code reads them, behind its tag."""
+        pointers = (ctypes.c_void_p * max(1, len(weights)))(*(each.data_ptr() for each in weights))
+        packed = torch.zeros(HEADER_FLOATS + self.fields.packed_size())
+        packed[:TAG_FLOATS] = torch.tensor(self.fields.tag[:TAG_FLOATS])
+        self.fields.pack(pointers, packed.data_ptr() + packed.element_size() * HEADER_FLOATS)
+        return packed
 
 
 class Kernel:
@@ -32,15 +64,20 @@ class Kernel:
     A call is torch.ops.syno.apply(x, packed, channel, residual, key, epilogue): in eager mode, and
     in graphs of torch.compile and torch.export. Kernels are for inference and have no gradients.
 
-    record: what the kernel computes; key: its digest; epilogue: its text.
+    record: what the kernel computes; key: its digest; epilogue: its text; compiled: whether it is
+    compiled, or else computed by the PyTorch emitter.
     """
 
-    def __init__(self, record: KernelRecord, epilogue: Epilogue, fields: KernelFields) -> None:
+    def __init__(
+        self, record: KernelRecord, epilogue: Epilogue, code: _Compiled | Fallback
+    ) -> None:
         self.record = record
         self.key = record.key
         self.epilogue = epilogue.text
-        self._fields = fields
-        self._apply = torch.ops.syno.apply.default
+        self.compiled = isinstance(code, _Compiled)
+        self._code = code
+        # Called with arguments alone: it is the same for all kernels that are compiled.
+        self._apply = code if isinstance(code, Fallback) else torch.ops.syno.apply.default
 
     @classmethod
     def of(
@@ -54,6 +91,7 @@ class Kernel:
         output_order: Sequence[int] | None = None,
         plan: int = 1,
         fold_weights: bool = True,
+        missing: str = "compile",
     ) -> Kernel:
         """Compile a kernel, or load it from the cache.
 
@@ -67,9 +105,12 @@ class Kernel:
                 outermost first, such as (0, 2, 3, 1) for channels-last; default: row-major.
             plan: the number of the plan in `Operator.plans`; 1 is the cheapest.
             fold_weights: multiply weights with each other in `pack` if this saves MACs.
+            missing: what happens if the cache does not have the kernel: "compile" compiles it now;
+                "pytorch" computes with the PyTorch emitter instead and says so in a warning, as is
+                done without a compiler.
 
         Raises:
-            UserError: an argument is wrong, PyTorch is too old, or there is no compiler.
+            UserError: an argument is wrong, PyTorch is too old, or the code cannot be compiled.
         """
         record = KernelRecord.of(
             operator,
@@ -80,7 +121,17 @@ class Kernel:
             plan=plan,
             fold_weights=fold_weights,
         )
-        return load(record, Epilogue.parse(epilogue))
+        if missing not in MISSING:
+            raise UserError(
+                f"unknown value of 'missing': {checks.shown(missing)}\n"
+                f"  expected: one of {', '.join(MISSING)}"
+            )
+        return load(record, Epilogue(epilogue), missing)
+
+    @property
+    def library(self) -> Path | None:
+        """The file with the compiled code; None where it is not compiled."""
+        return self._code.path if isinstance(self._code, _Compiled) else None
 
     @property
     def weight_shapes(self) -> list[tuple[int, ...]]:
@@ -98,12 +149,9 @@ class Kernel:
             raise UserError(
                 f"weights of the wrong shapes\n  expected: {self.weight_shapes}      got: {given}"
             )
-        floats = [weight.detach().to("cpu", torch.float32).contiguous() for weight in weights]
-        pointers = (ctypes.c_void_p * max(1, len(floats)))(*(each.data_ptr() for each in floats))
-        packed = torch.zeros(HEADER_FLOATS + self._fields.packed_size())
-        packed[:5] = torch.tensor(self._fields.tag[:5])
-        self._fields.pack(pointers, packed.data_ptr() + 4 * HEADER_FLOATS)
-        return packed
+        return self._code.pack(
+            [weight.detach().to("cpu", torch.float32).contiguous() for weight in weights]
+        )
 
     def __call__(
         self,
@@ -129,47 +177,90 @@ class Kernel:
         return self._apply(x, packed, channel, residual, self.key, self.epilogue)
 
 
-@functools.cache
-def register() -> ctypes.CDLL:
+def register() -> None:
     """Make torch.ops.syno.apply known to PyTorch, as Kernel.of does.
 
     A process that loads an exported program with kernels calls it first.
+
+    Raises:
+        UserError: PyTorch is too old, or there is no compiler.
     """
-    library = libraries.operator_library()
-    library.syno_set_loader(_load_by_name)
+    with _lock:
+        _register()
+
+
+@functools.cache
+def _register() -> None:
+    if not hasattr(torch.ops.syno, "apply"):  # a package may have brought it
+        libraries.load_operator()
+    torch.ops.syno._set_loader(ctypes.cast(_load_by_name, ctypes.c_void_p).value)
     torch.library.register_fake("syno::apply", _fake)
-    return library
+    torch.library.register_fake("syno::apply.out", lambda *_, out: None)
+    atexit.register(_forget)
 
 
-@atexit.register
 def _forget() -> None:
     """No kernel is loaded while the interpreter ends."""
-    if register.cache_info().currsize:
-        register().syno_set_loader(None)
+    torch.ops.syno._set_loader(0)
     _kernels.clear()
 
 
-def load(record: KernelRecord, epilogue: Epilogue) -> Kernel:
-    """The kernel of a record, compiled where neither this process nor the cache has it."""
+def load(record: KernelRecord, epilogue: Epilogue, missing: str = "compile") -> Kernel:
+    """The kernel of a record; made where this process does not have it."""
     name = (record.key, epilogue.text)
     with _lock:
-        if name in _kernels:
-            return _kernels[name]
-        operator = register()
-        (fields,) = libraries.kernels_in(
-            libraries.kernel_library(libraries.kernel_source(record, epilogue))
-        )
-        record.store()
-        if not operator.syno_add_kernel(ctypes.byref(fields)):
-            raise AssertionError("kernel.h of the operator and of its kernels differ")
-        return _kernels.setdefault(name, Kernel(record, epilogue, fields))
+        turn = _turns.setdefault(name, threading.Lock())
+    with turn:  # not the lock of all: others are compiled at the same time
+        found = _kernels.get(name)
+        if found is not None and (found.compiled or missing == "pytorch"):
+            return found
+        libraries.check_torch()
+        source = libraries.kernels_source([(record, epilogue)])
+        reason = "it is not compiled"
+        try:
+            compiler = libraries.kernel_compiler()
+        except UserError as error:
+            reason = str(error).partition("\n")[0]
+        else:
+            if missing == "compile" or compiler.has(source):
+                (found,) = _compiled([(record, epilogue)], source)
+                return found
+        said = f"kernel {record.key} is computed by the PyTorch emitter: {reason}"
+        warnings.warn(said, stacklevel=3)
+        _kernels[name] = Kernel(record, epilogue, Fallback(record, epilogue))
+        return _kernels[name]
+
+
+def load_together(
+    kernels: Sequence[tuple[KernelRecord, Epilogue]], flags: Sequence[str] = FLAGS
+) -> list[Kernel]:
+    """Kernels from one translation unit: many small ones are compiled in a fraction of the time.
+
+    UserError where there is no compiler.
+    """
+    return _compiled(kernels, libraries.kernels_source(kernels), flags)
+
+
+def _compiled(
+    kernels: Sequence[tuple[KernelRecord, Epilogue]], source: str, flags: Sequence[str] = FLAGS
+) -> list[Kernel]:
+    library = libraries.kernel_compiler().library(source, flags)
+    path = Path(library._name)
+    made = []
+    for kernel, fields in zip(kernels, libraries.kernels_in(library), strict=True):
+        made.append(Kernel(*kernel, _Compiled(path, fields)))
+        made[-1].record.store()
+        _kernels[made[-1].key, made[-1].epilogue] = made[-1]
+    return made
 
 
 @ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p)
 def _load_by_name(key: bytes, epilogue: bytes) -> int:
     """For the operator: loads a kernel that it was asked for; 0, or the address of a message."""
     try:
-        kernel_of(key.decode(), epilogue.decode())
+        kernel = kernel_of(key.decode(), epilogue.decode())
+        if not kernel.compiled:
+            load(kernel.record, Epilogue(kernel.epilogue))
     except Exception as error:  # nothing can be raised through the operator's C++
         _message.text = str(error).encode()
         return ctypes.cast(ctypes.c_char_p(_message.text), ctypes.c_void_p).value or 0
@@ -187,7 +278,7 @@ def kernel_of(key: str, epilogue: str) -> Kernel:
     """The kernel of that key, which this or another process created with the same cache."""
     with _lock:
         kernel = _kernels.get((key, epilogue))
-    return kernel or load(KernelRecord.stored(key), Epilogue.parse(epilogue))
+    return kernel or load(KernelRecord.stored(key), Epilogue(epilogue))
 
 
 def _fake(
@@ -200,7 +291,17 @@ def _fake(
 ) -> torch.Tensor:
     """y without values: its shape, and its order in memory."""
     record = kernel_of(key, epilogue).record
-    shape = list(record.shapes.output)
-    if record.batched:
-        shape[0] = x.shape[0]
+    expected, shape = list(record.shapes.input), list(record.shapes.output)
+    if record.batched and x.dim() > 0:
+        expected[0] = shape[0] = x.shape[0]
+    given = (x, packed, channel, residual)
+    wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
+    if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
+        # A graph that torch.compile traces for training: when it runs, nothing says so any more.
+        raise RuntimeError(_NO_GRADIENT)
+    # With symbolic sizes the comparison also fixes all of them but the batch.
+    torch._check(
+        tuple(x.shape) == tuple(expected),
+        lambda: f"x of the wrong shape\n  expected: {expected}      got: {list(x.shape)}",
+    )
     return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import functools
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -15,15 +15,15 @@ import torch
 
 from syno import _core
 from syno._util.errors import UserError
-from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
+from syno.codegen.native.compiler import Compiler, find_compiler
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.record import KernelRecord
 
 LEAST_TORCH = (2, 10)
-_NAME = "syno_operator"
 
 # Of kernel.h, which the compiler and ctypes must see alike.
 HEADER_FLOATS = 16
+TAG_FLOATS = 5
 _SIGNATURES = {
     "packed_size": ctypes.CFUNCTYPE(ctypes.c_long),
     "pack": ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p),
@@ -66,9 +66,11 @@ def check_torch() -> None:
         )
 
 
-def _compiler() -> Compiler:
-    """Kernels and operator compute on PyTorch's threads: another OpenMP beside would be one too
-    many."""
+def kernel_compiler() -> Compiler:
+    """The compiler, without OpenMP: kernels and operator compute on PyTorch's threads.
+
+    UserError where there is none.
+    """
     return dataclasses.replace(find_compiler(), threads=False)
 
 
@@ -81,12 +83,20 @@ def operator_source() -> str:
     return _text("apply.cpp").replace('#include "kernel.h"', _text("kernel.h"))
 
 
-@functools.cache
-def operator_library() -> ctypes.CDLL:
-    """The library that registers syno::apply, compiled or from the cache. It is loaded once."""
+def load_operator() -> None:
+    """Load the library that registers syno::apply, compiled or from the cache."""
     check_torch()
+    kernel_compiler().library(operator_source(), _operator_flags())
+
+
+def operator_file() -> Path:
+    """The library of the operator, compiled or from the cache."""
+    return kernel_compiler().file(operator_source(), _operator_flags())
+
+
+def _operator_flags() -> list[str]:
     root = Path(torch.__file__).parent
-    flags = (
+    return [
         "-std=c++20",
         "-O2",
         "-fPIC",
@@ -98,66 +108,67 @@ def operator_library() -> ctypes.CDLL:
         "-Wl,--no-as-needed",
         "-ltorch_cpu",
         "-lc10",
-    )
-    library = _compiler().library(operator_source(), flags)
-    library.syno_add_kernel.argtypes = [ctypes.c_void_p]
-    return library
+    ]
 
 
-def kernel_source(record: KernelRecord, epilogue: Epilogue) -> str:
-    """The translation unit of a kernel, with the description that the operator reads."""
+def kernels_source(kernels: Sequence[tuple[KernelRecord, Epilogue]]) -> str:
+    """A translation unit with these kernels, and the descriptions that the operator reads.
+
+    UserError for an epilogue, channels or orders of memory that an operator cannot have.
+    """
+    units = [_unit(f"syno_operator_{n}", *kernel) for n, kernel in enumerate(kernels)]
+    pointers = [f"&syno_operator_{n}_description::kernel" for n in range(len(kernels))]
+    table = f"const SynoKernel* const syno_kernels[] = {{{', '.join(pointers)}, nullptr}};"
+    head = [_core.cpp_runtime(), _text("kernel.h")]
+    return "\n".join([*head, *units, f'extern "C" {{\nextern {table}\n}}', ""])
+
+
+def _unit(name: str, record: KernelRecord, epilogue: Epilogue) -> str:
+    """The code of a kernel and its description."""
     operator = record.operator
-    plan = operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights)
-    text, manifest = _core.emit_cpp(plan, name=_NAME, formula=operator.formula())
+    text, manifest = _core.emit_cpp(
+        operator.numbered_plan(record.binding, record.plan, fold_weights=record.fold_weights),
+        name=name,
+        formula=operator.formula(),
+        with_runtime=False,
+        epilogue=epilogue.text,
+        channel=record.channel,
+        input_order=record.input_order,
+        output_order=record.output_order,
+    )
     shapes = record.shapes
-    channels = 0
-    if epilogue.scale or epilogue.bias:
-        if record.channel >= len(shapes.output):
-            raise UserError(
-                f"the output has no dimension {record.channel} for the channels of the epilogue "
-                f"'{epilogue.text}'\n  expected: 0 to {len(shapes.output) - 1}"
-            )
-        channels = shapes.output[record.channel]
-    digest = hashlib.sha256(text.encode()).digest()
-    tag = [int.from_bytes(digest[3 * i : 3 * i + 3]) for i in range(3)]  # three bytes: exact
+    code = text.replace(name, "") + _core.cpp_runtime()
+    digest = hashlib.sha256(code.encode()).digest()
+    # Whole numbers of three bytes, which float32 holds exactly.
+    tag = [int.from_bytes(digest[3 * i : 3 * i + 3], "big") for i in range(3)]
     arrays = {
         "input_shape": shapes.input,
         "output_shape": shapes.output,
         "input_order": record.input_order,
         "output_order": record.output_order,
     }
-    if f"{_NAME}_phase_count" not in text:
-        text += f"""
-extern "C" int {_NAME}_phase_count(void) {{ return 1; }}
-extern "C" void {_NAME}_phase(int, const float* x, const float* packed, const float*, const float*, float* y,
-    float* workspace, long part, long) {{ if (part == 0) {_NAME}_run(x, packed, y, workspace, 1, 1); }}
-"""
-    lines = [text, _text("kernel.h"), "namespace {"]
-    for name, values in arrays.items():
-        lines.append(f"const std::int64_t {name}[] = {{{', '.join(map(str, values))}}};")
+    lines = [text, "namespace {", f"namespace {name}_description {{"]
+    for array, values in arrays.items():
+        # One more, since an array cannot be empty.
+        lines.append(f"const std::int64_t {array}[] = {{{', '.join(map(str, [*values, 0]))}}};")
+    channel_floats = epilogue.channel_floats(shapes.output, record.channel)
+    functions = ("packed_size", "pack", "workspace_size", "phase_count", "phase")
     lines += [
         f"const float tag[kSynoTag] = {{{', '.join(map(str, tag))}, kLanes, kRegisters}};",
         "const SynoKernel kernel = {",
         f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(record.batched)},',
         f"    {len(shapes.input)}, {len(shapes.output)}, {', '.join(arrays)},",
-        f"    {epilogue.channel_floats(channels)}, {int(epilogue.residual)},",
-        f"    {json.loads(manifest)['macs']}, tag, {_NAME}_packed_size, {_NAME}_pack,",
-        f"    {_NAME}_workspace_size, {_NAME}_phase_count, {_NAME}_phase}};",
-        "}  // namespace",
-        'extern "C" const SynoKernel* const syno_kernels[] = {&kernel, nullptr};',
+        f"    {channel_floats}, {int(epilogue.residual)}, {json.loads(manifest)['macs']}, tag,",
+        f"    {', '.join(f'{name}_{function}' for function in functions)}}};",
+        "}}",
     ]
-    return "\n".join(lines) + "\n"
-
-
-def kernel_library(source: str) -> ctypes.CDLL:
-    """The library of that source, compiled or from the cache."""
-    return _compiler().library(source, FLAGS)
+    return "\n".join(lines)
 
 
 def kernels_in(library: ctypes.CDLL) -> list[KernelFields]:
     """The kernels of a library."""
     pointers = ctypes.cast(library.syno_kernels, ctypes.POINTER(ctypes.POINTER(KernelFields)))
-    found = []
+    found: list[KernelFields] = []
     while pointers[len(found)]:
         found.append(pointers[len(found)].contents)
     return found

@@ -63,18 +63,17 @@ class KernelRecord:
         plan: int = 1,
         fold_weights: bool = True,
     ) -> KernelRecord:
-        """The record of checked arguments. UserError for an order that is none."""
+        """The record of these arguments, without those that the emitter checks."""
         values = operator.complete(binding)
         if operator.batch is not None:
             values[operator.batch] = 1
         operator.shapes(values)
-        batched = operator.batch is not None
         return cls(
             text=operator.text,
             binding=dict(sorted(values.items())),
-            channel=checks.whole("'channel'", channel, least=0),
-            input_order=_order("input_order", input_order, len(operator.input), batched),
-            output_order=_order("output_order", output_order, len(operator.output), batched),
+            channel=checks.whole("'channel'", channel, 0, checks.MOST_INT),
+            input_order=_order("input_order", input_order, len(operator.input)),
+            output_order=_order("output_order", output_order, len(operator.output)),
             plan=checks.whole("'plan'", plan, least=1),
             fold_weights=bool(fold_weights),
         )
@@ -82,7 +81,7 @@ class KernelRecord:
     @functools.cached_property
     def key(self) -> str:
         """A digest of all fields, 32 hexadecimal digits."""
-        return hashlib.sha256(self._json().encode()).hexdigest()[:_DIGITS]
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:_DIGITS]
 
     # Numbers alone are kept: a record lives as long as the process, which must not keep objects of
     # the extension until its very end.
@@ -104,19 +103,30 @@ class KernelRecord:
         """Whether dimension 0 of x and y has any size."""
         return self.operator.batch is not None
 
-    def _json(self) -> str:
+    def to_json(self) -> str:
+        """All fields, as `from_json` reads them."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> KernelRecord:
+        """The record of such a text. ValueError, KeyError or TypeError for another one."""
+        fields = json.loads(text)
+        if fields.pop("format") != _FORMAT:
+            raise ValueError("another version of Syno wrote it")
+        for order in ("input_order", "output_order"):
+            fields[order] = tuple(fields[order])
+        return cls(**fields)
 
     def store(self) -> None:
         """Keep the record in the cache under its key, for other processes."""
         path = _path(self.key)
-        if path.exists():
+        if _read(path) == self.to_json():
             return
         try:
             descriptor, name = tempfile.mkstemp(prefix=".", dir=path.parent)
             try:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(self._json())
+                    file.write(self.to_json())
                 os.replace(name, path)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -132,16 +142,10 @@ class KernelRecord:
     def stored(cls, key: str) -> KernelRecord:
         """The record of that key from the cache. UserError where there is none."""
         if len(key) == _DIGITS and set(key) <= set("0123456789abcdef"):
-            path = _path(key)
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                with opened_folder(path.parent) as folder:
-                    fields = json.loads(read_private(path, folder))
-                if fields.pop("format") == _FORMAT:
-                    for order in ("input_order", "output_order"):
-                        fields[order] = tuple(fields[order])
-                    record = cls(**fields)
-                    if record.key == key:  # else it is damaged
-                        return record
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                record = cls.from_json(_read(_path(key)))
+                if record.key == key:  # else it is damaged
+                    return record
         raise UserError(
             f"the cache has no kernel of key {checks.shown(key)}\n"
             f"  in '{private_cache('kernels', 'kernels')}'\n"
@@ -150,21 +154,20 @@ class KernelRecord:
         )
 
 
+def _read(path: Path) -> str:
+    """What is in the file; nothing where it is not there."""
+    try:
+        with opened_folder(path.parent) as folder:
+            return read_private(path, folder).decode()
+    except OSError:
+        return ""
+
+
 def _path(key: str) -> Path:
     return private_cache("kernels", "what kernels compute") / f"{key}.json"
 
 
-def _order(name: str, order: Sequence[int] | None, rank: int, batched: bool) -> tuple[int, ...]:
+def _order(name: str, order: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     if order is None:
         return tuple(range(rank))
-    given = tuple(checks.whole(f"a dimension of '{name}'", dim) for dim in order)
-    if sorted(given) != list(range(rank)):
-        raise UserError(
-            f"'{name}' is not an order of dimensions\n"
-            f"  expected: each of 0 to {rank - 1} once      got: {list(given)}"
-        )
-    if batched and given[0] != 0:
-        raise UserError(
-            f"'{name}' does not begin with the batch\n  expected: 0 first      got: {list(given)}"
-        )
-    return given
+    return tuple(checks.whole(f"a dimension of '{name}'", dim, 0, rank - 1) for dim in order)

@@ -50,7 +50,8 @@ class Emitter {
         out_.line("// " + std::string(line));
       if (phases_[p].rows) {
         const bool is_last = !phases_[p].contraction && ends(p);
-        print_rows(out_, program_, *phases_[p].rows, rows_name(p), is_last);
+        const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
+        print_rows(out_, program_, *phases_[p].rows, rows_name(p), {is_last, channel});
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -195,6 +196,13 @@ class Emitter {
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
 
+    const bool by_rows = !ends(p) || !epilogue_.uses_channels() ||
+                         std::none_of(c.columns.begin(), c.columns.end(), [&](int axis) {
+                           return nest.store.index[channel_place()].depends_on(axis);
+                         });
+    out_.line("static constexpr bool kChannelOfRow = " + std::string(by_rows ? "true" : "false") +
+              ";");
+
     std::vector<int> outer = c.groups;
     outer.insert(outer.end(), c.slices.begin(), c.slices.end());
     if (c.in_place) {
@@ -283,6 +291,14 @@ class Emitter {
     return "shared + " + number(offsets_[at(buffer)]);
   }
 
+  // Where the dimension of the channels comes in the order of memory.
+  std::size_t channel_place() const {
+    const std::vector<int>& order = options_.output_order;
+    if (order.empty()) return at(options_.channel);
+    return static_cast<std::size_t>(std::find(order.begin(), order.end(), options_.channel) -
+                                    order.begin());
+  }
+
   // type Output: what happens to results before they are stored.
   void epilogue_type() {
     if (epilogue_.empty()) return;
@@ -291,13 +307,8 @@ class Emitter {
     if (epilogue_.uses_channels()) {
       // Places in memory between neighbouring channels.
       const std::vector<std::int64_t>& shape = program_.buffer(program_.output).shape;
-      std::size_t place = at(options_.channel);
-      if (!options_.output_order.empty()) {
-        place = 0;
-        while (options_.output_order[place] != options_.channel) ++place;
-      }
-      channels = shape[place];
-      for (std::size_t d = place + 1; d < shape.size(); ++d) inner *= shape[d];
+      channels = shape[channel_place()];
+      for (std::size_t d = channel_place() + 1; d < shape.size(); ++d) inner *= shape[d];
     }
     const auto flag = [](bool value) { return std::string(value ? "true, " : "false, "); };
     const std::string activation = epilogue_.activation.empty() ? "Same" : epilogue_.activation;

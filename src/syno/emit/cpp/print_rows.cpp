@@ -23,10 +23,10 @@ std::size_t at(int index) {
 
 class RowPrinter {
  public:
-  RowPrinter(Printer& out, const LoopProgram& program, const RowLoops& rows, bool has_epilogue)
+  RowPrinter(Printer& out, const LoopProgram& program, const RowLoops& rows, const RowEnds& ends)
       : out_(out),
         rows_(rows),
-        has_epilogue_(has_epilogue),
+        ends_(ends),
         inner_tile_(tiles_inner(program, rows)),
         names_(c_names(rows.nest)) {
     stored_ = flat_address(program, nest(), nest().store);
@@ -41,7 +41,7 @@ class RowPrinter {
     const std::int64_t length = rows_.lane < 0 ? 1 : extent(rows_.lane);
     const std::int64_t tile = rows_.tile < 0 ? 1 : extent(rows_.tile);
     out_.line("void " + name + "(" + parameters + "float* to, long begin, long end" +
-              (has_epilogue_ ? ", const Output& epilogue" : "") + ") {")
+              (ends_.epilogue ? ", const Output& epilogue" : "") + ") {")
         .indent();
     out_.line("constexpr long kLength = " + std::to_string(length) +
               ", kTile = " + std::to_string(tile) + ";");
@@ -348,21 +348,33 @@ class RowPrinter {
     out_.line("const long l = v + j * kLanes;");
     const std::string value =
         nest().scale == 1 ? "sum[c][j]" : "sum[c][j] * splat(" + std::to_string(nest().scale) + ")";
+    const std::string ends = ends_.epilogue ? epilogue_of_lanes(names) + ", " : "";
+    const std::string suffix = ends_.epilogue ? "_end(" : "(";
     if (side_by_side) {
-      const std::string store = has_epilogue_ ? "store_end(epilogue, to + (" : "store_part(to + (";
-      out_.line(store + row.text(names) + ") + l, " + value + ", kLength - l);");
+      out_.line((ends_.epilogue ? "store_end(" + ends : "store_part(") + "to + (" +
+                row.text(names) + ") + l, " + value + ", kLength - l);");
     } else {
-      const std::string store = has_epilogue_ ? "scatter_end(epilogue, to, " : "scatter(to, ";
-      out_.line(store + value + ", kLength - l, [&](long lane) { return " + row.text(names) +
-                "; });");
+      out_.line("scatter" + suffix + ends + "to, " + value +
+                ", kLength - l, [&](long lane) { return " + row.text(names) + "; });");
     }
     out_.dedent().line("}");
     out_.dedent().line("}");
   }
 
+  // With the channels of the lanes, where they are one, or side by side.
+  std::string epilogue_of_lanes(std::vector<std::string> names) const {
+    if (ends_.channel < 0) return "epilogue";
+    const Index& channel = nest().store.index[at(ends_.channel)];
+    if (rows_.lane < 0 || !channel.depends_on(rows_.lane))
+      return "epilogue.of_channel(" + channel.text(names) + ")";
+    if (!is_linear(channel, rows_.lane) || channel.coefficient(rows_.lane) != 1) return "epilogue";
+    names[at(rows_.lane)] = "l";
+    return "epilogue.of_channels(" + channel.text(names) + ", kLength - l)";
+  }
+
   Printer& out_;
   const RowLoops& rows_;
-  bool has_epilogue_;
+  RowEnds ends_;
   bool inner_tile_;
   std::vector<std::string> names_;
   Index stored_;
@@ -395,8 +407,8 @@ void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& ax
 }
 
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name, bool has_epilogue) {
-  RowPrinter(out, program, rows, has_epilogue).print(name);
+                const std::string& name, const RowEnds& ends) {
+  RowPrinter(out, program, rows, ends).print(name);
 }
 
 }  // namespace syno::cpp

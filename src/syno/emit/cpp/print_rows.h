@@ -9,10 +9,17 @@
 
 namespace syno::cpp {
 
+/// How rows store their results.
+struct RowEnds {
+  /// Through an epilogue, which is one more parameter.
+  bool epilogue = false;
+  /// The dimension of the result, in the order of memory, that its channels are of; -1: it has none.
+  int channel = -1;
+};
+
 /// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end).
-/// has_epilogue: with one more parameter, what happens to results before they are stored.
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name, bool has_epilogue);
+                const std::string& name, const RowEnds& ends);
 
 /// A name in C for every axis: its own and an underscore, which no other name has.
 std::vector<std::string> c_names(const LoopNest& nest);

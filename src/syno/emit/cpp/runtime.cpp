@@ -212,6 +212,7 @@ constexpr long parts_of_row(long length, long tile) {
 //   term(k), tap(t)                             places in the data
 //   row(m), column(n)                           places in the result
 //   weight(w, group, m, k, t)                   an element of the weight
+//   kChannelOfRow                               all columns of a row have one channel of the epilogue
 
 // Rows of a tile that fit into the registers together with kVectors columns of vectors.
 constexpr long kVectors = kRegisters == 32 ? 3 : 2;
@@ -283,20 +284,21 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
     const long m = tile * M + i;
     if (C::kRows % M != 0 && m >= C::kRows) break;
     float* to = y + C::row(m);
+    const auto ends = epilogue.template along<C::kChannelOfRow>(to);
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {
         float lanes[kLanes];
-        store(lanes, epilogue.value(sum[i][0], to, kLanes));
+        store(lanes, ends.value(sum[i][0], to, kLanes));
         std::memcpy(to + skip, lanes + skip, sizeof(float) * static_cast<std::size_t>(kLanes - skip));
       } else {
-        store_end(epilogue, to, sum[i][0]);
+        store_end(ends, to, sum[i][0]);
       }
 #pragma GCC unroll 16
-      for (int j = 1; j < N; ++j) store_end(epilogue, to + j * kLanes, sum[i][j]);
+      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, sum[i][j]);
     } else {
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j)
-        store_end(epilogue, to + j * kLanes, sum[i][j], count - j * kLanes);
+        store_end(ends, to + j * kLanes, sum[i][j], count - j * kLanes);
     }
   }
 }
@@ -339,10 +341,14 @@ inline void row_tile(const float* data, const float* weights, float* y, long til
   }
   const long rows = least(M, C::kRows - tile * M);
   if (C::kRowsAreContiguous) {
-    for (int n = 0; n < N; ++n) {
-      float* to = y + C::row(tile * M) + C::column(n0 + n);
-      for (int v = 0; v < V; ++v)
-        store_end(epilogue, to + v * kLanes, sum[n][v], rows - v * kLanes);
+    float* const start = y + C::row(tile * M);
+    for (int v = 0; v < V; ++v) {
+      const long count = rows - v * kLanes;
+      if (count <= 0) break;
+      const auto ends = epilogue.template across<C::kChannelOfRow>(
+          start + C::column(n0) + v * kLanes, count);
+      for (int n = 0; n < N; ++n)
+        store_end(ends, start + C::column(n0 + n) + v * kLanes, sum[n][v], count);
     }
   } else {
     alignas(64) float turned[N][M];
@@ -351,11 +357,15 @@ inline void row_tile(const float* data, const float* weights, float* y, long til
       float* to = y + C::row(tile * M + i);
       if constexpr (std::is_same_v<E, Plain>) {
         for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
-      } else {
-        for (int from = 0; from < N; from += kLanes) {
-          const Vector row = gather(N - from, [&](long n) { return turned[from + n][i]; });
-          scatter_end(epilogue, to, row, N - from,
-                      [&](long n) { return C::column(n0 + from + n); });
+        continue;
+      }
+      const auto ends = epilogue.template along<C::kChannelOfRow>(to + C::column(n0));
+      for (int from = 0; from < N; from += kLanes) {
+        const Vector row = gather(N - from, [&](long n) { return turned[from + n][i]; });
+        if (C::kColumnsAreContiguous) {
+          store_end(ends, to + n0 + from, row, N - from);
+        } else {
+          scatter_end(ends, to, row, N - from, [&](long n) { return C::column(n0 + from + n); });
         }
       }
     }

@@ -28,7 +28,7 @@ struct Hardsigmoid {
   static Vector of(Vector v) { return Relu6::of(v + splat(3.0f)) / splat(6.0f); }
 };
 struct Hardswish {
-  static Vector of(Vector v) { return v * Relu6::of(v + splat(3.0f)) / splat(6.0f); }
+  static Vector of(Vector v) { return v * Hardsigmoid::of(v); }
 };
 
 inline Vector magnitude(Vector v) { return v < Vector{} ? -v : v; }
@@ -102,6 +102,29 @@ struct Plain {
   static Vector value_at(Vector v, const float*, long, const Place&) {
     return v;
   }
+  template <bool kOneChannel>
+  static Plain along(const float*) {
+    return {};
+  }
+  template <bool kSameChannels>
+  static Plain across(const float*, long) {
+    return {};
+  }
+};
+
+// An epilogue of lanes whose channels are known.
+template <class E>
+struct OfChannels {
+  const E& epilogue;
+  Vector scale, bias;
+
+  Vector value(Vector v, const float* to, long count) const {
+    return E::of(v, scale, bias, epilogue.more(to, count));
+  }
+  template <class Place>
+  Vector value_at(Vector v, const float* to, long count, const Place& place) const {
+    return E::of(v, scale, bias, epilogue.more_at(to, count, place));
+  }
 };
 
 // activation(v * scale[c] + bias[c] + residual). The element at `place` of y has c = place / kInner
@@ -112,52 +135,81 @@ struct Epilogue {
   const float* residual;
   const float* y;
 
-  static long channel_of(unsigned long place) {
-    return static_cast<long>(place / kInner % kChannels);
-  }
   static Vector of(Vector v, Vector scale, Vector bias, Vector more) {
     if constexpr (kScale) v *= scale;
     if constexpr (kBias) v += bias;
     if constexpr (kResidual) v += more;
     return Activation::of(v);
   }
-  // The values of channels for `count` elements side by side.
-  static Vector channels(const float* from, unsigned long place, long count) {
+  static long channel_of(unsigned long place) {
+    return static_cast<long>(place / kInner % kChannels);
+  }
+  unsigned long place_of(const float* to) const { return static_cast<unsigned long>(to - y); }
+
+  OfChannels<Epilogue> of_channel(long c) const {
+    return {*this, kScale ? splat(channel[kChannels + c]) : Vector{},
+            kBias ? splat(channel[c]) : Vector{}};
+  }
+  // Channels from c on.
+  OfChannels<Epilogue> of_channels(long c, long count) const {
+    return {*this, kScale ? load_part(channel + kChannels + c, 0, count) : Vector{},
+            kBias ? load_part(channel + c, 0, count) : Vector{}};
+  }
+  template <class Channel>
+  __attribute__((noinline)) OfChannels<Epilogue> of_any(long count, const Channel& c) const {
+    const auto lanes = [&](const float* from) {
+      return gather(count, [&](long lane) { return from[c(static_cast<unsigned long>(lane))]; });
+    };
+    return {*this, kScale ? lanes(channel + kChannels) : Vector{},
+            kBias ? lanes(channel) : Vector{}};
+  }
+  // Of elements side by side.
+  OfChannels<Epilogue> of_places(const float* to, long count) const {
+    if constexpr (!kScale && !kBias) return {*this, Vector{}, Vector{}};
+    const unsigned long place = place_of(to);
     const long c = channel_of(place);
+    count = least(count, kLanes);
     if (kInner == 1) {
-      if (c + count <= kChannels) return load_part(from + c, 0, count);
+      if (c + count <= kChannels) return of_channels(c, count);
     } else if (static_cast<long>(place % kInner) + count <= kInner) {
-      return splat(from[c]);
+      return of_channel(c);
     }
-    return gather(count, [&](long lane) {
-      return from[channel_of(place + static_cast<unsigned long>(lane))];
-    });
+    return of_any(count, [&](unsigned long lane) { return channel_of(place + lane); });
+  }
+
+  Vector more(const float* to, long count) const {
+    return kResidual ? load_part(residual + (to - y), 0, count) : Vector{};
+  }
+  template <class Place>
+  Vector more_at(const float* to, long count, const Place& place) const {
+    if constexpr (!kResidual) return Vector{};
+    return gather(count, [&](long lane) { return residual[to + place(lane) - y]; });
   }
 
   // For lanes that are stored side by side from `to` on.
   Vector value(Vector v, const float* to, long count) const {
-    const unsigned long place = static_cast<unsigned long>(to - y);
-    count = least(count, kLanes);
-    Vector scale{}, bias{}, more{};
-    if constexpr (kScale) scale = channels(channel + kChannels, place, count);
-    if constexpr (kBias) bias = channels(channel, place, count);
-    if constexpr (kResidual) more = load_part(residual + place, 0, count);
-    return of(v, scale, bias, more);
+    return of_places(to, count).value(v, to, count);
   }
   // For lanes that are stored anywhere.
   template <class Place>
   Vector value_at(Vector v, const float* to, long count, const Place& place) const {
-    const auto lanes = [&](const float* from) {
-      return gather(count, [&](long lane) {
-        return from[channel_of(static_cast<unsigned long>(to + place(lane) - y))];
-      });
-    };
-    Vector scale{}, bias{}, more{};
-    if constexpr (kScale) scale = lanes(channel + kChannels);
-    if constexpr (kBias) bias = lanes(channel);
-    if constexpr (kResidual)
-      more = gather(count, [&](long lane) { return residual[to + place(lane) - y]; });
-    return of(v, scale, bias, more);
+    const auto ends = of_any(count, [&](unsigned long lane) {
+      return channel_of(place_of(to + place(static_cast<long>(lane))));
+    });
+    return ends.value_at(v, to, count, place);
+  }
+
+  // For lanes that share the channel of `to`, or not.
+  template <bool kOneChannel>
+  auto along(const float* to) const {
+    if constexpr (kOneChannel && (kScale || kBias)) return of_channel(channel_of(place_of(to)));
+    else return *this;
+  }
+  // For vectors of the channels that a vector at `to` has, or not.
+  template <bool kSameChannels>
+  auto across(const float* to, long count) const {
+    if constexpr (kSameChannels) return of_places(to, count);
+    else return *this;
   }
 };
 

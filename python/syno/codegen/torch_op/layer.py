@@ -1,0 +1,134 @@
+"""A compiled operator with weights, for inputs of any size that its variables allow."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.codegen.torch_op.kernel import Kernel
+from syno.operators.operator import Operator
+from syno.operators.specification import Binding
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+class KernelLayer(nn.Module):
+    """An operator with packed weights, in the place of a layer. For inference.
+
+        layer = KernelLayer(operator, binding, weights, epilogue="bias+relu", channel_values=bias)
+        y = layer(x)
+
+    Inputs of another size than that of the binding take a kernel of their own, which is made when
+    the first one comes, as `missing` says (see `Kernel.of`); a graph of torch.compile is traced
+    again for them.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        binding: Binding | str,
+        weights: Sequence[torch.Tensor],
+        *,
+        channel_values: torch.Tensor | None = None,
+        missing: str = "compile",
+        epilogue: str = "",
+        channel: int = 1,
+        input_order: Sequence[int] | None = None,
+        output_order: Sequence[int] | None = None,
+        plan: int = 1,
+        fold_weights: bool = True,
+    ) -> None:
+        """Compile the kernel for the binding, or load it.
+
+        weights: with the shapes of `Operator.weight_shapes`; channel_values: bias and scale, as
+        `Kernel.__call__` takes them; missing: for all sizes but that of the binding. The other
+        arguments are those of `Kernel.of`.
+        """
+        super().__init__()
+        self.operator = operator
+        self.binding = operator.complete(binding)
+        self.missing = missing
+        self._kernel_of = functools.partial(
+            Kernel.of,
+            operator,
+            epilogue=epilogue,
+            channel=channel,
+            input_order=input_order,
+            output_order=output_order,
+            fold_weights=fold_weights,
+        )
+        for number, weight in enumerate(weights):
+            # Not in the state: weights that came from one would not be packed.
+            self.register_buffer(f"weight_{number}", weight.detach(), persistent=False)
+        self.register_buffer("channel_values", channel_values, persistent=False)
+        self._count = len(weights)
+        self._first = 0 if operator.batch is None else 1
+        self._kernels: list[tuple[Kernel, torch.Tensor]] = []
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._keep(self._kernel_of(self.binding, plan=plan))
+
+    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """y of `Kernel.__call__`, for x of any size that the operator allows with its weights."""
+        # A range fixes a symbolic extent, so that a graph is traced again for another one.
+        size = [len(range(extent)) for extent in x.shape[self._first :]]
+        kernel, packed = self._kernels[self._number(*size)]
+        return kernel(x, packed, self.channel_values, residual)
+
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+    def _number(self, *size: int) -> int:
+        """Which of the kernels takes x of that size; it is made if there is none yet."""
+        if size not in self._numbers:
+            if torch.compiler.is_exporting():
+                raise UserError(
+                    f"the layer has no kernel for inputs of size {list(size)} yet\n"
+                    "  what to do: call it with an input of this size before torch.export"
+                )
+            binding = resized(self.operator, self.binding, size)
+            # The plan's number belongs to the binding that it was chosen for.
+            self._keep(self._kernel_of(binding, missing=self.missing))
+        return self._numbers[size]
+
+    def _keep(self, kernel: Kernel) -> None:
+        weights = [self.get_buffer(f"weight_{number}") for number in range(self._count)]
+        shape = kernel.record.shapes.input
+        size = shape[1:] if kernel.record.batched else shape
+        self._numbers[size] = len(self._kernels)
+        self._kernels.append((kernel, kernel.pack(weights)))
+
+
+def resized(operator: Operator, binding: Binding, size: Sequence[int]) -> dict[str, int]:
+    """The binding under which the operator takes inputs of that size with the same weights.
+
+    size: of x, without the batch. UserError where there is none.
+    """
+    values = dict(binding)
+    expected = [*([1] if operator.batch else []), *size]
+    if operator.batch is not None:
+        values[operator.batch] = 1
+    weights = operator.weight_shapes(values)
+    for dim, name in enumerate(operator.input[: len(expected)]):
+        for variable in _VARIABLE.findall(name):
+            extent = operator.shapes(values).input[dim]
+            changed, rest = divmod(values[variable] * expected[dim], extent)
+            if rest == 0 and _takes(operator, attempt := {**values, variable: changed}, weights):
+                values = attempt
+    if list(operator.shapes(values).input) != expected:
+        found = list(operator.shapes({**binding}).input)
+        raise UserError(
+            "x of a size that the operator cannot take with these weights\n"
+            f"  expected: {found}, or other sizes of the variables that no weight depends on"
+            f"      got: {expected}"
+        )
+    return values
+
+
+def _takes(operator: Operator, values: dict[str, int], weights: list[tuple[int, ...]]) -> bool:
+    try:
+        return operator.weight_shapes(values) == weights
+    except UserError:  # a size that is not a whole number
+        return False

@@ -1,0 +1,275 @@
+"""Epilogues, memory orders and phases of compiled operators: random operators, and known bugs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from syno import Operator, UserError
+from syno.codegen import native
+from syno.codegen.emitters import Case
+from syno.codegen.native import Variant
+
+from . import emitted
+from .cpp_variants import (
+    ACTIVATIONS,
+    TOLERANCE,
+    Kernel,
+    WrongError,
+    by_phases,
+    check,
+    compiled,
+    random_kernel,
+)
+from .loop_emitters import loop_case, with_sizes
+
+ZOO = {name: loop_case(case) for name, case in emitted.zoo().items()}
+NHWC = (0, 2, 3, 1)
+EVERYTHING = "scale+bias+residual+relu"
+
+
+def _check_all(kernels: list[Kernel]) -> None:
+    for kernel, function in zip(kernels, compiled(kernels), strict=True):
+        try:
+            check(kernel, function)
+        except WrongError as wrong:
+            pytest.fail(str(wrong))
+
+
+def _check_random(first: int, count: int) -> None:
+    for seed in range(first, first + count, 40):
+        _check_all([random_kernel(s) for s in range(seed, min(seed + 40, first + count))])
+
+
+def test_random_operators_with_random_epilogues_and_memory_orders():
+    _check_random(0, 200)
+
+
+@pytest.mark.slow
+def test_many_random_operators_with_random_epilogues_and_memory_orders():
+    _check_random(1000, 2000)
+
+
+def test_the_random_kernels_have_everything():
+    kernels = [random_kernel(seed) for seed in range(200)]
+    for part in ("scale", "bias", "residual", *ACTIVATIONS):
+        assert sum(kernel.variant.has(part) for kernel in kernels) >= 5, part
+    assert sum(kernel.variant.epilogue == "" for kernel in kernels) >= 5
+    for orders in ("input_order", "output_order"):
+        moved = [getattr(kernel.variant, orders) for kernel in kernels]
+        assert sum(order is not None and order != tuple(sorted(order)) for order in moved) >= 20
+    assert sum(kernel.batched for kernel in kernels) >= 20
+
+
+# Matrix products of every kind: vectors over columns and over rows, in place and from panels.
+SIZES = (
+    {"C_in": 8, "C_out": 24, "H": 4, "W": 9},
+    {"C_in": 5, "C_out": 33, "H": 7, "W": 7},
+    {"C_in": 16, "C_out": 16, "H": 16, "W": 16},
+    {"C_in": 3, "C_out": 8, "H": 1, "W": 50},
+)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv1x1", "depthwise", "operator-1"])
+def test_convolutions(name):
+    kernels = []
+    for number, sizes in enumerate(SIZES):
+        if name == "operator-1":
+            sizes = sizes | {"C_in": 8, "C_out": 8 * (1 + number)}
+        if name == "depthwise":
+            sizes = sizes | {"C": sizes["C_out"]}
+        case = with_sizes(ZOO[name], **sizes)
+        for before, after in ((None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)):
+            for epilogue in (EVERYTHING, "bias+silu"):
+                for cache in (64, 65536):
+                    kernels.append(Kernel(case, Variant(epilogue, 1, before, after), cache))
+    _check_all(kernels)
+
+
+def test_a_linear_layer_over_tokens():
+    case = with_sizes(ZOO["linear"], C_in=24, C_out=40, T=7)
+    _check_all([Kernel(case, Variant("bias+gelu", 2)), Kernel(case, Variant(EVERYTHING, 1))])
+
+
+def _identity(size: int) -> Kernel:
+    operator = Operator.from_text("syno operator 1\nout [H]\nin [H]\nmatch o0\n")
+    return Kernel(Case(operator, {"H": size}))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_as_exact_as_stated(name):
+    exponents = np.exp2(np.linspace(-40, 30, 20_000))
+    dense = np.linspace(-20, 20, 200_000)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45, -87.0, -87.5, 88.0, 104.0]
+    x = np.concatenate([dense, exponents, -exponents, special]).astype(np.float32)
+    kernel = _identity(len(x))
+    kernel = Kernel(kernel.case, Variant(name))
+    (function,) = compiled([kernel])
+    found = function(x).astype(float)
+    with np.errstate(all="ignore"):
+        wanted = ACTIVATIONS[name](torch.from_numpy(x.astype(float))).numpy()
+        wanted = np.where(
+            np.abs(wanted) > np.finfo(np.float32).max, np.sign(wanted) * np.inf, wanted
+        )
+        error = np.abs(found - wanted) / np.maximum(1, np.abs(wanted))
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    error[same] = 0
+    worst = int(np.nanargmax(np.where(np.isnan(error), np.inf, error)))
+    assert error[worst] <= TOLERANCE, (x[worst], found[worst], wanted[worst])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_images_and_threads_and_phases_give_the_same_bits(threads):
+    kernel = Kernel(with_sizes(ZOO["conv2d"], C_in=8, C_out=24), Variant("bias+gelu", 1))
+    (function,) = compiled([kernel])
+    random = np.random.default_rng(0)
+    shapes = kernel.case.operator.shapes(kernel.case.binding)
+    function.pack([random.standard_normal(shape) for shape in shapes.weights])
+    bias = random.standard_normal(shapes.output[1]).astype(np.float32)
+    for images in (1, 2, 5, 7):
+        x = random.standard_normal((images, *shapes.input[1:])).astype(np.float32)
+        one = np.concatenate([function(x[n : n + 1], 1, bias=bias) for n in range(images)])
+        assert np.array_equal(function(x, threads, bias=bias), one)
+        found = by_phases(function, x, {"bias": bias}, threads, one.shape)
+        assert np.array_equal(found, one)
+
+
+# Known bugs: what an epilogue gets wrong, each in its own way. None reads out of bounds.
+SMALL = Kernel(with_sizes(ZOO["conv2d"], C_out=6), Variant(EVERYTHING, 1))
+LARGE = Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 1))
+WIDE = Kernel(with_sizes(ZOO["conv2d"], C_out=32), Variant(EVERYTHING, 1, NHWC, NHWC))
+LINES = Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 2))
+MUTATIONS = {
+    "channel of another dimension": (LARGE, r"true, 35, 24, Relu", "true, 7, 5, Relu"),
+    "channel of a neighbour": (LARGE, r"place / kInner % kCh", "(place / kInner + 1) % kCh"),
+    "one channel for all rows": (SMALL, r"epilogue\.of_channel\(c\)", "epilogue.of_channel(0)"),
+    "channels from the first on": (
+        WIDE,
+        r"return of_channels\(c, count\)",
+        "return of_channels(0, count)",
+    ),
+    "channels that are not counted on": (
+        *(
+            LINES,
+            r"\(unsigned long lane\) \{ return channel_of\(place \+ lane\)",
+        ),
+        "(unsigned long) { return channel_of(place)",
+    ),
+    "bias and scale swapped": (
+        LARGE,
+        r"kScale \? splat\(channel\[kChannels \+ c\]",
+        "kScale ? splat(channel[c]",
+    ),
+    "scale after bias": (
+        *(LARGE, r"if constexpr \(kScale\) v \*= scale;\s*if constexpr \(kBias\) v \+= bias;"),
+        "v += bias; v *= scale;",
+    ),
+    "bias left out": (SMALL, r"if constexpr \(kBias\) v \+= bias;", ""),
+    "bias twice": (SMALL, r"v \+= bias;", "v += bias + bias;"),
+    "activation before the residual": (
+        LARGE,
+        r"if constexpr \(kResidual\) v \+= more;\s*return Activation::of\(v\);",
+        "return Activation::of(v) + more;",
+    ),
+    "activation left out": (SMALL, r"Relu>;", "Same>;"),
+    "another activation": (LARGE, r"Relu>;", "Relu6>;"),
+    "residual left out": (LARGE, r"if constexpr \(kResidual\) v \+= more;", ""),
+    "residual of another place": (
+        *(LARGE, r"load_part\(residual \+ \(to - y\), 0, count\)"),
+        "load_part(residual + (to - y) / 2, 0, count)",
+    ),
+    "residual of the first image": (SMALL, r"residual \+ n \* 210", "residual + n * 0"),
+    "residual of lanes that are not stored": (
+        *(SMALL, r"load_part\(residual \+ \(to - y\), 0, count\)"),
+        "load_part(residual + (to - y), 0, count - 1)",
+    ),
+    "results stored without an epilogue": (LARGE, r"y, team, epilogue\)", "y, team)"),
+    "epilogue of a part of the vectors": (
+        *(
+            WIDE,
+            r"store_end\(ends, start \+ C::column\(n0 \+ n\)",
+        ),
+        "store_end(Plain{}, start + C::column(n0 + n)",
+    ),
+    "a phase that one part does alone": (
+        *(LARGE, r"workspace \+ \d+ \+ part \* \d+, Team\{part, parts\}"),
+        "workspace, Team{0, parts}",
+    ),
+    "a phase less": (LARGE, r"_phase_count\(void\) \{ return", "_phase_count(void) { return -1 +"),
+    "an image that no thread has": (
+        *(LARGE, r"for \(long n = whole; n < batch"),
+        "for (long n = whole + 1; n < batch",
+    ),
+    "channels as in row-major memory": (WIDE, r"true, 1, 32, Relu", "true, 35, 32, Relu"),
+}
+
+
+@pytest.mark.parametrize("bug", MUTATIONS)
+def test_a_known_bug_is_caught(bug):
+    kernel, pattern, replacement = MUTATIONS[bug]
+    (right,) = compiled([kernel])
+    check(kernel, right)
+
+    def mutant(text: str) -> str:
+        changed, count = re.subn(pattern, lambda _: replacement, text)
+        assert count == 1, f"{pattern} stands {count} times in\n{text}"
+        return changed
+
+    (wrong,) = compiled([kernel], mutant)
+    with pytest.raises(WrongError):
+        check(kernel, wrong)
+
+
+@pytest.mark.parametrize(
+    ("epilogue", "message"),
+    [
+        ("relu+bias", r"nothing after the activation\s+got: 'bias'"),
+        ("bias+scale", r"'scale' once, as the first part\s+got: 'scale'"),
+        ("residual+bias", r"'bias' once, before 'residual'\s+got: 'bias'"),
+        ("residual+residual", r"'residual' once\s+got: 'residual'"),
+        ("bias+leaky_relu", r"the name of a part\s+got: 'leaky_relu'"),
+        ("bias+", r"the name of a part\s+got: ''"),
+        ("Relu", r"the name of a part\s+got: 'Relu'"),
+    ],
+)
+def test_a_malformed_epilogue_is_refused(epilogue, message):
+    with pytest.raises(UserError, match=rf"malformed\n  expected: {message}\n  hint: join by"):
+        native.compile_operator(*ZOO["conv2d"], variant=Variant(epilogue))
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        (Variant("bias", 0), r"in channel\n  expected: a dimension from 1 to 3\s+got: 0"),
+        (Variant("scale", 4), r"a dimension from 1 to 3\s+got: 4"),
+        (Variant("bias", -1), r"a dimension from 1 to 3\s+got: -1"),
+        (Variant("", 1, (0, 2, 3)), r"in input_order\n.*\[0, 1, 2, 3\]\s+got: \[0, 2, 3\]"),
+        (Variant("", 1, None, (0, 1, 1, 3)), r"in output_order\n.*got: \[0, 1, 1, 3\]"),
+        (Variant("", 1, (1, 0, 2, 3)), r"begins with 0\s+got: \[1, 0, 2, 3\]"),
+    ],
+)
+def test_a_channel_or_an_order_that_does_not_exist_is_refused(variant, message):
+    with pytest.raises(UserError, match=message):
+        native.compile_operator(*ZOO["conv2d"], variant=variant)
+    # Without values for channels there is nothing to refuse.
+    native.compile_operator(*ZOO["conv2d"], variant=Variant("relu", 9))
+
+
+def test_arrays_that_the_epilogue_does_not_name_are_refused():
+    (function,) = compiled([SMALL])
+    shapes = SMALL.case.operator.shapes(SMALL.case.binding)
+    function.pack([np.ones(shape) for shape in shapes.weights])
+    x, channels, y = np.ones(shapes.input), np.ones(6), np.ones(shapes.output)
+    with pytest.raises(UserError, match=r"\['scale', 'bias', 'residual'\]\s+got: \['bias'\]"):
+        function(x, bias=channels)
+    with pytest.raises(UserError, match=r"bias of the wrong shape\n  expected: \[6\]"):
+        function(x, bias=np.ones(5), scale=channels, residual=y)
+    with pytest.raises(UserError, match="residual of the wrong shape"):
+        function(x, bias=channels, scale=channels, residual=y[:, :5])
+    (plain,) = compiled([Kernel(SMALL.case)])
+    plain.pack([np.ones(shape) for shape in shapes.weights])
+    with pytest.raises(UserError, match="has other parts"):
+        plain(x, bias=channels)
