@@ -287,6 +287,7 @@ class _Compare(fx.Interpreter):
 
     def __init__(self, graph: fx.GraphModule, references: dict[str, Layer]) -> None:
         super().__init__(graph)
+        self.extra_traceback = False  # the error is about the layer, not about this graph
         self.references = references
 
     def call_module(self, target, args, kwargs):  # type: ignore[no-untyped-def]
