@@ -77,7 +77,7 @@ class CompiledNetwork(nn.Module):
         self, graph: fx.GraphModule, rows: Sequence[ReportRow], shapes: Sequence[Sequence[int]]
     ) -> None:
         super().__init__()
-        self.graph = graph
+        self.network = graph
         self.rows = tuple(rows)
         self._shapes = [list(shape) for shape in shapes]  # None for a batch of any size
         self.eval()
@@ -94,7 +94,7 @@ class CompiledNetwork(nn.Module):
                     f"  expected: {expected}      got: {list(x.shape)}\n"
                     "  what to do: call syno.compile with an example of that shape"
                 )
-        return self.graph(*inputs)
+        return self.network(*inputs)
 
     def train(self, mode: bool = True) -> CompiledNetwork:
         """It stays in evaluation mode: there is nothing to train. UserError for training mode."""
@@ -272,7 +272,7 @@ def _check(
         worst = max((_error(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
     if worst <= TOLERANCE:
         return
-    _Compare(compiled.graph, references).run(*inputs)
+    _Compare(compiled.network, references).run(*inputs)
     if worst > _NETWORK_TOLERANCE:
         raise UserError(
             "the compiled network differs from the network: "

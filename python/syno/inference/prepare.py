@@ -39,4 +39,7 @@ def prepare(
         merge_equal(traced.graph)
         kept = put_layers(traced, convolutions=convolutions)
         fold_epilogues(traced.graph)
-    return Prepared(traced.graph, kept, traced.batch)
+    graph = traced.graph.graph
+    graph._tracer_cls = None  # torch.export's own cannot read a graph again that was pickled
+    # A new module lacks the weights that are part of layers now.
+    return Prepared(fx.GraphModule(traced.graph, graph), kept, traced.batch)
