@@ -24,7 +24,7 @@ from syno.space.tree import Tree, TreeNode
 from syno.space.walks import Walks, walk
 
 if TYPE_CHECKING:
-    from syno.inference.compile import compile
+    from syno.inference.compiled_network import compile
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo

@@ -54,6 +54,7 @@ _BINARY = {
     _aten.sub.Tensor: "-",
     _aten.mul.Tensor: "*",
     _aten.div.Tensor: "/",
+    _aten.rsub.Scalar: "-",  # the other way round
 }
 # Elements of a row that a thread computes at once, so that long rows can be shared.
 _RUN = 1024
@@ -230,12 +231,12 @@ class _Lowering:
                 for v, of in zip(operands, strides[1:], strict=True)
             ]
             index = f"u / {blocks}, j = u % {blocks} * {_RUN}" if blocks > 1 else "u"
-            arguments = ", ".join(f"Vector {name}" for name in names)
+            parameters = ", ".join(f"Vector {name}" for name in names)
+            function = f"[]({parameters}) {{ return {expression}; }}"
+            arguments = ", ".join([place(at(y), strides[0]), count, function, *from_])
             return (
                 f"for (long u = team.begin({outer * blocks}); u < team.end({outer * blocks}); ++u) "
-                f"{{\n  [[maybe_unused]] const long i = {index};\n"
-                f"  map_row({place(at(y), strides[0])}, {count}, "
-                f"[]({arguments}) {{ return {expression}; }}, {', '.join(from_)});\n}}"
+                f"{{\n  [[maybe_unused]] const long i = {index};\n  map_row({arguments});\n}}"
             )
 
         assert inner == 1 or strides[0][-1] == 1
@@ -314,6 +315,8 @@ def _binary(self: _Lowering, node: fx.Node) -> None:
             terms.append(f"splat({number(argument)})")  # type: ignore[arg-type]
     if "alpha" in node.kwargs:
         terms[1] = f"splat({number(node.kwargs['alpha'])}) * {terms[1]}"  # type: ignore[arg-type]
+    if node.target is _aten.rsub.Scalar:
+        terms.reverse()
     y = self.program.new(node.meta["val"].shape)
     sign = _BINARY[node.target]
     self.values[node] = self._map(y, operands, f"{terms[0]} {sign} {terms[1]}", module_name(node))
@@ -367,15 +370,18 @@ def _cat(self: _Lowering, node: fx.Node) -> None:
     self.values[node] = y
 
 
-@_code(_aten.constant_pad_nd.default)
+@_code(_aten.constant_pad_nd.default, _aten.pad.default)
 def _pad(self: _Lowering, node: fx.Node) -> None:
-    amounts: Sequence[int] = node.args[1]  # type: ignore[assignment]
-    if any(amounts[0::2]) or (len(node.args) > 2 and node.args[2] != 0):
-        raise UserError("the network library has no code for padding before a tensor")
+    given = [*node.args[1:], *node.kwargs.values()]
+    if any(each not in (None, 0, "constant") for each in given[1:]):
+        raise UserError(f"the network library has no code for padding by {given[1:]}")
+    amounts: Sequence[int] = given[0]  # type: ignore[assignment]
     x = self._get(node.args[0])
     y = self.program.new(node.meta["val"].shape)
     self._map(y, [], "Vector{}", f"{module_name(node)} (zeros)")
-    inside = y.view[tuple(slice(0, size) for size in x.shape)]
+    inside = y.view
+    for i, (before, size) in enumerate(zip(amounts[0::2], reversed(x.shape), strict=False)):
+        inside = inside.narrow(-1 - i, before, size)
     self._map(Value(y.buffer, inside), [x], "a", f"{module_name(node)} (padded)")
     self.values[node] = y
 

@@ -49,7 +49,7 @@ def remove_identities(graph: fx.GraphModule) -> None:
         elif node.target in _IDENTITIES and isinstance(node.args[0], fx.Node):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
-        elif node.target is _aten.view.default:
+        elif node.target in (_aten.view.default, _aten._unsafe_view.default):
             node.target = _aten.reshape.default  # its input may be no copy any more
     graph.graph.eliminate_dead_code()
 
