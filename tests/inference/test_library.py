@@ -68,7 +68,9 @@ PLAIN = {
     "padded": lambda x: F.pad(x, (1, 2, 0, 1)),
     "attention": attention,
     "attention, causal": lambda x: attention(x, is_causal=True),
-    "attention, masked": lambda x: attention(x, attn_mask=torch.ones(8, 8).tril().bool(), scale=2.0),
+    "attention, masked": lambda x: attention(
+        x, attn_mask=torch.ones(8, 8).tril().bool(), scale=2.0
+    ),
 }
 
 
@@ -99,9 +101,7 @@ class Block(nn.Module):
 
 
 def written(net, folder, shape, name="net"):
-    return export_network(
-        net.eval(), folder / name, torch.zeros(1, *shape), format="cpp-network"
-    )
+    return export_network(net.eval(), folder / name, torch.zeros(1, *shape), format="cpp-network")
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,7 @@ def test_several_threads_of_python_use_one_network(block):
     right = []
 
     def call(x, y):
-        right.extend(
-            np.allclose(network(x.numpy(), threads=2), y, atol=1e-5) for _ in range(50)
-        )
+        right.extend(np.allclose(network(x.numpy(), threads=2), y, atol=1e-5) for _ in range(50))
 
     team = [threading.Thread(target=call, args=pair) for pair in zip(inputs, expected, strict=True)]
     for thread in team:

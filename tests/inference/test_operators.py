@@ -78,8 +78,12 @@ def test_what_the_language_does_not_cover_stays_and_says_why(name):
 
 
 def test_only_operators_are_layers_without_convolutions():
-    prepared = prepare(nn.Conv2d(2, 2, 3, padding=1).eval(), (torch.zeros(1, 2, 4, 4),), batch=True,
-                       convolutions=False)
+    prepared = prepare(
+        nn.Conv2d(2, 2, 3, padding=1).eval(),
+        (torch.zeros(1, 2, 4, 4),),
+        batch=True,
+        convolutions=False,
+    )
     assert not layers_of(prepared.graph)
     assert [kept.reason for kept in prepared.kept] == ["convolutions=False"]
 

@@ -51,9 +51,7 @@ def epilogues(net, shape=(4, 6, 6)):
 
 
 def plain(prepared):
-    return {
-        str(node.target) for node in prepared.graph.graph.nodes if node.op == "call_function"
-    }
+    return {str(node.target) for node in prepared.graph.graph.nodes if node.op == "call_function"}
 
 
 MODULES = {

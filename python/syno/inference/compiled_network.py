@@ -74,12 +74,12 @@ class CompiledNetwork(nn.Module):
     """
 
     def __init__(
-        self, graph: fx.GraphModule, rows: Sequence[ReportRow], shapes: Sequence[Sequence[int]]
+        self, graph: fx.GraphModule, rows: Sequence[ReportRow], shapes: list[list[int | None]]
     ) -> None:
         super().__init__()
         self.network = graph
         self.rows = tuple(rows)
-        self._shapes = [list(shape) for shape in shapes]  # None for a batch of any size
+        self._shapes = shapes  # None for a batch of any size
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
@@ -128,9 +128,10 @@ def compile(
 ) -> CompiledNetwork:
     """Return an inference copy of a network in which layers are compiled kernels.
 
-    Operators in slots, convolutions and linear layers become kernels, together with BatchNorm, bias,
-    residual and activation behind them. What is no layer that a kernel can compute stays PyTorch;
-    `report` of the result lists both. torch.compile, torch.export and AOTInductor accept the result.
+    Operators in slots, convolutions and linear layers become kernels, together with BatchNorm,
+    bias, residual and activation behind them. What is no layer that a kernel can compute stays
+    PyTorch; `report` of the result lists both. torch.compile, torch.export and AOTInductor accept
+    the result.
 
     Args:
         net: a network in evaluation mode on the CPU; it stays as it is.
@@ -180,7 +181,11 @@ def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer
         key = (layer.computation.key, layer.parts.text, layer.channel)
         groups.setdefault(key, []).append(name)
     made: dict[str, CompiledLayer] = {}
-    with warnings.catch_warnings(), _team() as pool, progress.bar("compiling kernels", len(groups)) as advance:
+    with (
+        warnings.catch_warnings(),
+        _team() as pool,
+        progress.bar("compiling kernels", len(groups)) as advance,
+    ):
         warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
         first = [layers[names[0]] for names in groups.values()]
         kernels = pool.map(lambda layer: _kernel(layer, missing), first)
@@ -222,9 +227,7 @@ def _why() -> str:
 
 
 def _row(layer: Layer, kernel: bool) -> ReportRow:
-    return ReportRow(
-        layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why()
-    )
+    return ReportRow(layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why())
 
 
 def _others(prepared: Prepared) -> list[Kept]:

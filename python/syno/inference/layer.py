@@ -84,7 +84,7 @@ class Parts:
 
 
 class Layer(nn.Module):
-    """Computes with the module that is emitted for the operator; what replaces it computes the same.
+    """Computes with the module that is emitted for the operator, as what replaces it does.
 
     name: of the module in the network; kind: what it was there; channel: the dimension of the
     output that scale and bias have one element for each index of.

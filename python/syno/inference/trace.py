@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx, nn
@@ -131,7 +132,7 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
 
 
 def _graph(
-    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[dict[int, object], ...] | None
+    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[dict[int, Any], ...] | None
 ) -> fx.GraphModule:
     program = torch.export.export(net, inputs, dynamic_shapes=sizes, strict=False)
     # An empty table takes nothing apart, and leaves no operator that changes its input.

@@ -41,15 +41,13 @@ class Compiler:
     version: str
     threads: bool
 
-    def library(
-        self, source: str, flags: Sequence[str] = FLAGS, *, parts: int = 1
-    ) -> ctypes.CDLL:
+    def library(self, source: str, flags: Sequence[str] = FLAGS, *, parts: int = 1) -> ctypes.CDLL:
         """The library that `source` compiles to, from the cache when it is there.
 
         parts: into how many the source can be taken apart, which are compiled side by side;
-        SYNO_PART chooses one, from 0 on. The cache's key is all that decides the result: source, compiler, flags, processor.
-        UserError with the compiler's words when it does not compile, and for a cache into which
-        somebody else could have put it.
+        SYNO_PART chooses one, from 0 on. The cache's key is all that decides the result: source,
+        compiler, flags, processor. UserError with the compiler's words when it does not compile,
+        and for a cache into which somebody else could have put it.
         """
         path = self._place(source, flags)
         with opened_folder(path.parent) as folder:
@@ -91,14 +89,14 @@ class Compiler:
                 if parts == 1:
                     self._run([*command, str(text), "-o", str(built)], temporary)
                 else:
-                    made = [Path(temporary) / f"{part}.o" for part in range(parts)]
+                    objects = [Path(temporary) / f"{part}.o" for part in range(parts)]
                     pieces = [
                         [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", str(piece)]
-                        for part, piece in enumerate(made)
+                        for part, piece in enumerate(objects)
                     ]
                     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
                         list(pool.map(lambda piece: self._run(piece, temporary), pieces))
-                    self._run([*command, *map(str, made), "-o", str(built)], temporary)
+                    self._run([*command, *map(str, objects), "-o", str(built)], temporary)
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
                 sums = Path(temporary) / "sums"
                 sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")
@@ -111,7 +109,6 @@ class Compiler:
                 f"cannot write compiled code to '{path.parent}': {error}\n"
                 "  what to do: set SYNO_CACHE to a writable folder with enough space"
             ) from error
-
 
     def _run(self, command: Sequence[str], folder: str) -> None:
         """In `folder`: the programs that the compiler runs find no others there."""

@@ -20,8 +20,8 @@ from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
 from syno.inference.prepare import prepare
 
-# Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of the
-# functions and examples.
+# Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
+# the functions and examples.
 _CHECK = """
 import ctypes, sys
 import numpy as np

@@ -49,7 +49,7 @@ _VIEWS = {
     _aten.narrow.default,
 }
 _RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
-_BINARY = {
+_BINARY: dict[object, str] = {
     _aten.add.Tensor: "+",
     _aten.sub.Tensor: "-",
     _aten.mul.Tensor: "*",
@@ -92,7 +92,8 @@ class _Lowering:
         meta = node.meta["val"]
         if self.program.input is not None:
             raise UserError(
-                "the network has several inputs\n  expected: one, whose first dimension is the batch"
+                "the network has several inputs\n"
+                "  expected: one, whose first dimension is the batch"
             )
         if meta.dtype != torch.float32:
             raise UserError(
@@ -183,7 +184,7 @@ class _Lowering:
             raise UserError(
                 f"the network library has no code for '{node.target}'\n"
                 f"  in the module {module_name(node)}\n"
-                "  what to do: use syno.compile, where such a part stays PyTorch, or the format aoti"
+                "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
             )
         made(self, node)
 
@@ -201,9 +202,7 @@ class _Lowering:
             copy = self._contiguous(value)
             return Value(copy.buffer, copy.view.view(shape))
 
-    def _map(
-        self, y: Value, operands: Sequence[Value], expression: str, about: str
-    ) -> Value:
+    def _map(self, y: Value, operands: Sequence[Value], expression: str, about: str) -> Value:
         """y = expression of a, b, c, ...: the operands, which are broadcast."""
         views = [value.view.expand(y.view.shape) for value in operands]
         sizes, strides = _collapsed(list(y.shape), [list(v.stride()) for v in (y.view, *views)])
@@ -242,7 +241,6 @@ class _Lowering:
         assert inner == 1 or strides[0][-1] == 1
         return self._step(code, operands, y, about)
 
-
     def _rows(self, value: Value) -> Value:
         """A tensor of three dimensions: those before the last two are one."""
         view = value.view
@@ -266,7 +264,9 @@ class _Lowering:
             mask = torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
         if mask.numel() != math.prod(mask.shape[-2:]):
             raise UserError("the network library has no code for a mask of each head")
-        return self.program.constant(mask.reshape(mask.shape[-2:]).expand(length, keys).contiguous())
+        return self.program.constant(
+            mask.reshape(mask.shape[-2:]).expand(length, keys).contiguous()
+        )
 
 
 def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
@@ -306,7 +306,8 @@ def _code(*targets: object) -> Callable[[Any], Any]:
 
 @_code(*_BINARY)
 def _binary(self: _Lowering, node: fx.Node) -> None:
-    operands, terms = [], []
+    operands: list[Value] = []
+    terms: list[str] = []
     for argument in node.args[:2]:
         if isinstance(argument, fx.Node):
             terms.append("abcdefgh"[len(operands)])
@@ -325,7 +326,7 @@ def _binary(self: _Lowering, node: fx.Node) -> None:
 @_code(_aten.pow.Tensor_Scalar)
 def _power(self: _Lowering, node: fx.Node) -> None:
     exponent = node.args[1]
-    if exponent not in (2, 3):
+    if not isinstance(exponent, (int, float)) or exponent not in (2, 3):
         raise UserError(f"the network library has no code for the power {exponent}")
     y = self.program.new(node.meta["val"].shape)
     x = self._get(node.args[0])
@@ -501,8 +502,9 @@ def _layer_norm(self: _Lowering, node: fx.Node) -> None:
 def _softmax(self: _Lowering, node: fx.Node) -> None:
     x = self._contiguous(self._get(node.args[0]))
     if int(node.args[1]) % x.view.dim() != x.view.dim() - 1:  # type: ignore[arg-type]
-        raise UserError("the network library has no code for a softmax over another dimension "
-                        "than the last one")
+        raise UserError(
+            "the network library has no code for a softmax over another dimension than the last one"
+        )
     y = self.program.new(x.shape)
     rows, length = y.view.numel() // x.shape[-1], x.shape[-1]
     self.values[node] = self._step(
@@ -527,11 +529,10 @@ def _attention(self: _Lowering, node: fx.Node) -> None:
     reads = [*rows, *([] if mask is None else [mask])]
 
     def code(at: Address) -> str:
-        distances = ", ".join("{%d, %d}" % v.view.stride()[:2] for v in rows)
+        distances = ", ".join(f"{{{v.view.stride(0)}, {v.view.stride(1)}}}" for v in rows)
         operands = ", ".join([*(at(v) for v in rows), "nullptr" if mask is None else at(mask)])
         sizes = f"{length}, {keys}, {width}, {out}, {causal}"
-        return (
-            f"attention<{sizes}>({operands}, {at(y)}, {heads}, {distances}, {number(factor)}, team);"
-        )
+        more = f"{heads}, {distances}, {number(factor)}"
+        return f"attention<{sizes}>({operands}, {at(y)}, {more}, team);"
 
     self.values[node] = self._step(code, reads, y, module_name(node))

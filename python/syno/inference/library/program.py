@@ -162,4 +162,3 @@ def _lowest(buffer: Buffer, placed: list[Buffer]) -> int:
             break
         place = max(place, end)
     return place
-
