@@ -1,8 +1,10 @@
 """A network as one C++ library: values, memory, files, errors."""
 
 import math
+import subprocess
 import threading
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from torch import nn
 from syno import UserError, models
 from syno.codegen.export import export_network, formats
 from syno.codegen.export.write import network_subject, operator_subject
+from syno.codegen.native import find_compiler
 from syno.inference import load
 from syno.inference.library import program as memory
 from syno.inference.library.lower import lower
@@ -203,6 +206,24 @@ def test_input_is_checked(block):
         network(np.zeros((1, 3, 8, 9)))
     with pytest.raises(UserError, match="'threads'"):
         network(np.zeros((1, 3, 8, 8)), threads=0)
+
+
+def test_a_program_links_the_library(block, tmp_path):
+    net, files = block
+    example = Path(__file__).parents[2] / "examples/cpp/run_network.cpp"
+    program = tmp_path / "run_network"
+    compiler = find_compiler()
+    flags = ["-std=c++17", "-O1", "-march=native", *(["-fopenmp"] if compiler.threads else [])]
+    sources = [str(files.code), str(example), f"-I{files.code.parent}"]
+    subprocess.run([compiler.path, *flags, *sources, "-o", str(program)], check=True)
+    done = subprocess.run([program, files.weights], capture_output=True, text=True, check=True)
+    with torch.no_grad():
+        expected = net(torch.full((1, 3, 8, 8), 0.5))[0]
+    found = torch.tensor([float(line) for line in done.stdout.split()])
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    wrong = subprocess.run([program, example], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert "is no file of weights of a network" in wrong.stderr
 
 
 class Sorted(nn.Module):
