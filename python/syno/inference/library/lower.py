@@ -110,8 +110,7 @@ class _Lowering:
         if not isinstance(found, fx.Node) or not isinstance(self._get(found), Value):
             raise UserError("the network gives several outputs\n  expected: one tensor")
         value = self._get(found)
-        whole = value.contiguous and value.view.numel() == value.buffer.size
-        if value.buffer.kind != memory.ARENA or not whole:
+        if not _is_whole(value) or value.buffer.whole is not None:
             copy = self.program.new(value.shape)
             self._map(copy, [value], "a", "copy to the output")
             value = copy
@@ -285,6 +284,12 @@ def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], l
     return [size for size, _ in kept], [[own[t] for _, own in kept] for t in range(len(strides))]
 
 
+def _is_whole(value: Value) -> bool:
+    """Whether a value is all of the memory of a step's result."""
+    buffer = value.buffer
+    return buffer.kind == memory.ARENA and value.contiguous and value.view.numel() == buffer.size
+
+
 def number(value: float) -> str:
     """A float of C++."""
     if math.isinf(value):
@@ -361,14 +366,35 @@ def _cat(self: _Lowering, node: fx.Node) -> None:
     parts: Sequence[fx.Node] = node.args[0]  # type: ignore[assignment]
     y = self.program.new(node.meta["val"].shape)
     dimension = int(node.args[1]) if len(node.args) > 1 else 0  # type: ignore[arg-type]
+    values = [self._get(part) for part in parts]
     begin = 0
-    for part in parts:
-        value = self._get(part)
+    for number, value in enumerate(values):
         size = value.shape[dimension]
         slot = Value(y.buffer, y.view.narrow(dimension, begin, size))
-        self._map(slot, [value], "a", module_name(node))
         begin += size
+        if slot.contiguous:
+            _place(y.buffer, int(slot.view.storage_offset()), values[number:])
+            if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
+                continue
+        self._map(slot, [value], "a", module_name(node))
     self.values[node] = y
+
+
+def _place(joined: Buffer, offset: int, values: Sequence[Value]) -> None:
+    """Makes the first tensor be computed in the joined one, where it has memory of its own.
+
+    Or the joined tensor of an earlier step, which the first tensors are the parts of.
+    """
+    root = values[0].buffer.root
+    if root.kind != memory.ARENA or root is joined:
+        return
+    filled = 0
+    for value in values:
+        if not _is_whole(value) or value.buffer.root is not root or value.buffer.place != filled:
+            break
+        filled += value.buffer.size
+    if filled == root.size:
+        root.put_into(joined, offset)
 
 
 @_code(_aten.constant_pad_nd.default, _aten.pad.default)
