@@ -24,6 +24,7 @@ from syno.space.tree import Tree, TreeNode
 from syno.space.walks import Walks, walk
 
 if TYPE_CHECKING:
+    from syno.inference.compiled_network import compile
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
@@ -38,6 +39,7 @@ _LAZY = {
     "Placeholder": "syno.network.placeholder",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
+    "compile": "syno.inference",
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
@@ -67,6 +69,7 @@ __all__ = [
     "Walks",
     "__version__",
     "check_rule",
+    "compile",
     "conv2d",
     "explain",
     "layer_report",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +42,9 @@ def carriers(computation: Computation, channel: int) -> dict[int, _Values]:
     return found
 
 
-def _extend(extents: dict[str, int], step: dict, binding) -> None:  # type: ignore[type-arg, no-untyped-def]
+def _extend(extents: dict[str, int], step: Any, binding: Mapping[str, int]) -> None:
+    """Adds the extents of the coordinates that a step, a `StepForm`, makes."""
+
     def size(text: str) -> int:
         return int(_core.evaluate_size(text, binding))
 
@@ -61,7 +66,7 @@ def _extend(extents: dict[str, int], step: dict, binding) -> None:  # type: igno
             extents[step["out"]] = extents[step["in"]] * size(step["S"])
 
 
-def _infer(known: dict[str, _Values], step: dict, extents: dict[str, int]) -> None:  # type: ignore[type-arg]
+def _infer(known: dict[str, _Values], step: Any, extents: dict[str, int]) -> None:
     """Adds coordinates that follow from known ones: what makes a coordinate is one-to-one."""
     match step["op"]:
         case "merge":

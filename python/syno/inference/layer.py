@@ -31,18 +31,25 @@ CONVOLUTION, LINEAR, SLOT = "convolution", "linear", "operator"
 
 @dataclass(frozen=True)
 class Computation:
-    """A linear map: an operator under a binding, by the plan of that number."""
+    """A linear map: the operator of `text` under a binding, by the plan of that number."""
 
-    operator: Operator
+    # Text, because torch keeps graphs to the end of the process, and no objects of the extension
+    # may live so long.
+    text: str
     binding: Mapping[str, int]
     plan: int = 1
     fold_weights: bool = True
 
     @property
+    def operator(self) -> Operator:
+        """The operator."""
+        return Operator.from_text(self.text)
+
+    @property
     def key(self) -> str:
         """A digest of all of it."""
         sizes = ",".join(f"{name}={value}" for name, value in sorted(self.binding.items()))
-        text = f"{self.operator.text}\n{sizes}\n{self.plan}\n{self.fold_weights}"
+        text = f"{self.text}\n{sizes}\n{self.plan}\n{self.fold_weights}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -77,7 +84,7 @@ class Parts:
 
 
 class Layer(nn.Module):
-    """Computes with the module that is emitted for the operator; what replaces it computes the same.
+    """Computes with the module that is emitted for the operator, as what replaces it does.
 
     name: of the module in the network; kind: what it was there; channel: the dimension of the
     output that scale and bias have one element for each index of.

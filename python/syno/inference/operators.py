@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx
@@ -71,8 +72,8 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     rank = CONVOLUTIONS[node.target]  # type: ignore[index]
     source, weight, bias = _operands(node, constant)
-    given = dict(zip(("stride", "padding", "dilation", "groups"), node.args[3:], strict=False))
-    given |= node.kwargs
+    names = ("stride", "padding", "dilation", "groups")
+    given: dict[str, Any] = dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
     stride = _each(given.get("stride", 1), rank)
     if any(d != 1 for d in _each(given.get("dilation", 1), rank)):
         raise NotCovered(f"dilation {given['dilation']}")
@@ -99,8 +100,8 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
             raise NotCovered(
                 f"kernel {axis.kernel} with stride {axis.stride} and padding {axis.padding}"
             )
-    operator, names = _conv_operator(tuple(axes), groups, tuple(weight.shape[:2]))
-    binding = _conv_binding(axes, groups, weight, names)
+    parsed, variables = _conv_operator(tuple(axes), groups, weight.shape)
+    binding = _conv_binding(axes, groups, weight, variables)
     held = weight.reshape([*weight.shape[:2], *(k for k in kernel if k > 1)])
     if groups > 1:
         held = held.unflatten(0, (groups, -1))
@@ -108,13 +109,14 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
             held = held.squeeze(2)
             if weight.shape[0] == groups:
                 held = held.squeeze(1)
-    computation = Computation(operator.operator, binding)
-    return Found(CONVOLUTION, computation, (held.permute(operator.order),), bias, 1, pad)
+    computation = Computation(parsed.text, binding)
+    return Found(CONVOLUTION, computation, (held.permute(parsed.order),), bias, 1, pad)
 
 
 @dataclass(frozen=True)
 class _Parsed:
-    operator: Operator
+    # Text, because what is cached must not keep objects of the extension until the very end.
+    text: str
     order: tuple[int, ...]  # dimension of the layer's weight of each dimension of the operator's
 
 
@@ -122,11 +124,11 @@ class _Parsed:
 def _parsed(formula: str, inside: str, outside: str) -> _Parsed:
     operator, weights = Operator.parse_with_weights(formula, input=inside, output=outside)
     ((_, order),) = weights
-    return _Parsed(operator, tuple(order))
+    return _Parsed(operator.text, tuple(order))
 
 
 def _conv_operator(
-    axes: tuple[_Axis, ...], groups: int, weight: tuple[int, int]
+    axes: tuple[_Axis, ...], groups: int, weight: Sequence[int]
 ) -> tuple[_Parsed, list[tuple[str, str]]]:
     """The operator, and the variables of kernel and stride of each axis."""
     square = len({(a.kernel, a.stride, a.padding) for a in axes}) == 1
@@ -145,7 +147,7 @@ def _conv_operator(
         sizes.append(extent)
     places = [place for place, _ in zip("hw", axes, strict=False)]
     outer = [size for size, _ in zip("HW", axes, strict=False)]
-    depthwise = groups > 1 and weight == (groups, 1)
+    depthwise = groups > 1 and list(weight[:2]) == [groups, 1]
     if groups == 1:
         out, read, sums, held = "o", "i", ["i"], ["o", "i"]
         channels = "C_out", "C_in"
@@ -160,7 +162,8 @@ def _conv_operator(
         channels = "g*D", "g*C"
     total = ", ".join([*sums, *taps])
     formula = (
-        f"y[{','.join(['n', out, *places])}] = " + (f"sum({total}) " if total else "")
+        f"y[{','.join(['n', out, *places])}] = "
+        + (f"sum({total}) " if total else "")
         + f"x[{','.join(['n', read, *reads])}] * W[{','.join([*held, *taps])}]"
     )
     inside = f"[{', '.join(['N', channels[1], *sizes])}]"
@@ -194,12 +197,12 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
             raise NotCovered("factors")
         bias_node, source, weight_node = node.args[:3]
         assert isinstance(source, fx.Node)
-        weight, bias = _held(weight_node, constant).t(), _held(bias_node, constant)
-        if bias.dim() != 1 or bias.shape[0] != weight.shape[0]:
+        weight, added = _held(weight_node, constant).t(), _held(bias_node, constant)
+        if added.dim() != 1 or added.shape[0] != weight.shape[0]:
             raise NotCovered("a bias that is not one for each output")
+        bias: torch.Tensor | None = added
     else:
-        source, weight, found = _operands(node, constant)
-        bias = found
+        source, weight, bias = _operands(node, constant)
     inside = shape_of(source)
     rows = inside[1:-1] if batch else inside[:-1]
     if not all(isinstance(n, int) for n in rows):
@@ -213,7 +216,7 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
         parsed = _parsed(formula, "[N, T, C_in]", "[N, T, C_out]")
         sizes = {"T": count}
     binding = {"N": 1, "C_in": weight.shape[1], "C_out": weight.shape[0]} | sizes
-    computation = Computation(parsed.operator, binding)
+    computation = Computation(parsed.text, binding)
     weights = (weight.permute(parsed.order),)
     channel = 2 if sizes else 1
     whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
@@ -235,6 +238,6 @@ def _held(argument: object, constant: dict[str, torch.Tensor]) -> torch.Tensor:
     return constant[argument.name]
 
 
-def _each(value: object, rank: int) -> list[int]:
+def _each(value: int | Sequence[int], rank: int) -> list[int]:
     values = list(value) if isinstance(value, Sequence) else [value]
-    return [int(v) for v in (values * rank if len(values) == 1 else values)]  # type: ignore[call-overload]
+    return values * rank if len(values) == 1 else values

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx, nn
@@ -131,13 +132,13 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
 
 
 def _graph(
-    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[dict[int, object], ...] | None
+    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[dict[int, Any], ...] | None
 ) -> fx.GraphModule:
     program = torch.export.export(net, inputs, dynamic_shapes=sizes, strict=False)
     # An empty table takes nothing apart, and leaves no operator that changes its input.
-    graph = program.run_decompositions({}).module(check_guards=False)
-    assert isinstance(graph, fx.GraphModule)
-    return graph
+    found = program.run_decompositions({}).module(check_guards=False)
+    assert isinstance(found, fx.GraphModule)
+    return fx.GraphModule(found, found.graph)  # an ordinary one, which can be copied and called
 
 
 def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:

@@ -23,6 +23,7 @@ _MODULES = {
     "onnx": "syno.codegen.export.programs",
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
+    "cpp-network": "syno.inference.library.files",
     "triton": "syno.codegen.export.loop_files",
     "tvm": "syno.codegen.export.loop_files",
 }

@@ -41,15 +41,13 @@ class Compiler:
     version: str
     threads: bool
 
-    def library(
-        self, source: str, flags: Sequence[str] = FLAGS, *, parts: int = 1
-    ) -> ctypes.CDLL:
+    def library(self, source: str, flags: Sequence[str] = FLAGS, *, parts: int = 1) -> ctypes.CDLL:
         """The library that `source` compiles to, from the cache when it is there.
 
-        parts: into how many the source can be taken apart; SYNO_PART chooses one, from 0 on. They
-        are compiled side by side. The cache's key is all that decides the result: source, compiler, flags, processor.
-        UserError with the compiler's words when it does not compile, and for a cache into which
-        somebody else could have put it.
+        parts: into how many the source can be taken apart, which are compiled side by side;
+        SYNO_PART chooses one, from 0 on. The cache's key is all that decides the result: source,
+        compiler, flags, processor. UserError with the compiler's words when it does not compile,
+        and for a cache into which somebody else could have put it.
         """
         path = self._place(source, flags)
         with opened_folder(path.parent) as folder:
@@ -64,7 +62,7 @@ class Compiler:
     def file(self, source: str, flags: Sequence[str] = FLAGS) -> Path:
         """The file of the library, compiled where the cache does not have it."""
         if not self.has(source, flags):
-            self._compile(source, flags, self._place(source, flags), parts=1)
+            self._compile(source, flags, self._place(source, flags))
         return self._place(source, flags)
 
     def has(self, source: str, flags: Sequence[str] = FLAGS) -> bool:
@@ -81,7 +79,7 @@ class Compiler:
         key = _digest(source, self.path, self.version, command, processor())
         return private_cache("native", "compiled code") / f"{key}.so"
 
-    def _compile(self, source: str, flags: Sequence[str], path: Path, parts: int) -> None:
+    def _compile(self, source: str, flags: Sequence[str], path: Path, parts: int = 1) -> None:
         command = self._command(flags)
         try:
             with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
@@ -91,14 +89,14 @@ class Compiler:
                 if parts == 1:
                     self._run([*command, str(text), "-o", str(built)], temporary)
                 else:
-                    objects = [str(Path(temporary) / f"{part}.o") for part in range(parts)]
-                    calls = [
-                        [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", made]
-                        for part, made in enumerate(objects)
+                    objects = [Path(temporary) / f"{part}.o" for part in range(parts)]
+                    pieces = [
+                        [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", str(piece)]
+                        for part, piece in enumerate(objects)
                     ]
                     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-                        list(pool.map(lambda call: self._run(call, temporary), calls))
-                    self._run([*command, *objects, "-o", str(built)], temporary)
+                        list(pool.map(lambda piece: self._run(piece, temporary), pieces))
+                    self._run([*command, *map(str, objects), "-o", str(built)], temporary)
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
                 sums = Path(temporary) / "sums"
                 sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")
@@ -112,9 +110,8 @@ class Compiler:
                 "  what to do: set SYNO_CACHE to a writable folder with enough space"
             ) from error
 
-
     def _run(self, command: Sequence[str], folder: str) -> None:
-        """In `folder`, so that the programs that it runs find no others in the current one."""
+        """In `folder`: the programs that the compiler runs find no others there."""
         result = subprocess.run(
             [self.path, *command], capture_output=True, text=True, check=False, cwd=folder
         )

@@ -49,11 +49,12 @@ _VIEWS = {
     _aten.narrow.default,
 }
 _RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
-_BINARY = {
+_BINARY: dict[object, str] = {
     _aten.add.Tensor: "+",
     _aten.sub.Tensor: "-",
     _aten.mul.Tensor: "*",
     _aten.div.Tensor: "/",
+    _aten.rsub.Scalar: "-",  # the other way round
 }
 # Elements of a row that a thread computes at once, so that long rows can be shared.
 _RUN = 1024
@@ -91,7 +92,8 @@ class _Lowering:
         meta = node.meta["val"]
         if self.program.input is not None:
             raise UserError(
-                "the network has several inputs\n  expected: one, whose first dimension is the batch"
+                "the network has several inputs\n"
+                "  expected: one, whose first dimension is the batch"
             )
         if meta.dtype != torch.float32:
             raise UserError(
@@ -108,8 +110,7 @@ class _Lowering:
         if not isinstance(found, fx.Node) or not isinstance(self._get(found), Value):
             raise UserError("the network gives several outputs\n  expected: one tensor")
         value = self._get(found)
-        whole = value.contiguous and value.view.numel() == value.buffer.size
-        if value.buffer.kind != memory.ARENA or not whole:
+        if not _is_whole(value) or value.buffer.whole is not None:
             copy = self.program.new(value.shape)
             self._map(copy, [value], "a", "copy to the output")
             value = copy
@@ -182,7 +183,7 @@ class _Lowering:
             raise UserError(
                 f"the network library has no code for '{node.target}'\n"
                 f"  in the module {module_name(node)}\n"
-                "  what to do: use syno.compile, where such a part stays PyTorch, or the format aoti"
+                "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
             )
         made(self, node)
 
@@ -200,9 +201,7 @@ class _Lowering:
             copy = self._contiguous(value)
             return Value(copy.buffer, copy.view.view(shape))
 
-    def _map(
-        self, y: Value, operands: Sequence[Value], expression: str, about: str
-    ) -> Value:
+    def _map(self, y: Value, operands: Sequence[Value], expression: str, about: str) -> Value:
         """y = expression of a, b, c, ...: the operands, which are broadcast."""
         views = [value.view.expand(y.view.shape) for value in operands]
         sizes, strides = _collapsed(list(y.shape), [list(v.stride()) for v in (y.view, *views)])
@@ -230,17 +229,16 @@ class _Lowering:
                 for v, of in zip(operands, strides[1:], strict=True)
             ]
             index = f"u / {blocks}, j = u % {blocks} * {_RUN}" if blocks > 1 else "u"
-            arguments = ", ".join(f"Vector {name}" for name in names)
+            parameters = ", ".join(f"Vector {name}" for name in names)
+            function = f"[]({parameters}) {{ return {expression}; }}"
+            arguments = ", ".join([place(at(y), strides[0]), count, function, *from_])
             return (
                 f"for (long u = team.begin({outer * blocks}); u < team.end({outer * blocks}); ++u) "
-                f"{{\n  [[maybe_unused]] const long i = {index};\n"
-                f"  map_row({place(at(y), strides[0])}, {count}, "
-                f"[]({arguments}) {{ return {expression}; }}, {', '.join(from_)});\n}}"
+                f"{{\n  [[maybe_unused]] const long i = {index};\n  map_row({arguments});\n}}"
             )
 
         assert inner == 1 or strides[0][-1] == 1
         return self._step(code, operands, y, about)
-
 
     def _rows(self, value: Value) -> Value:
         """A tensor of three dimensions: those before the last two are one."""
@@ -265,7 +263,9 @@ class _Lowering:
             mask = torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
         if mask.numel() != math.prod(mask.shape[-2:]):
             raise UserError("the network library has no code for a mask of each head")
-        return self.program.constant(mask.reshape(mask.shape[-2:]).expand(length, keys).contiguous())
+        return self.program.constant(
+            mask.reshape(mask.shape[-2:]).expand(length, keys).contiguous()
+        )
 
 
 def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
@@ -282,6 +282,12 @@ def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], l
     if not kept:
         kept = [(1, [0] * len(strides))]
     return [size for size, _ in kept], [[own[t] for _, own in kept] for t in range(len(strides))]
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether a value is all of the memory of a step's result."""
+    buffer = value.buffer
+    return buffer.kind == memory.ARENA and value.contiguous and value.view.numel() == buffer.size
 
 
 def number(value: float) -> str:
@@ -305,7 +311,8 @@ def _code(*targets: object) -> Callable[[Any], Any]:
 
 @_code(*_BINARY)
 def _binary(self: _Lowering, node: fx.Node) -> None:
-    operands, terms = [], []
+    operands: list[Value] = []
+    terms: list[str] = []
     for argument in node.args[:2]:
         if isinstance(argument, fx.Node):
             terms.append("abcdefgh"[len(operands)])
@@ -314,6 +321,8 @@ def _binary(self: _Lowering, node: fx.Node) -> None:
             terms.append(f"splat({number(argument)})")  # type: ignore[arg-type]
     if "alpha" in node.kwargs:
         terms[1] = f"splat({number(node.kwargs['alpha'])}) * {terms[1]}"  # type: ignore[arg-type]
+    if node.target is _aten.rsub.Scalar:
+        terms.reverse()
     y = self.program.new(node.meta["val"].shape)
     sign = _BINARY[node.target]
     self.values[node] = self._map(y, operands, f"{terms[0]} {sign} {terms[1]}", module_name(node))
@@ -322,7 +331,7 @@ def _binary(self: _Lowering, node: fx.Node) -> None:
 @_code(_aten.pow.Tensor_Scalar)
 def _power(self: _Lowering, node: fx.Node) -> None:
     exponent = node.args[1]
-    if exponent not in (2, 3):
+    if not isinstance(exponent, (int, float)) or exponent not in (2, 3):
         raise UserError(f"the network library has no code for the power {exponent}")
     y = self.program.new(node.meta["val"].shape)
     x = self._get(node.args[0])
@@ -357,25 +366,49 @@ def _cat(self: _Lowering, node: fx.Node) -> None:
     parts: Sequence[fx.Node] = node.args[0]  # type: ignore[assignment]
     y = self.program.new(node.meta["val"].shape)
     dimension = int(node.args[1]) if len(node.args) > 1 else 0  # type: ignore[arg-type]
+    values = [self._get(part) for part in parts]
     begin = 0
-    for part in parts:
-        value = self._get(part)
+    for number, value in enumerate(values):
         size = value.shape[dimension]
         slot = Value(y.buffer, y.view.narrow(dimension, begin, size))
-        self._map(slot, [value], "a", module_name(node))
         begin += size
+        if slot.contiguous:
+            _place(y.buffer, int(slot.view.storage_offset()), values[number:])
+            if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
+                continue
+        self._map(slot, [value], "a", module_name(node))
     self.values[node] = y
 
 
-@_code(_aten.constant_pad_nd.default)
+def _place(joined: Buffer, offset: int, values: Sequence[Value]) -> None:
+    """Makes the first tensor be computed in the joined one, where it has memory of its own.
+
+    Or the joined tensor of an earlier step, which the first tensors are the parts of.
+    """
+    root = values[0].buffer.root
+    if root.kind != memory.ARENA or root is joined:
+        return
+    filled = 0
+    for value in values:
+        if not _is_whole(value) or value.buffer.root is not root or value.buffer.place != filled:
+            break
+        filled += value.buffer.size
+    if filled == root.size:
+        root.put_into(joined, offset)
+
+
+@_code(_aten.constant_pad_nd.default, _aten.pad.default)
 def _pad(self: _Lowering, node: fx.Node) -> None:
-    amounts: Sequence[int] = node.args[1]  # type: ignore[assignment]
-    if any(amounts[0::2]) or (len(node.args) > 2 and node.args[2] != 0):
-        raise UserError("the network library has no code for padding before a tensor")
+    given = [*node.args[1:], *node.kwargs.values()]
+    if any(each not in (None, 0, "constant") for each in given[1:]):
+        raise UserError(f"the network library has no code for padding by {given[1:]}")
+    amounts: Sequence[int] = given[0]  # type: ignore[assignment]
     x = self._get(node.args[0])
     y = self.program.new(node.meta["val"].shape)
     self._map(y, [], "Vector{}", f"{module_name(node)} (zeros)")
-    inside = y.view[tuple(slice(0, size) for size in x.shape)]
+    inside = y.view
+    for i, (before, size) in enumerate(zip(amounts[0::2], reversed(x.shape), strict=False)):
+        inside = inside.narrow(-1 - i, before, size)
     self._map(Value(y.buffer, inside), [x], "a", f"{module_name(node)} (padded)")
     self.values[node] = y
 
@@ -495,8 +528,9 @@ def _layer_norm(self: _Lowering, node: fx.Node) -> None:
 def _softmax(self: _Lowering, node: fx.Node) -> None:
     x = self._contiguous(self._get(node.args[0]))
     if int(node.args[1]) % x.view.dim() != x.view.dim() - 1:  # type: ignore[arg-type]
-        raise UserError("the network library has no code for a softmax over another dimension "
-                        "than the last one")
+        raise UserError(
+            "the network library has no code for a softmax over another dimension than the last one"
+        )
     y = self.program.new(x.shape)
     rows, length = y.view.numel() // x.shape[-1], x.shape[-1]
     self.values[node] = self._step(
@@ -521,11 +555,10 @@ def _attention(self: _Lowering, node: fx.Node) -> None:
     reads = [*rows, *([] if mask is None else [mask])]
 
     def code(at: Address) -> str:
-        distances = ", ".join("{%d, %d}" % v.view.stride()[:2] for v in rows)
+        distances = ", ".join(f"{{{v.view.stride(0)}, {v.view.stride(1)}}}" for v in rows)
         operands = ", ".join([*(at(v) for v in rows), "nullptr" if mask is None else at(mask)])
         sizes = f"{length}, {keys}, {width}, {out}, {causal}"
-        return (
-            f"attention<{sizes}>({operands}, {at(y)}, {heads}, {distances}, {number(factor)}, team);"
-        )
+        more = f"{heads}, {distances}, {number(factor)}"
+        return f"attention<{sizes}>({operands}, {at(y)}, {more}, team);"
 
     self.values[node] = self._step(code, reads, y, module_name(node))

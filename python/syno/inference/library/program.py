@@ -19,8 +19,8 @@ ARENA, INPUT, OUTPUT, CONSTANT = "arena", "input", "output", "constant"
 class Buffer:
     """Memory of `size` floats.
 
-    kind: where; offset: in the arena, or among the constants; first, last: the steps between which
-    its content is needed.
+    kind: where; offset: in the arena, among the constants, or in `whole`, the buffer that this one
+    is a part of; first, last: the steps between which its content is needed.
     """
 
     size: int
@@ -28,6 +28,21 @@ class Buffer:
     offset: int = 0
     first: int = 0
     last: int = 0
+    whole: Buffer | None = None
+
+    @property
+    def root(self) -> Buffer:
+        """The buffer that is no part of another."""
+        return self if self.whole is None else self.whole.root
+
+    @property
+    def place(self) -> int:
+        """The offset in the root."""
+        return 0 if self.whole is None else self.offset + self.whole.place
+
+    def put_into(self, whole: Buffer, offset: int) -> None:
+        """Make this, which is its own root, a part of another buffer."""
+        self.whole, self.offset = whole, offset
 
 
 @dataclass(frozen=True)
@@ -124,7 +139,7 @@ class Program:
         buffers: dict[Buffer, None] = {}
         for number, step in enumerate(self.steps):
             for value in (step.writes, *step.reads):
-                buffer = value.buffer
+                buffer = value.buffer.root
                 if buffer.kind != ARENA:
                     continue
                 if buffer not in buffers:
@@ -139,9 +154,9 @@ class Program:
 
     def address(self, value: Value) -> str:
         """The C++ expression of a value's first element."""
-        buffer, offset = value.buffer, int(value.view.storage_offset())
+        buffer = value.buffer.root
         base = {ARENA: "arena", INPUT: "x", OUTPUT: "y", CONSTANT: "constants"}[buffer.kind]
-        place = buffer.offset + offset
+        place = buffer.offset + value.buffer.place + int(value.view.storage_offset())
         return f"({base} + {place})" if place else base
 
 
@@ -162,4 +177,3 @@ def _lowest(buffer: Buffer, placed: list[Buffer]) -> int:
             break
         place = max(place, end)
     return place
-

@@ -41,8 +41,6 @@ def emit(program: Program, name: str) -> Source:
     chosen: dict[int, Layer] = {}
     for kernel, layer in zip(numbers, program.layers, strict=True):
         chosen.setdefault(kernel, layer)
-    shapes = [layer.computation.operator.shapes(layer.computation.binding).weights
-              for layer in program.layers]
     arrays = _arrays(program)
     fingerprint = _fingerprint(program)
     parts = min(PARTS, len(chosen))
@@ -67,8 +65,10 @@ def emit(program: Program, name: str) -> Source:
         "Y_SHAPE": ", ".join(map(str, _shape(program.output))),
         "X_RANK": str(len(_shape(program.input))),
         "Y_RANK": str(len(_shape(program.output))),
-        "PACKING": "\n".join(_packing(name, kernel, i, shape)
-                             for i, (kernel, shape) in enumerate(zip(numbers, shapes, strict=True))),
+        "PACKING": "\n".join(
+            _packing(name, kernel, number, layer)
+            for number, (kernel, layer) in enumerate(zip(numbers, program.layers, strict=True))
+        ),
         "WORKSPACES": "\n".join(
             f"  size = most(size, {name}_k{kernel}_workspace_size(threads));" for kernel in chosen
         ),
@@ -129,9 +129,7 @@ def _floats(value: Value | None) -> int:
 
 def _kernel(name: str, layer: Layer) -> str:
     found = layer.computation
-    plan = found.operator.numbered_plan(
-        found.binding, found.plan, fold_weights=found.fold_weights
-    )
+    plan = found.operator.numbered_plan(found.binding, found.plan, fold_weights=found.fold_weights)
     source, _ = _core.emit_cpp(
         plan,
         name=name,
@@ -159,9 +157,9 @@ def _guarded(part: int, text: str) -> str:
     return f"#if !defined(SYNO_PART) || SYNO_PART == {part}\n{text}\n#endif\n"
 
 
-def _packing(name: str, kernel: int, number: int, shapes: list[list[int]]) -> str:
+def _packing(name: str, kernel: int, number: int, layer: Layer) -> str:
     """The code that packs the weights of a layer, and moves on in the file."""
-    sizes = [int(np.prod(shape)) for shape in shapes]
+    sizes = [weight.numel() for weight in layer.weights]
     places = ", ".join(f"from + {sum(sizes[:i])}" for i in range(len(sizes))) or "nullptr"
     return (
         f"  {{\n    const float* const weights[] = {{{places}}};\n"
@@ -192,21 +190,8 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
         body = "\n".join(f"    {line}" for line in code.splitlines())
         steps.append(f"  {{  // {number}: {step.about}\n{body}\n  }}\n  wait(team);")
     body = "\n".join(steps)
-    return f"""
-namespace {{
-
-struct Network;
-void image(const Network& net, const float* x, float* y, float* arena, float* workspace, const Team& team);
-
-@STRUCT@
-void image([[maybe_unused]] const Network& net, [[maybe_unused]] const float* x, float* y,
-           [[maybe_unused]] float* arena, [[maybe_unused]] float* workspace, const Team& team) {{
-  [[maybe_unused]] const float* const constants = net.constants;
-{body}
-}}
-
-}}  // namespace
-""".replace("@STRUCT@", _text("struct.cpp.txt").replace("@LAYERS@", str(len(program.layers))))
+    layers = str(len(program.layers))
+    return _filled(_text("image.cpp.txt"), {"LAYERS": layers, "STEPS": body})
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_map_only
 
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.
@@ -49,7 +50,7 @@ def remove_identities(graph: fx.GraphModule) -> None:
         elif node.target in _IDENTITIES and isinstance(node.args[0], fx.Node):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
-        elif node.target is _aten.view.default:
+        elif node.target in (_aten.view.default, _aten._unsafe_view.default):
             node.target = _aten.reshape.default  # its input may be no copy any more
     graph.graph.eliminate_dead_code()
 
@@ -62,7 +63,9 @@ def fold_constants(graph: fx.GraphModule) -> None:
         if node.op == "get_attr" and node.name in held:
             values[node] = held[node.name]
         elif _is_foldable(node) and all(each in values for each in node.all_input_nodes):
-            args, kwargs = fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: values[n])
+            args, kwargs = tree_map_only(
+                fx.Node, lambda each: values[each], (node.args, dict(node.kwargs))
+            )
             values[node] = node.target(*args, **kwargs)
     made = [node for node in values if node.op == "call_function"]
     for number, node in enumerate(made):

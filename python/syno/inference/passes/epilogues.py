@@ -49,7 +49,8 @@ def batch_norm_of(
     if node.op != "call_function" or node.target is not _BATCH_NORM:
         return None
     _, weight, bias, mean, variance, _, epsilon = node.args
-    values = [None if n is None else held.get(n.name) for n in (weight, bias, mean, variance)]  # type: ignore[union-attr]
+    nodes = (weight, bias, mean, variance)
+    values = [held.get(n.name) if isinstance(n, fx.Node) else None for n in nodes]
     mean_, variance_ = values[2:]
     if mean_ is None or variance_ is None:
         return None
@@ -90,7 +91,8 @@ def _absorbed(
         layer.parts.sources.append(module_name(user))
         return _joined(graph, node, user)
     if user.target is _aten.reshape.default:
-        return _through(graph, user, layer)
+        _take_through(graph, user, layer)
+        return None
     if layer.parts.residual:
         return None
     for step in (_batch_norm, _affine, _residual):
@@ -100,7 +102,7 @@ def _absorbed(
     return None
 
 
-def _through(graph: fx.GraphModule, reshape: fx.Node, layer: Layer) -> None:
+def _take_through(graph: fx.GraphModule, reshape: fx.Node, layer: Layer) -> None:
     """Takes an activation that follows a reshape."""
     user = only_user(reshape)
     activation = None if user is None else activation_of(user)

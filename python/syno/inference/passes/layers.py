@@ -57,7 +57,7 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
 
 
 def _slot_layer(name: str, pack: KernelPack) -> Layer:
-    computation = Computation(pack.operator, pack.binding, pack.plan)
+    computation = Computation(pack.operator.text, pack.binding, pack.plan)
     weights = [parameter.detach() for parameter in pack.kernel.parameters()]
     rank = len(pack.operator.shapes(pack.binding).output)
     # Channels are dimension 1 of a map, and the last one of a sequence.

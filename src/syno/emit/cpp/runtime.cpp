@@ -284,6 +284,7 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
     const long m = tile * M + i;
     if (C::kRows % M != 0 && m >= C::kRows) break;
     float* to = y + C::row(m);
+    // What is skipped may lie before the row.
     const auto ends = epilogue.template along<C::kChannelOfRow>(to + skip);
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {

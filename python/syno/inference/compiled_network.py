@@ -1,0 +1,331 @@
+"""`syno.compile`: an inference copy of a network in which layers are compiled kernels."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import fx, nn
+
+from syno._util.checks import shown
+from syno._util.errors import UserError
+from syno._util.tables import Table
+from syno.codegen.native import no_compiler
+from syno.codegen.torch_op import Kernel
+from syno.data import progress
+from syno.inference.layer import Layer
+from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
+from syno.inference.passes.layers import Kept, layers_of
+from syno.inference.prepare import Prepared, prepare
+from syno.inference.trace import checked_inputs, module_name
+
+COMPILE, PYTORCH = "compile", "pytorch"
+# Largest difference of a layer from the operator in PyTorch, relative to its largest output.
+TOLERANCE = 1e-4
+# The same of a whole network whose layers are all right: small differences add up.
+_NETWORK_TOLERANCE = 1e-2
+
+
+class CompiledLayer(nn.Module):
+    """A call of a compiled kernel with its weights."""
+
+    def __init__(self, kernel: Kernel, layer: Layer) -> None:
+        super().__init__()
+        self.name = layer.name
+        self.key = kernel.key
+        self.epilogue = kernel.epilogue
+        self.packed: torch.Tensor
+        self.channel: torch.Tensor | None
+        self.register_buffer("packed", kernel.pack(layer.weights))
+        self.register_buffer("channel", layer.parts.channel)
+
+    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """The operator and its epilogue."""
+        found: torch.Tensor = torch.ops.syno.apply(
+            x, self.packed, self.channel, residual, self.key, self.epilogue
+        )
+        return found
+
+    def extra_repr(self) -> str:
+        """Name and epilogue, for printing a network."""
+        return ", ".join(part for part in (self.name, self.epilogue) if part)
+
+
+class ReportRow(NamedTuple):
+    """A layer of the report. kernel: whether it is one; epilogue: what is part of the kernel behind
+    the operator; reason: why a layer stays PyTorch."""
+
+    name: str
+    kind: str
+    kernel: bool
+    epilogue: str
+    reason: str
+
+
+class CompiledNetwork(nn.Module):
+    """What `syno.compile` returns: kernels in the place of layers, and the rest in PyTorch.
+
+    It is for inference: it has no parameters to train, and computes as in evaluation mode.
+    """
+
+    def __init__(
+        self, graph: fx.GraphModule, rows: Sequence[ReportRow], shapes: list[list[int | None]]
+    ) -> None:
+        super().__init__()
+        self.network = graph
+        self.rows = tuple(rows)
+        self._shapes = shapes  # None for a batch of any size
+        self.eval()
+
+    def forward(self, *inputs: torch.Tensor) -> object:
+        """What the network computes. UserError for an input of another shape."""
+        for x, shape in zip(inputs, self._shapes, strict=False):
+            if len(x.shape) != len(shape) or any(
+                size is not None and size != own for size, own in zip(shape, x.shape, strict=False)
+            ):
+                expected = ["n" if size is None else size for size in shape]
+                raise UserError(
+                    "the network was compiled for another shape of its input\n"
+                    f"  expected: {expected}      got: {list(x.shape)}\n"
+                    "  what to do: call syno.compile with an example of that shape"
+                )
+        return self.network(*inputs)
+
+    def train(self, mode: bool = True) -> CompiledNetwork:
+        """It stays in evaluation mode: there is nothing to train. UserError for training mode."""
+        if mode:
+            raise UserError(
+                "a compiled network cannot be trained\n"
+                "  what to do: train the network, and compile it again"
+            )
+        super().train(False)
+        return self
+
+    def report(self) -> Table:
+        """What became a kernel, and what stays PyTorch, and why."""
+        return Table.of(
+            self.rows,
+            ("layer", lambda row: row.name),
+            ("kind", lambda row: row.kind),
+            ("computed by", lambda row: "kernel" if row.kernel else "PyTorch"),
+            ("with", lambda row: row.epilogue),
+            ("because~", lambda row: row.reason),
+        ).without_empty()
+
+
+def compile(
+    net: nn.Module,
+    example_input: torch.Tensor | tuple[torch.Tensor, ...],
+    *,
+    convolutions: bool = True,
+    missing: str = COMPILE,
+    verify: bool = True,
+) -> CompiledNetwork:
+    """Return an inference copy of a network in which layers are compiled kernels.
+
+    Operators in slots, convolutions and linear layers become kernels, together with BatchNorm,
+    bias, residual and activation behind them. What is no layer that a kernel can compute stays
+    PyTorch; `report` of the result lists both. torch.compile, torch.export and AOTInductor accept
+    the result.
+
+    Args:
+        net: a network in evaluation mode on the CPU; it stays as it is.
+        example_input: a tensor, or a tuple of the arguments of the network. The first dimension is
+            the batch, which may have any size afterwards if torch.export can trace the network so.
+        convolutions: also compile convolutions and linear layers, not only operators.
+        missing: what happens to a layer whose kernel is not in the cache: "compile" compiles it,
+            "pytorch" leaves it to PyTorch, as is done without a compiler, and says so in a warning.
+        verify: compare the result with the network on the example and on random input.
+
+    Raises:
+        UserError: the network or the example is not of a kind that can be compiled, torch.export
+            cannot trace the network, or the result differs from it.
+    """
+    inputs = checked_inputs(net, example_input)
+    if missing not in (COMPILE, PYTORCH):
+        raise UserError(
+            f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"
+        )
+    prepared = prepare(net, inputs, batch=True, convolutions=convolutions)
+    graph = prepared.graph
+    graph.requires_grad_(False)
+    calls = layers_of(graph)
+    references = {str(node.target): layer for node, layer in calls.items()}
+    made = _compiled(references, missing)
+    for name, layer in made.items():
+        setattr(graph, name, layer)
+    graph.eval()
+    rows = [_row(layer, name in made) for name, layer in references.items()]
+    stay = len(references) - len(made)
+    if stay:
+        warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
+    rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
+    shapes = [_shape(x, prepared.batch) for x in inputs]
+    compiled = CompiledNetwork(graph, rows, shapes)
+    if verify:
+        with torch.no_grad():
+            for given in (inputs, _random(inputs, prepared.batch)):
+                _check(net, compiled, references, given)
+    return compiled
+
+
+def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:
+    """The layers as kernels, each of which is compiled once, several at the same time."""
+    groups: dict[tuple[str, str, int], list[str]] = {}
+    for name, layer in layers.items():
+        key = (layer.computation.key, layer.parts.text, layer.channel)
+        groups.setdefault(key, []).append(name)
+    made: dict[str, CompiledLayer] = {}
+    with (
+        warnings.catch_warnings(),
+        _team() as pool,
+        progress.bar("compiling kernels", len(groups)) as advance,
+    ):
+        warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
+        first = [layers[names[0]] for names in groups.values()]
+        kernels = pool.map(lambda layer: _kernel(layer, missing), first)
+        for kernel, names in zip(kernels, groups.values(), strict=True):
+            if kernel is not None:
+                made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
+            advance(1)
+    return made
+
+
+@contextmanager
+def _team() -> Iterator[ThreadPoolExecutor]:
+    """Threads that wait for compilers. What has not begun is not begun after an error."""
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _kernel(layer: Layer, missing: str) -> Kernel | None:
+    """The compiled kernel of a layer; None where there is none."""
+    found = layer.computation
+    kernel = Kernel.of(
+        found.operator,
+        found.binding,
+        epilogue=layer.parts.text,
+        channel=layer.channel,
+        plan=found.plan,
+        fold_weights=found.fold_weights,
+        missing=missing,
+    )
+    return kernel if kernel.compiled else None
+
+
+def _why() -> str:
+    """Why a layer has no kernel."""
+    return (no_compiler() or "its kernel is not in the cache").partition("\n")[0]
+
+
+def _row(layer: Layer, kernel: bool) -> ReportRow:
+    return ReportRow(layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why())
+
+
+def _others(prepared: Prepared) -> list[Kept]:
+    """Layers that stay, and all other operations by their kind."""
+    first: dict[str, list[str]] = {}
+    for node in prepared.graph.graph.nodes:
+        known = node.target in CONVOLUTIONS or node.target in LINEAR_LAYERS
+        if getattr(node.target, "namespace", "") == "aten" and not known:
+            kind = str(node.target).removeprefix("aten.").partition(".")[0].strip("_")
+            first.setdefault(kind, []).append(module_name(node))
+    rest = [
+        Kept(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", kind, "")
+        for kind, names in first.items()
+        if not kind.startswith("sym_")
+    ]
+    return [*prepared.kept, *rest]
+
+
+def _shape(x: torch.Tensor, batch: bool) -> list[int | None]:
+    return [None if batch and d == 0 else size for d, size in enumerate(x.shape)]
+
+
+def _random(inputs: tuple[torch.Tensor, ...], batch: bool) -> tuple[torch.Tensor, ...]:
+    """Other inputs: of random numbers where they are numbers, and of another batch size."""
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for x in inputs:
+        more = torch.cat([x[:1], x]) if batch else x
+        if x.is_floating_point():
+            more = torch.randn(more.shape, generator=generator)
+        found.append(more)
+    return tuple(found)
+
+
+def _check(
+    net: nn.Module,
+    compiled: CompiledNetwork,
+    references: dict[str, Layer],
+    inputs: tuple[torch.Tensor, ...],
+) -> None:
+    """UserError naming the first layer that differs, if the results of both networks do."""
+    worst = 0.0
+    expected, found = _tensors(net(*inputs)), _tensors(compiled(*inputs))
+    if len(expected) == len(found):
+        worst = max((_error(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
+    if worst <= TOLERANCE:
+        return
+    _Compare(compiled.network, references).run(*inputs)
+    if worst > _NETWORK_TOLERANCE:
+        raise UserError(
+            "the compiled network differs from the network: "
+            f"by {worst:.1e} of the largest output\n"
+            "  though each layer differs by no more than "
+            f"{TOLERANCE:.0e} from its operator: the network amplifies differences"
+        )
+
+
+class _Compare(fx.Interpreter):
+    """Runs a graph, and compares each compiled layer with the operator in PyTorch."""
+
+    def __init__(self, graph: fx.GraphModule, references: dict[str, Layer]) -> None:
+        super().__init__(graph)
+        self.extra_traceback = False  # the error is about the layer, not about this graph
+        self.references = references
+
+    def call_module(self, target, args, kwargs):  # type: ignore[no-untyped-def]
+        found = super().call_module(target, args, kwargs)
+        layer = self.references.get(target)
+        if layer is not None:
+            error = _error(found, layer(*args, **kwargs))
+            if error > TOLERANCE:
+                raise UserError(
+                    f"the kernel of the layer '{layer.name}' differs from its operator: "
+                    f"by {error:.1e} of the largest output\n"
+                    f"  expected: at most {TOLERANCE:.0e}\n"
+                    "  what to do: report this, with the network; verify=False skips the comparison"
+                )
+        return found
+
+
+def _tensors(value: object) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for each in value for tensor in _tensors(each)]
+    return []
+
+
+def _error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """The largest difference relative to the largest value; infinity where one alone is finite."""
+    if found.shape != expected.shape:
+        return float("inf")
+    there = expected.isfinite()
+    if not torch.equal(there, found.isfinite()):
+        return float("inf")
+    a, b = found[there].double(), expected[there].double()
+    if not b.numel():
+        return 0.0
+    return float((a - b).abs().max() / b.abs().max().clamp_min(1e-30))

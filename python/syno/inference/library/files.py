@@ -1,0 +1,112 @@
+"""The format cpp-network: C++ for a whole network, its header, and its weights."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from syno._util.errors import UserError
+from syno.codegen.export import files
+from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.isolated import IsolatedRun, run_program
+from syno.codegen.export.programs import TOLERANCE, examples
+from syno.inference.library.load import compiled
+from syno.inference.library.lower import lower
+from syno.inference.library.source import emit
+from syno.inference.prepare import prepare
+
+# Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
+# the functions and examples.
+_CHECK = """
+import ctypes, sys
+import numpy as np
+
+library, said = ctypes.CDLL(sys.argv[1]), np.load(sys.argv[3], allow_pickle=False)
+name = str(said["name"])
+create, run, error = (getattr(library, f"{name}_{what}") for what in ("create", "run", "error"))
+create.restype, error.restype = ctypes.c_void_p, ctypes.c_char_p
+run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long, ctypes.c_int]
+network = create(sys.argv[2].encode())
+assert network, error().decode()
+worst, count, batches = 0.0, 0, []
+for number in range(int(said["examples"])):
+    x, expected = said[f"x{number}"], said[f"y{number}"]
+    for threads in (1, 2):
+        y = np.zeros_like(expected)
+        assert run(network, x.ctypes.data, y.ctypes.data, len(x), threads) == 0, error().decode()
+        off = np.abs(y - expected).max() / max(np.abs(expected).max(), 1e-30)
+        assert off <= @TOLERANCE@, f"off by {off:.1e} of the largest output"
+        worst = max(worst, off)
+    count += y.size
+    batches.append(str(len(x)))
+print(
+    f"right: {count} outputs at batch sizes {', '.join(batches)}, largest error {worst:.1e} of the "
+    "largest"
+)
+"""
+
+
+class CppNetwork:
+    """A .cpp without dependencies, its .h, and a .bin with the weights and a checksum."""
+
+    name = "cpp-network"
+    suffix = ".cpp"
+    networks = True
+    folds = True
+    emitter = "cpp"
+
+    def available(self) -> str | None:
+        """Always: a compiler is needed to use the files, not to write them."""
+        return None
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes the three files; functions are called syno_FILE_..."""
+        if not subject.batch:
+            raise UserError(
+                "the format cpp-network needs a batch\n"
+                "  expected: an operator whose first dimension may have any size"
+            )
+        code = files.with_suffix(path, self.suffix)
+        header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
+        net = subject.module if subject.pack is None else subject.pack
+        source = emit(
+            lower(prepare(net, (subject.x[:1],), batch=False).graph), _function_name(code)
+        )
+        files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
+        files.write(header, lambda temporary: temporary.write_text(source.header))
+        files.write(code, lambda temporary: temporary.write_text(source.code, encoding="utf-8"))
+        return Exported(code, weights, header)
+
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Compiles the file and compares it with the module at several batch sizes."""
+        assert exported.weights is not None
+        try:
+            library = compiled(exported.code)
+        except UserError as error:
+            return IsolatedRun(False, str(error))
+        found = examples(subject)
+        said: dict[str, Any] = {"name": _function_name(exported.code), "examples": len(found)}
+        said |= {f"x{i}": _floats(x) for i, (x, _) in enumerate(found)}
+        said |= {f"y{i}": _floats(y) for i, (_, y) in enumerate(found)}
+        with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
+            path = Path(folder) / "examples.npz"
+            np.savez(path, **said)
+            program = _CHECK.replace("@TOLERANCE@", str(TOLERANCE))
+            return run_program(program, [Path(library._name), exported.weights, path])
+
+
+FORMATS = {"cpp-network": CppNetwork()}
+
+
+def _floats(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.ascontiguousarray(tensor.detach().numpy(), np.float32)
+
+
+def _function_name(code: Path) -> str:
+    """A C name of its own for each file, so that several can be linked into one program."""
+    return "syno_" + re.sub(r"\W", "_", code.stem, flags=re.ASCII)

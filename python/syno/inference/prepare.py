@@ -1,0 +1,45 @@
+"""A network with layers to compile, in the graph that both ways to run it begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import fx, nn
+
+from syno.inference.passes.clean import fold_constants, merge_equal, remove_identities
+from syno.inference.passes.epilogues import fold_epilogues
+from syno.inference.passes.layers import Kept, put_layers
+from syno.inference.trace import trace
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """graph: with a `Layer` in place of every layer that an operator can be; kept: the others;
+    batch: whether the graph takes any batch size."""
+
+    graph: fx.GraphModule
+    kept: list[Kept]
+    batch: bool
+
+
+def prepare(
+    net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool, convolutions: bool = True
+) -> Prepared:
+    """The graph of a network in evaluation mode, with what follows a layer folded into it.
+
+    batch: the first dimension is to take any size, where that is possible.
+
+    UserError where torch cannot trace the network.
+    """
+    traced = trace(net, inputs, batch=batch)
+    with torch.no_grad():
+        remove_identities(traced.graph)
+        fold_constants(traced.graph)
+        merge_equal(traced.graph)
+        kept = put_layers(traced, convolutions=convolutions)
+        fold_epilogues(traced.graph)
+    graph = traced.graph.graph
+    graph._tracer_cls = None  # torch.export's own cannot read a graph again that was pickled
+    # A new module lacks the weights that are part of layers now.
+    return Prepared(fx.GraphModule(traced.graph, graph), kept, traced.batch)

@@ -1,0 +1,218 @@
+"""`syno.compile`: the same values as the network, in every form that torch gives it."""
+
+import copy
+import io
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import syno
+from syno import UserError
+from syno.codegen.native import find_compiler
+from syno.inference import compiled_network as module
+from syno.inference.compiled_network import CompiledLayer
+from syno.operators import zoo
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+class Net(nn.Module):
+    """Covered layers, a convolution that is not covered, and plain functions."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.second = nn.Conv2d(8, 8, 3, padding=1)
+        self.dilated = nn.Conv2d(8, 8, 3, padding=2, dilation=2)
+        self.head = nn.Linear(8, 5)
+        self.norm.running_mean.normal_(generator=torch.Generator().manual_seed(1))
+
+    def forward(self, x):
+        """Scores."""
+        x = F.relu(self.norm(self.first(x)))
+        x = F.relu(self.second(x) + x)
+        return self.head(self.dilated(x).mean((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(0)
+    return Net().eval()
+
+
+@pytest.fixture(scope="module")
+def compiled(net):
+    return syno.compile(net, torch.randn(1, 3, 8, 8))
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_it_computes_the_same_for_any_batch(net, compiled):
+    for batch in (1, 2, 5):
+        x = torch.randn(batch, 3, 8, 8)
+        close(compiled(x), net(x))
+        close(compiled(x.to(memory_format=torch.channels_last)), net(x))
+
+
+def test_the_report_says_what_is_a_kernel(compiled):
+    rows = {row.name: row for row in compiled.rows}
+    assert rows["first"].epilogue == "bias+relu"
+    assert rows["second"].epilogue == "bias+residual+relu"
+    assert rows["head"].kernel
+    assert not rows["dilated"].kernel
+    assert "dilation" in rows["dilated"].reason
+    text = compiled.report().markdown()
+    assert "| dilated | convolution | PyTorch |" in text
+    assert "| mean | mean | PyTorch |" in text
+
+
+@torch.no_grad()
+def test_copies_and_exported_forms_compute_the_same(net, compiled):
+    x = torch.randn(2, 3, 8, 8)
+    expected = net(x)
+    close(copy.deepcopy(compiled)(x), expected)
+    close(torch.export.export(compiled, (x,)).module()(x), expected)
+    held = io.BytesIO()
+    torch.save(compiled, held)
+    held.seek(0)
+    close(torch.load(held, weights_only=False)(x), expected)
+
+
+@torch.no_grad()
+def test_torch_compile_takes_it_in_one_graph(net, compiled):
+    x = torch.randn(2, 3, 8, 8)
+    close(torch.compile(compiled, fullgraph=True, backend="aot_eager")(x), net(x))
+
+
+def test_it_has_nothing_to_train(compiled):
+    assert not any(p.requires_grad for p in compiled.parameters())
+    assert not compiled(torch.zeros(1, 3, 8, 8)).requires_grad
+    with pytest.raises(UserError, match="a compiled network cannot be trained"):
+        compiled.train()
+    assert compiled.eval() is compiled
+
+
+def test_another_shape_is_an_error(compiled):
+    with pytest.raises(UserError, match=r"expected: \['n', 3, 8, 8\] {6}got: \[1, 3, 9, 8\]"):
+        compiled(torch.zeros(1, 3, 9, 8))
+
+
+@torch.no_grad()
+def test_operators_of_slots_are_kernels():
+    net = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.ReLU())
+    net = syno.substitute(net, example_input=torch.zeros(1, 4, 6, 6)).eval()
+    for placeholder in syno.slots(net).values():
+        placeholder.binding["k"] = 3
+    syno.replace(net, zoo.load("conv2d"))
+    found = syno.compile(net, torch.randn(1, 4, 6, 6), convolutions=False)
+    assert [(row.kind, row.epilogue) for row in found.rows] == [("operator", "bias+relu")]
+    x = torch.randn(3, 4, 6, 6)
+    close(found(x), net(x))
+
+
+def test_a_wrong_kernel_is_found_and_named(net, monkeypatch):
+    forward = CompiledLayer.forward
+
+    def wrong(self, x, residual=None):
+        y = forward(self, x, residual)
+        return y + 0.1 if self.name == "second" else y
+
+    monkeypatch.setattr(CompiledLayer, "forward", wrong)
+    with pytest.raises(UserError, match="the kernel of the layer 'second' differs"):
+        syno.compile(net, torch.randn(1, 3, 8, 8))
+    assert syno.compile(net, torch.randn(1, 3, 8, 8), verify=False).rows
+
+
+@torch.no_grad()
+def test_layers_stay_pytorch_without_a_compiler(monkeypatch):
+    net = nn.Sequential(nn.Conv2d(3, 5, 3, padding=1), nn.ReLU()).eval()
+    x = torch.randn(2, 3, 7, 11)  # no other test compiles this
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    find_compiler.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="1 of 1 layers stay PyTorch: there is no C"):
+            found = syno.compile(net, x)
+    finally:
+        find_compiler.cache_clear()
+    assert [(row.kernel, row.reason[:11]) for row in found.rows] == [(False, "there is no")]
+    close(found(x), net(x))
+
+
+class OnValues(nn.Module):
+    """Depends on the values of its input."""
+
+    def forward(self, x):
+        """One of two."""
+        return x + 1 if x.sum() > 0 else x
+
+
+def eval_of(net, dtype=torch.float32):
+    return net.to(dtype).eval()
+
+
+BAD = {
+    "no module": (lambda: (torch.relu, torch.zeros(1)), "expected a torch.nn.Module"),
+    "no tensor": (lambda: (Net().eval(), [1]), "'example_input' is a tensor"),
+    "training": (lambda: (Net(), torch.zeros(1, 3, 8, 8)), "is in training mode"),
+    "double": (
+        lambda: (eval_of(Net(), torch.float64), torch.zeros(1, 3, 8, 8)),
+        r"'first.weight' has the type torch.float64",
+    ),
+    "half input": (
+        lambda: (Net().eval(), torch.zeros(1, 3, 8, 8, dtype=torch.float16)),
+        r"'example_input\[0\]' has the type torch.float16",
+    ),
+    "device": (
+        lambda: (Net().eval(), torch.zeros(1, 3, 8, 8, device="meta")),
+        r"'example_input\[0\]' is on the device meta",
+    ),
+    "empty": (lambda: (Net().eval(), torch.zeros(0, 3, 8, 8)), "at least one sample"),
+    "channels": (lambda: (Net().eval(), torch.zeros(1, 4, 8, 8)), "fails on the example input"),
+    "values": (
+        lambda: (OnValues().eval(), torch.ones(2, 3)),
+        "torch.export cannot trace the network OnValues",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_an_error_that_says_what_to_do(name):
+    make, message = BAD[name]
+    with pytest.raises(UserError, match=message):
+        syno.compile(*make())
+
+
+def test_missing_is_checked(net):
+    with pytest.raises(UserError, match="unknown value of 'missing': 'never'"):
+        syno.compile(net, torch.zeros(1, 3, 8, 8), missing="never")
+
+
+@torch.no_grad()
+def test_a_network_for_one_batch_size_is_compiled_for_it():
+    class Rows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(x).reshape(2, -1)
+
+    net = Rows().eval()
+    found = syno.compile(net, torch.randn(2, 4))
+    close(found(torch.ones(2, 4)), net(torch.ones(2, 4)))
+    with pytest.raises(UserError, match=r"expected: \[2, 4\]"):
+        found(torch.ones(4, 4))
+
+
+def test_errors_are_relative_to_the_largest_value():
+    a = torch.tensor([1.0, -4.0])
+    assert module._error(a, a) == 0
+    assert module._error(torch.tensor([1.0, -3.0]), a) == pytest.approx(0.25)
+    assert module._error(torch.tensor([1.0, float("nan")]), a) == float("inf")
+    assert module._error(torch.zeros(3), a) == float("inf")

@@ -1,0 +1,125 @@
+"""Convolutions and linear layers as operators, and weights that carry the channel of the output."""
+
+import pytest
+import torch
+from torch import nn
+
+from syno.inference.carriers import carriers
+from syno.inference.layer import Computation
+from syno.inference.passes.layers import layers_of
+from syno.inference.prepare import prepare
+from syno.operators import zoo
+from syno.operators.kernel import load_kernel
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+# A layer, and the shape of its input without the batch.
+COVERED = {
+    "3x3": (nn.Conv2d(4, 6, 3, padding=1), (4, 5, 7)),
+    "1x1": (nn.Conv2d(4, 6, 1, bias=False), (4, 5, 7)),
+    "5x3": (nn.Conv2d(4, 6, (5, 3), padding=(2, 1)), (4, 6, 7)),
+    "3x1": (nn.Conv2d(4, 6, (3, 1), padding=(1, 0)), (4, 6, 7)),
+    "stride 2": (nn.Conv2d(4, 6, 3, stride=2, padding=1), (4, 8, 6)),
+    "stride 2, odd size": (nn.Conv2d(4, 6, 3, stride=2, padding=1), (4, 7, 9)),
+    "1x1, stride 2, odd size": (nn.Conv2d(4, 6, 1, stride=2), (4, 7, 6)),
+    "stride 2 and 1": (nn.Conv2d(4, 6, 3, stride=(2, 1), padding=1), (4, 8, 5)),
+    "7x7, stride 2": (nn.Conv2d(3, 4, 7, stride=2, padding=3), (3, 12, 12)),
+    "grouped": (nn.Conv2d(4, 6, 3, padding=1, groups=2), (4, 5, 7)),
+    "grouped 1x1": (nn.Conv2d(4, 6, 1, groups=2), (4, 5, 7)),
+    "depthwise": (nn.Conv2d(4, 4, 3, padding=1, groups=4), (4, 5, 7)),
+    "depthwise, multiplied": (nn.Conv2d(4, 8, 3, padding=1, groups=4), (4, 5, 7)),
+    "patches": (nn.Conv2d(3, 8, 4, stride=4), (3, 8, 12)),
+    "same": (nn.Conv2d(4, 6, 3, padding="same"), (4, 5, 7)),
+    "valid 1x1": (nn.Conv2d(4, 6, 1, padding="valid"), (4, 5, 7)),
+    "one dimension": (nn.Conv1d(4, 6, 3, padding=1), (4, 9)),
+    "one dimension, grouped, stride 2": (
+        nn.Conv1d(4, 6, 5, stride=2, padding=2, groups=2),
+        (4, 10),
+    ),
+    "linear": (nn.Linear(5, 3), (5,)),
+    "linear, rows": (nn.Linear(5, 3, bias=False), (4, 5)),
+    "linear, positions": (nn.Linear(5, 3), (2, 4, 5)),
+}
+KEPT = {
+    "dilation": (nn.Conv2d(4, 6, 3, padding=2, dilation=2), (4, 7, 7), "dilation"),
+    "no padding": (
+        nn.Conv2d(4, 6, 3),
+        (4, 7, 7),
+        "kernel 3 with stride 1 and padding 0",
+    ),
+    "even": (nn.Conv2d(4, 6, 2, padding=1), (4, 7, 7), "kernel 2 with stride 1 and padding 1"),
+    "even same": (nn.Conv2d(4, 6, 2, padding="same"), (4, 7, 7), "an even kernel"),
+}
+
+
+@pytest.mark.parametrize("batch", [True, False])
+@pytest.mark.parametrize("name", COVERED)
+def test_a_layer_is_an_operator_with_the_same_values(name, batch):
+    layer, shape = COVERED[name]
+    x = torch.randn(2, *shape, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        prepared = prepare(layer.eval(), (x,), batch=batch)
+        assert not prepared.kept
+        assert prepared.batch == batch
+        assert len(layers_of(prepared.graph)) == 1
+        torch.testing.assert_close(prepared.graph(x), layer(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_the_language_does_not_cover_stays_and_says_why(name):
+    layer, shape, reason = KEPT[name]
+    x = torch.randn(2, *shape)
+    prepared = prepare(layer.eval(), (x,), batch=True)
+    assert not layers_of(prepared.graph)
+    ((kept),) = prepared.kept
+    assert kept.kind == "convolution"
+    assert reason in kept.reason
+    torch.testing.assert_close(prepared.graph(x), layer(x))
+
+
+def test_only_operators_are_layers_without_convolutions():
+    prepared = prepare(
+        nn.Conv2d(2, 2, 3, padding=1).eval(),
+        (torch.zeros(1, 2, 4, 4),),
+        batch=True,
+        convolutions=False,
+    )
+    assert not layers_of(prepared.graph)
+    assert [kept.reason for kept in prepared.kept] == ["convolutions=False"]
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_scaling_a_carrying_weight_scales_the_channels(name):
+    operator, binding = zoo.load(name), zoo.binding(name)
+    shapes = operator.shapes(binding)
+    for channel in range(1, len(shapes.output)):
+        computation = Computation(operator.text, binding)
+        draw = torch.Generator().manual_seed(2)
+        module = load_kernel(operator.source(binding))()
+        for parameter in module.parameters():
+            parameter.requires_grad_(False).copy_(torch.randn(parameter.shape, generator=draw))
+        x = torch.randn(shapes.input, generator=draw)
+        scale = torch.rand(shapes.output[channel], generator=draw) + 0.5
+        over = [1] * len(shapes.output)
+        over[channel] = -1
+        expected = module(x) * scale.view(over)
+        for number, channels in carriers(computation, channel).items():
+            weight = list(module.parameters())[number]
+            before = weight.clone()
+            weight.mul_(scale[torch.from_numpy(channels)])
+            torch.testing.assert_close(module(x), expected, atol=1e-4, rtol=1e-4)
+            weight.copy_(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("conv2d", {0}), ("grouped", {0}), ("depthwise", {0}), ("low-rank-conv", {0})],
+)
+def test_the_weights_that_carry_the_channel(name, expected):
+    found = carriers(Computation(zoo.load(name).text, zoo.binding(name)), 1)
+    assert set(found) == expected
+
+
+def test_a_shared_weight_carries_no_channel():
+    found = carriers(Computation(zoo.load("grouped-shared").text, zoo.binding("grouped-shared")), 1)
+    assert found == {}
