@@ -91,8 +91,7 @@ class Builder {
         index.erase(axis + 1);
         return index;
       case StageKind::kRoll:
-        *axis =
-            indices.remainder(*axis - Index(stage.amount), extent_of(stage.input, stage.axis));
+        *axis = indices.remainder(*axis - Index(stage.amount), extent_of(stage.input, stage.axis));
         return index;
       case StageKind::kSlice:
         *axis = divided(*axis, stage.amount, extent_of(stage.output, stage.axis), indices);
@@ -135,8 +134,7 @@ class Builder {
   }
 
   // The gradient for a place of a tensor, through all stages behind it that only move elements.
-  Access gradient_at(int tensor, std::vector<Index> index, Indices& indices,
-                     std::int64_t& scale) {
+  Access gradient_at(int tensor, std::vector<Index> index, Indices& indices, std::int64_t& scale) {
     while (tensor != plan_.output) {
       const Stage& stage = *readers_.at(tensor);
       if (stage.kind == StageKind::kSum) {
@@ -199,8 +197,7 @@ class Builder {
     } else {
       read_stage(*end, last, index, first_of_end, indices, nest);
     }
-    const int buffer =
-        add_buffer(kind, kind == BufferKind::kValue ? values_++ : number, tensor);
+    const int buffer = add_buffer(kind, kind == BufferKind::kValue ? values_++ : number, tensor);
     nest.store.buffer = buffer;
     for (std::size_t a = 0; a < nest.outputs; ++a)
       nest.store.index.push_back(Index::axis(static_cast<int>(a)));
@@ -238,8 +235,8 @@ class Builder {
   }
 
   // The operands of the nest of which the last stage is `stage`, read at the place `index` of its operand `tensor`.
-  void read_stage(const Stage& stage, int tensor, const std::vector<Index>& index,
-                  int first_of_end, Indices& indices, LoopNest& nest) {
+  void read_stage(const Stage& stage, int tensor, const std::vector<Index>& index, int first_of_end,
+                  Indices& indices, LoopNest& nest) {
     const std::vector<int> fresh = new_dims(stage, tensor);
     std::map<int, Index> value;
     for (std::size_t d = 0; d < fresh.size(); ++d)
@@ -259,8 +256,7 @@ class Builder {
       }
       Index place = index[d] + Index(window->before);
       if (window->window >= 0) place = place - value.at(window->window) * window->dilation;
-      value[window->dim] =
-          divided(place, window->stride, plan_.dim(window->dim).extent, indices);
+      value[window->dim] = divided(place, window->stride, plan_.dim(window->dim).extent, indices);
     }
     const Indices reached = indices;
     std::vector<Index> result;
@@ -298,8 +294,7 @@ class Builder {
     for (const Condition& condition : access.conditions)
       indices.assume({indices.substitute(condition.index, axes), condition.extent});
     Access result{access.buffer, {}, {}};
-    for (const Index& index : access.index)
-      result.index.push_back(indices.substitute(index, axes));
+    for (const Index& index : access.index) result.index.push_back(indices.substitute(index, axes));
     result.conditions = indices.conditions();
     return result;
   }

@@ -21,7 +21,7 @@ inline bool next(std::vector<std::int64_t>& index, const std::vector<std::int64_
 
 // Where an access reads; -1 where a condition fails.
 inline std::int64_t position(const Access& access, const Buffer& buffer,
-                      const std::vector<std::int64_t>& axes) {
+                             const std::vector<std::int64_t>& axes) {
   for (const Condition& condition : access.conditions) {
     const std::int64_t value = condition.index.evaluate(axes);
     if (value < 0 || value >= condition.extent) return -1;
