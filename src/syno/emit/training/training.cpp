@@ -286,7 +286,8 @@ Source emit_training(const Plan& plan, const TrainingOptions& options) {
     out.line("// " + plan.tensor_name(weight) + " " + plan.tensor_text(weight));
   out.line();
   if (options.with_runtime) {
-    for (const std::string_view line : split_lines(training_runtime())) out.line(line);
+    const std::string runtime = training_runtime();
+    for (const std::string_view line : split_lines(runtime)) out.line(line);
     out.line();
   }
   training::Function run(out, options.name + "_run", training::steps_of(std::move(forward), {}, -1),
