@@ -1,6 +1,8 @@
 #include "syno/emit/training/panel.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
@@ -52,7 +54,8 @@ class Maker {
     std::int64_t product = 1;
     for (const Index::Term& term : index.terms()) {
       // Columns lie side by side: only the outermost may slide.
-      if (is_column(term.axis) && (term.axis != columns_[0] || term.coefficient != 1)) return false;
+      if (is_column(term.axis) && (term.axis != columns_[0] || std::abs(term.coefficient) != 1))
+        return false;
       product *= extent(term.axis);
     }
     Range range = indices_.range(index);
@@ -116,19 +119,24 @@ class Maker {
     const auto add_axis = [&](int axis) {
       values[at(axis)] = add(nest_.axes[at(axis)].name, extent(axis), Index::axis(axis));
     };
-    const auto add_sum = [&](std::size_t d) {
-      const Range range = indices_.range(access_.index[d]);
-      const Index place =
-          add("u", range.most - range.least + 1, access_.index[d] - Index(range.least));
-      sums[d] = place + Index(range.least);
-    };
     const int first = columns_.empty() ? -1 : columns_[0];
-    for (std::size_t d = 0; d < summed_.size(); ++d) {
-      if (summed_[d] && (first < 0 || !access_.index[d].depends_on(first))) add_sum(d);
-    }
-    for (std::size_t a = 0; a < own_.size(); ++a) {
-      const int axis = static_cast<int>(a);
-      if (own_[a] && !is_column(axis)) add_axis(axis);
+    // Counted down where the outermost column does: columns lie in ascending order.
+    const auto add_sum = [&](std::size_t d) {
+      const Index& index = access_.index[d];
+      const Range range = indices_.range(index);
+      const std::int64_t size = range.most - range.least + 1;
+      if (first >= 0 && index.coefficient(first) < 0) {
+        sums[d] = add("u", size, Index(range.most) - index) * -1 + Index(range.most);
+      } else {
+        sums[d] = add("u", size, index - Index(range.least)) + Index(range.least);
+      }
+    };
+    for (const auto& [step, place] : in_memory_order(first)) {
+      if (place < 0) {
+        add_sum(at(-1 - place));
+      } else {
+        add_axis(place);
+      }
     }
     for (const int column : columns_) {
       std::size_t sum = 0;
@@ -145,6 +153,28 @@ class Maker {
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
     fill.operands.push_back(filling(values, sums));
     return panel;
+  }
+
+  // What is no column, with its step in memory, the largest first: axes, and dimension d as -1 - d.
+  std::vector<std::pair<std::int64_t, int>> in_memory_order(int first) const {
+    std::vector<std::pair<std::int64_t, int>> order;
+    std::vector<std::int64_t> steps(shape_.size(), 1);
+    for (std::size_t d = shape_.size(); d-- > 1;) steps[d - 1] = steps[d] * shape_[d];
+    for (std::size_t d = 0; d < summed_.size(); ++d) {
+      if (summed_[d] && (first < 0 || !access_.index[d].depends_on(first)))
+        order.emplace_back(steps[d], -1 - static_cast<int>(d));
+    }
+    for (std::size_t a = 0; a < own_.size(); ++a) {
+      const int axis = static_cast<int>(a);
+      if (!own_[a] || is_column(axis)) continue;
+      std::int64_t step = 0;
+      for (std::size_t d = 0; d < shape_.size(); ++d)
+        step += std::abs(access_.index[d].coefficient(axis)) * steps[d];
+      order.emplace_back(step, axis);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& one, const auto& other) { return one.first > other.first; });
+    return order;
   }
 
   // The operand in terms of the axes of the copy.

@@ -24,21 +24,22 @@ std::int64_t over(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Cycles to copy an element whose reads have such lanes.
+// Cycles to copy an element in rows of this length, whose reads have such lanes. Lanes that are scattered are transposed
+// as squares, where they can.
 double copy_cost(cpp::Lanes lanes, std::int64_t run) {
-  const double row = 4.0 / static_cast<double>(std::max<std::int64_t>(1, std::min(run, kLanes)));
+  const double row = 14.0 / static_cast<double>(std::max<std::int64_t>(1, std::min(run, kLanes)));
   switch (lanes) {
-    case cpp::Lanes::kPlain: return 0.1 + row;
-    case cpp::Lanes::kPartial: return 0.2 + row;
-    case cpp::Lanes::kScattered: return 1.2 + row;
+    case cpp::Lanes::kPlain: return row;
+    case cpp::Lanes::kPartial: return 1.2 * row;
+    case cpp::Lanes::kScattered: return 0.7 + row / 2;
   }
   return row;
 }
 
 class Finder {
  public:
-  Finder(const LoopProgram& program, const LoopNest& nest, bool many)
-      : program_(program), nest_(nest), many_(many) {
+  Finder(const LoopProgram& program, const LoopNest& nest, const ProductOptions& options)
+      : program_(program), nest_(nest), options_(options) {
     stored_ = flat_address(program, nest, nest.store);
   }
 
@@ -135,7 +136,9 @@ class Finder {
 
   double panel_cost(std::size_t operand, const std::vector<int>& columns,
                     const Panel& panel) const {
-    if (columns.empty()) return 2.0 * static_cast<double>(panel.elements);
+    if (columns.empty())
+      return copy_cost(cpp::Lanes::kPartial, panel.shape.empty() ? 1 : panel.shape.back()) *
+             static_cast<double>(panel.elements);
     const cpp::Lanes lanes = cpp::lanes_of(program_, nest_, columns.back(), operand);
     return static_cast<double>(panel.elements) * copy_cost(lanes, extent(columns.back()));
   }
@@ -168,17 +171,23 @@ class Finder {
       form.cost += panel_cost(b, columns, *form.panels[1]);
     }
     if (!is_plain(a_) || !step_of(flat_address(program_, nest_, nest_.operands[a_]), rows)) {
-      form.panels[0] = make_panel(program_, nest_, a_, rows);
-      form.cost += panel_cost(a_, rows, *form.panels[0]);
+      // One axis has a constant step in any order: nothing is moved but what must be.
+      const std::vector<int> innermost = rows.size() > 1 ? rows : std::vector<int>{};
+      form.panels[0] = make_panel(program_, nest_, a_, innermost);
+      form.cost += panel_cost(a_, innermost, *form.panels[0]);
     }
-    if (!stored_.is_affine() || step_of(stored_, columns) != 1 || !step_of(stored_, rows)) {
+    const bool apart =
+        !stored_.is_affine() || step_of(stored_, columns) != 1 || !step_of(stored_, rows);
+    if (apart || options_.any_order) {
       double elements = 1;
       for (const auto* axes : {&outer, &rows, &columns}) {
         form.result.insert(form.result.end(), axes->begin(), axes->end());
         elements *= static_cast<double>(this->product(*axes));
       }
       for (const int axis : form.result) form.result_shape.push_back(extent(axis));
-      form.cost += elements * (many_ ? 0.1 : 1.5);
+      if (!options_.any_order) form.cost += elements * (options_.many ? 0.1 : 1.0);
+      if (options_.innermost >= 0 && options_.innermost != columns.back())
+        form.cost += 2 * elements;
     }
     if (best_ && best_->cost <= form.cost) return;
     product.nest = nest_;
@@ -188,7 +197,7 @@ class Finder {
 
   const LoopProgram& program_;
   const LoopNest& nest_;
-  bool many_;
+  const ProductOptions& options_;
   Index stored_;
   std::size_t a_ = 0;
   std::vector<int> terms_;
@@ -204,8 +213,8 @@ std::int64_t Product::product(const std::vector<int>& axes) const {
 }
 
 std::optional<ProductForm> find_product(const LoopProgram& program, const LoopNest& nest,
-                                        bool many) {
-  return Finder(program, nest, many).run();
+                                        const ProductOptions& options) {
+  return Finder(program, nest, options).run();
 }
 
 }  // namespace syno::training

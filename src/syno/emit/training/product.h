@@ -44,9 +44,17 @@ struct ProductForm {
   double cost = 0;
 };
 
-/// The cheapest form; nothing when the nest is not made for a product. `many`: the result is summed over many calls
-/// before it is copied.
+struct ProductOptions {
+  /// The result is summed over many calls before it is copied.
+  bool many = false;
+  /// The order of the result's dimensions may be chosen: `result` is set, and costs nothing.
+  bool any_order = false;
+  /// The axis of the result that its readers want to lie innermost, or -1.
+  int innermost = -1;
+};
+
+/// The cheapest form; nothing when the nest is not made for a product.
 std::optional<ProductForm> find_product(const LoopProgram& program, const LoopNest& nest,
-                                        bool many);
+                                        const ProductOptions& options);
 
 }  // namespace syno::training

@@ -14,8 +14,6 @@ constexpr std::int64_t kLanes = 16;
 constexpr double kLeastReads = 4;
 constexpr double kLeastPartialReads = 16;
 constexpr double kMostCopied = 16e6;
-// Sums of at least so many terms are worth a copy of their results.
-constexpr std::int64_t kLongSum = 32;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -28,6 +26,8 @@ class Stepper {
 
   Steps run() {
     inline_views();
+    for (LoopNest& nest : program_.nests) nest = with_parts_as_axes(nest);
+    for (std::size_t n = 0; n < program_.nests.size(); ++n) lay_out(n);
     for (const LoopNest& nest : std::vector<LoopNest>(program_.nests)) {
       const bool sum = std::find(sums_.begin(), sums_.end(), nest.store.buffer) != sums_.end();
       text_ = program_.text(nest);
@@ -75,20 +75,125 @@ class Stepper {
     return static_cast<int>(program_.buffers.size()) - 1;
   }
 
+  // --- axes -------------------------------------------------------------------------------------------------------
+
+  // Axes that are read in two parts, as quotient and remainder, as two axes.
+  static LoopNest with_parts_as_axes(const LoopNest& given) {
+    LoopNest nest = given;
+    for (std::size_t a = 0; a < nest.axes.size(); ++a) {
+      const int axis = static_cast<int>(a);
+      std::int64_t block = nest.axes[a].extent;
+      for (const Access& operand : nest.operands) {
+        for (const Index& index : operand.index) {
+          for (const Index::Term& term : index.terms()) {
+            if (term.kind == Index::Kind::kAxis || term.of->only_axis() != axis) continue;
+            if (nest.axes[a].extent % term.divisor == 0) block = std::min(block, term.divisor);
+          }
+        }
+      }
+      if (block < nest.axes[a].extent) nest = split(nest, axis, block);
+    }
+    return nest;
+  }
+
+  static LoopNest split(const LoopNest& nest, int axis, std::int64_t block) {
+    std::vector<LoopAxis> axes = nest.axes;
+    axes[at(axis)].extent /= block;
+    axes.insert(axes.begin() + axis + 1, {axes[at(axis)].name, block, false});
+    std::vector<Index> values;
+    for (std::size_t a = 0; a < nest.axes.size(); ++a) {
+      const int moved = static_cast<int>(a) + (static_cast<int>(a) > axis ? 1 : 0);
+      values.push_back(static_cast<int>(a) == axis
+                           ? Index::axis(axis) * block + Index::axis(axis + 1)
+                           : Index::axis(moved));
+    }
+    const std::size_t more = at(axis) < nest.outputs ? 1 : 0;
+    return with_axes(nest, std::move(axes), nest.outputs + more, values);
+  }
+
+  // --- how values lie ---------------------------------------------------------------------------------------------
+
+  // Nobody outside sees in which order the dimensions of a value lie: in that in which it is computed, if its readers do
+  // not want another.
+  void lay_out(std::size_t n) {
+    const LoopNest nest = program_.nests[n];
+    const int buffer = nest.store.buffer;
+    if (program_.buffer(buffer).kind != BufferKind::kValue) return;
+    std::vector<int> dims(nest.axes.size(), -1);
+    for (std::size_t d = 0; d < nest.store.index.size(); ++d) {
+      const int axis = nest.store.index[d].only_axis();
+      if (axis >= 0) {
+        dims[at(axis)] = static_cast<int>(d);
+      } else if (!nest.store.index[d].is_constant()) {
+        return;
+      }
+    }
+    const int wanted = wanted_by_readers(buffer);
+    int innermost = -1;
+    for (std::size_t a = 0; a < nest.outputs; ++a) {
+      if (wanted >= 0 && dims[a] == wanted) innermost = static_cast<int>(a);
+    }
+    const auto form = find_product(program_, nest, {false, true, innermost});
+    std::vector<int> order;
+    if (form && form->cost < rows_cost(nest)) {
+      for (const int axis : form->result) order.push_back(dims[at(axis)]);
+    } else if (innermost >= 0) {
+      order.push_back(wanted);
+    }
+    std::vector<int> all;
+    for (int d = 0; d < static_cast<int>(nest.store.index.size()); ++d) {
+      if (std::find(order.begin(), order.end(), d) == order.end()) all.push_back(d);
+    }
+    all.insert(all.end(), order.begin(), order.end());
+    permute(buffer, all);
+  }
+
+  // The dimension that a reader has under its vectors, when it stores to a tensor whose order is given; or -1.
+  int wanted_by_readers(int buffer) const {
+    int wanted = -1;
+    for (const LoopNest& nest : program_.nests) {
+      const BufferKind kind = program_.buffer(nest.store.buffer).kind;
+      if (kind != BufferKind::kOutput && kind != BufferKind::kInputGradient) continue;
+      const Index stored = flat_address(program_, nest, nest.store);
+      for (const Access& operand : nest.operands) {
+        if (operand.buffer != buffer) continue;
+        for (std::size_t a = 0; a < nest.outputs; ++a) {
+          if (stored.coefficient(static_cast<int>(a)) != 1) continue;
+          for (std::size_t d = 0; d < operand.index.size(); ++d) {
+            if (operand.index[d].coefficient(static_cast<int>(a)) == 1)
+              wanted = static_cast<int>(d);
+          }
+        }
+      }
+    }
+    return wanted;
+  }
+
+  // Dimension `order[d]` comes at place d.
+  void permute(int buffer, const std::vector<int>& order) {
+    const auto moved = [&](auto& values) {
+      const auto old = values;
+      for (std::size_t d = 0; d < order.size(); ++d) values[d] = old[at(order[d])];
+    };
+    moved(program_.buffers[at(buffer)].shape);
+    for (LoopNest& nest : program_.nests) {
+      if (nest.store.buffer == buffer) moved(nest.store.index);
+      for (Access& operand : nest.operands) {
+        if (operand.buffer == buffer) moved(operand.index);
+      }
+    }
+  }
+
   // --- how a nest runs --------------------------------------------------------------------------------------------
 
   void compute(const LoopNest& nest, bool sum) {
-    const auto form = find_product(program_, nest, sum);
-    const LoopNest turned = form ? LoopNest{} : with_long_lanes(nest);
+    const auto form = find_product(program_, nest, {sum, false, -1});
     if (form && form->cost < rows_cost(nest)) {
       multiply(nest, *form, sum);
     } else {
-      by_rows(form ? nest : nest, sum);
+      by_rows(nest, sum);
     }
-    static_cast<void>(turned);
   }
-
-  static LoopNest with_long_lanes(const LoopNest& nest) { return nest; }
 
   // An estimate in the cycles of ProductForm::cost.
   double rows_cost(const LoopNest& nest) const {
@@ -111,6 +216,10 @@ class Stepper {
 
   void push(Step step) {
     if (step.text.empty()) step.text = text_;
+    if (step.rows) {
+      step.transposed = transposed_copy(program_, *step.rows);
+      if (step.transposed) step.rows.reset();
+    }
     steps_.push_back(std::move(step));
   }
 
@@ -219,8 +328,7 @@ class Stepper {
       step.for_input_gradient = kind != BufferKind::kWeightGradient && !needed[at(step.store)];
       if (step.for_input_gradient) continue;
       if (step.read >= 0) needed[at(step.read)] = true;
-      const LoopNest* nest = step.product ? &step.product->nest : nullptr;
-      if (step.rows) nest = &step.rows->nest;
+      const LoopNest* nest = step.nest();
       if (nest == nullptr) continue;
       for (const Access& operand : nest->operands) needed[at(operand.buffer)] = true;
     }
@@ -235,6 +343,12 @@ class Stepper {
 };
 
 }  // namespace
+
+const LoopNest* Step::nest() const {
+  if (product) return &product->nest;
+  if (transposed) return &transposed->nest;
+  return rows ? &rows->nest : nullptr;
+}
 
 Steps steps_of(LoopProgram program, const std::vector<int>& sums, int input_gradient) {
   return Stepper(std::move(program), sums, input_gradient).run();

@@ -8,6 +8,7 @@
 
 #include "syno/emit/cpp/rows.h"
 #include "syno/emit/training/product.h"
+#include "syno/emit/training/transposed.h"
 #include "syno/plan/loop_nest.h"
 
 namespace syno::training {
@@ -16,6 +17,7 @@ struct Step {
   /// One of them; without any, `read` is added to `store`, element by element.
   std::optional<Product> product;
   std::optional<cpp::RowLoops> rows;
+  std::optional<TransposedCopy> transposed;
   int read = -1;
   int store = -1;
   /// Adds to what is there.
@@ -26,6 +28,9 @@ struct Step {
   bool for_input_gradient = false;
   /// The nest, or what is copied.
   std::string text;
+
+  /// What runs, or nothing.
+  const LoopNest* nest() const;
 };
 
 struct Steps {

@@ -57,6 +57,7 @@ class Function {
       const Step& step = steps_.steps[s];
       out_.line("// " + step.text);
       if (step.rows) cpp::print_rows(out_, program(), *step.rows, "rows_" + text(s));
+      if (step.transposed) print_transposed(out_, program(), *step.transposed, "rows_" + text(s));
       if (step.product)
         print_product(out_, program(), *step.product, step.adds, "Product" + text(s));
       out_.line();
@@ -191,11 +192,10 @@ class Function {
 
   void print_call(std::size_t s) {
     const Step& step = steps_.steps[s];
-    if (step.rows) {
-      const std::string count = number(step.rows->count());
+    if (step.rows || step.transposed) {
+      const std::string count = number(step.rows ? step.rows->count() : step.transposed->count());
       std::string call = "rows_" + text(s) + "(";
-      for (const Access& operand : step.rows->nest.operands)
-        call += place_of(operand.buffer) + ", ";
+      for (const Access& operand : step.nest()->operands) call += place_of(operand.buffer) + ", ";
       out_.line(call + place_of(step.store) + ", team.begin(" + count + "), team.end(" + count +
                 "));");
     } else if (step.product) {
