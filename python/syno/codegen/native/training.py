@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno import _core
-from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
+from syno.codegen.native.compiler import TRAINING_FLAGS, Compiler, find_compiler
 from syno.codegen.native.function import Manifest, _aligned
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
@@ -100,7 +100,7 @@ def compile_training(
     binding: Binding | str,
     *,
     compiler: Compiler | None = None,
-    flags: Sequence[str] = FLAGS,
+    flags: Sequence[str] = TRAINING_FLAGS,
     plan: int = 1,
     images: int = 0,
 ) -> TrainingFunction:
@@ -126,7 +126,7 @@ def compile_trainings(
     sources: Sequence[tuple[str, str, Manifest]],
     *,
     compiler: Compiler | None = None,
-    flags: Sequence[str] = FLAGS,
+    flags: Sequence[str] = TRAINING_FLAGS,
 ) -> list[TrainingFunction]:
     """Many operators in one translation unit.
 

@@ -33,6 +33,7 @@ class RunKey:
             the training that the rung is a part of, which determine its schedule (None if steps or
             seconds limit the training). A width of None means no rung.
         quantization: how the trained network was quantized to INT8; None for float32.
+        kernels: what computed operators during the training, see `TrainOptions`.
     """
 
     fidelity: Mapping[str, Json]
@@ -41,6 +42,7 @@ class RunKey:
     width: float | None = None
     of_epochs: int | None = None
     quantization: Quantization | None = None
+    kernels: str = "eager"
 
     @property
     def precision(self) -> str:
@@ -65,6 +67,8 @@ class RunKey:
                 "engine": how.engine,
                 "calibration": {"images": how.images, "seed": how.seed},
             }
+        if self.kernels != "eager":
+            found["kernels"] = self.kernels
         return found
 
     def counts(self, evaluation: Evaluation) -> bool:

@@ -17,7 +17,7 @@ from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
-from syno.study.settings import GIVEN, StudySettings, timing_settings
+from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
@@ -184,6 +184,7 @@ class Trainings:
                 "deadline_s": self.train.deadline_s,
                 "isolate": self.isolation.isolate,
                 "memory_limit": self.isolation.memory_limit,
+                **kernel_settings(self.train.kernels),
             },
             method=GIVEN,
             latency=timing_settings(self.timing),
@@ -194,7 +195,12 @@ class Trainings:
 
     def run_key(self) -> RunKey:
         """Return the run key: what a result depends on beside operator, seed and machine."""
-        return RunKey(self.fidelity.to_json(), self.dataset.fingerprint, self.timing.threads)
+        return RunKey(
+            self.fidelity.to_json(),
+            self.dataset.fingerprint,
+            self.timing.threads,
+            kernels=self.train.kernels,
+        )
 
     def run_keys(self) -> list[RunKey]:
         """Return the run key, and that of the quantized networks if requested."""
