@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kTileRows = 8;
 constexpr std::int64_t kTileVectors = 3;
+// Cycles until a sum can be added to again.
+constexpr double kLatency = 4;
 // With fewer elements, vectors would be mostly empty.
 constexpr std::int64_t kLeastColumns = 4;
 constexpr std::size_t kMostColumnAxes = 6;
@@ -162,7 +164,8 @@ class Finder {
         static_cast<double>(vectors) / static_cast<double>(over(vectors, kTileVectors));
     const double tiles = count * static_cast<double>(over(row_count, kTileRows)) *
                          static_cast<double>(over(vectors, kTileVectors));
-    const double step = std::max(tile_rows * tile_vectors, tile_rows + tile_vectors + 1) / 2;
+    const double step =
+        std::max({kLatency, tile_rows * tile_vectors / 2, (tile_rows + tile_vectors + 1) / 2});
     const auto terms = static_cast<double>(this->product(terms_));
     form.cost = tiles * (terms * step + 2 * tile_rows * tile_vectors + 20);
 
