@@ -96,7 +96,7 @@ class _Function:
 
 
 def _floats(array: Array) -> Array:
-    return np.ascontiguousarray(array, np.float32)
+    return np.asarray(array, np.float32, order="C")
 
 
 EMITTER = Training()

@@ -29,8 +29,8 @@ std::int64_t TransposedCopy::count() const {
 std::optional<TransposedCopy> transposed_copy(const LoopProgram& program,
                                               const cpp::RowLoops& rows) {
   const LoopNest& nest = rows.nest;
-  if (nest.operands.size() != 1 || nest.outputs != nest.axes.size() || rows.lane < 0 ||
-      nest.axes[at(rows.lane)].extent < kLeastStored)
+  if (nest.operands.size() != 1 || nest.scale != 1 || nest.outputs != nest.axes.size() ||
+      rows.lane < 0 || nest.axes[at(rows.lane)].extent < kLeastStored)
     return std::nullopt;
   const Index stored = flat_address(program, nest, nest.store);
   const bool side_by_side = cpp::is_linear(stored, rows.lane) && stored.coefficient(rows.lane) == 1;

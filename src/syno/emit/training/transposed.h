@@ -11,7 +11,7 @@
 namespace syno::training {
 
 struct TransposedCopy {
-  /// One operand, nothing summed.
+  /// One operand, nothing summed or scaled.
   LoopNest nest;
   /// Side by side in the operand, and in the copy.
   int read = -1;
