@@ -4,6 +4,7 @@
 
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/text.h"
 
 namespace syno::training {
 namespace {
@@ -33,8 +34,12 @@ class ProductPrinter {
     constant("kOuter", product_.product(product_.outer));
     constant("kRows", product_.product(product_.rows));
     constant("kColumns", product_.product(product_.columns));
+    // Rows of several tiles are a constant step apart; those of a single one stand anywhere.
     constant("kRowStep", last_step(a_, product_.rows));
     constant("kRowStore", last_step(y_, product_.rows));
+    constant("kMostInTile", most_in_tile(product_));
+    places("kRowPlaces", a_);
+    places("kRowStores", y_);
     out_.line("static constexpr bool kAdds = " + std::string(adds_ ? "true" : "false") + ";");
     out_.line("static constexpr float kScale = " + number(nest_.scale) + ";");
     place("a_of", a_);
@@ -50,6 +55,23 @@ class ProductPrinter {
  private:
   static std::int64_t last_step(const Index& address, const std::vector<int>& axes) {
     return axes.empty() ? 0 : address.coefficient(axes.back());
+  }
+
+  // Of the rows of the first tile.
+  void places(const std::string& name, const Index& address) {
+    std::vector<std::string> list;
+    const std::int64_t count = std::min(product_.product(product_.rows), most_in_tile(product_));
+    for (std::int64_t row = 0; row < count; ++row) {
+      std::int64_t rest = row;
+      std::int64_t place = 0;
+      for (std::size_t i = product_.rows.size(); i-- > 0;) {
+        const std::int64_t extent = nest_.axes[at(product_.rows[i])].extent;
+        place += rest % extent * address.coefficient(product_.rows[i]);
+        rest /= extent;
+      }
+      list.push_back(number(place));
+    }
+    out_.line("static constexpr long " + name + "[] = {" + join(list, ", ") + "};");
   }
 
   // Where the product of number s begins.
@@ -91,7 +113,7 @@ class ProductPrinter {
       step("a", from_a, a_);
       step("b", from_b, b_);
     }
-    out_.line("multiply_add<M, N, kRowStep>(" + from_a + ", " + from_b + ", sums, tail);");
+    out_.line("multiply_add<M, N>(kRowPlaces, " + from_a + ", " + from_b + ", sums, tail);");
     for (std::size_t i = 0; i < axes.size(); ++i) out_.dedent().line("}");
     out_.dedent().line("}");
   }
@@ -136,21 +158,21 @@ struct Tail {
 #endif
 };
 
-template <int M, int N, long kRowStep>
-SYNO_INLINE void multiply_add(const float* a, const float* b, Vector (&sums)[M][N],
-                              const Tail& tail) {
+template <int M, int N>
+SYNO_INLINE void multiply_add(const long* places, const float* a, const float* b,
+                              Vector (&sums)[M][N], const Tail& tail) {
   Vector v[N];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int j = 0; j + 1 < N; ++j) {
     v[j] = load(b + j * kLanes);
     SYNO_HOLD(v[j]);
   }
   v[N - 1] = tail.load(b + (N - 1) * kLanes);
   SYNO_HOLD(v[N - 1]);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = 0; i < M; ++i) {
-    const Vector w = splat(a[i * kRowStep]);
-#pragma GCC unroll 16
+    const Vector w = splat(a[places[i]]);
+#pragma GCC unroll 32
     for (int j = 0; j < N; ++j) sums[i][j] += w * v[j];
   }
 }
@@ -159,15 +181,15 @@ template <class P, int M, int N>
 void product_tile(const float* a, const float* b, float* y, long count) {
   const Tail tail(count - (N - 1) * kLanes);
   Vector sums[M][N];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = 0; i < M; ++i)
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int j = 0; j < N; ++j) sums[i][j] = Vector{};
   P::template sum<M, N>(a, b, sums, tail);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = 0; i < M; ++i) {
-    float* const to = y + i * P::kRowStore;
-#pragma GCC unroll 16
+    float* const to = y + P::kRowStores[i];
+#pragma GCC unroll 32
     for (int j = 0; j < N; ++j) {
       Vector v = P::kScale == 1 ? sums[i][j] : sums[i][j] * splat(P::kScale);
       if (j + 1 < N) {
@@ -199,7 +221,8 @@ template <class P>
 void run_product(const float* a, const float* b, float* y, const Team& team) {
   constexpr long kWidth = ceil_divide(P::kColumns, kLanes);
   constexpr long kAcross = ceil_divide(kWidth, kVectors);
-  constexpr long kDown = ceil_divide(P::kRows, kMostRows);
+  constexpr long kTile = P::kMostInTile > 8 ? P::kMostInTile : kMostRows;
+  constexpr long kDown = ceil_divide(P::kRows, kTile);
   constexpr int kLow = P::kRows / kDown, kHigh = ceil_divide(P::kRows, kDown);
   const long last = team.end(P::kOuter * kAcross * kDown);
   for (long u = team.begin(P::kOuter * kAcross * kDown); u < last; ++u) {
@@ -230,7 +253,7 @@ SYNO_INLINE void transpose(Vector (&square)[kLanes]) {
       low[l] = (l & d) != 0 ? (int)(kLanes + l - d) : l;
       high[l] = (l & d) != 0 ? (int)(kLanes + l) : (int)(l + d);
     }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (long i = 0; i < kLanes; ++i) {
       if ((i & d) != 0) continue;
       const Vector a = square[i], b = square[i + d];

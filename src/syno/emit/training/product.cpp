@@ -26,6 +26,10 @@ std::int64_t over(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+std::int64_t rows_in_tile(std::int64_t vectors) {
+  return vectors == 1 ? 24 : vectors == 2 ? 12 : kTileRows;
+}
+
 // Cycles to copy an element in rows of this length, whose reads have such lanes. Lanes that are scattered are transposed
 // as squares, where they can.
 double copy_cost(cpp::Lanes lanes, std::int64_t run) {
@@ -79,10 +83,18 @@ class Finder {
         (in_one ? rows : columns).push_back(axis);
       }
     }
-    if (product(columns) < kLeastColumns || columns.size() > kMostColumnAxes) return;
-    std::vector<std::vector<int>> row_choices{rows};
-    if (rows.size() > 1) {
-      for (const int row : rows) row_choices.push_back({row});
+    if (product(columns) < kLeastColumns || columns.size() > kMostColumnAxes ||
+        rows.size() > kMostColumnAxes)
+      return;
+    std::vector<std::vector<int>> row_choices;
+    for (std::size_t subset = 0; subset < (std::size_t{1} << rows.size()); ++subset) {
+      std::vector<int> choice;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        if ((subset >> r & 1U) != 0) choice.push_back(rows[r]);
+      }
+      if (choice.size() == rows.size() || choice.size() == 1 ||
+          (!choice.empty() && product(choice) <= rows_in_tile(1)))
+        row_choices.push_back(std::move(choice));
     }
     sort_by_step(columns, flat_address(program_, nest_, other));
     for (std::size_t subset = 1; subset < (std::size_t{1} << columns.size()); ++subset) {
@@ -158,11 +170,12 @@ class Finder {
     const std::int64_t row_count = this->product(rows);
     const std::int64_t column_count = this->product(columns);
     const std::int64_t vectors = over(column_count, kLanes);
+    const std::int64_t in_tile = rows_in_tile(vectors);
     const double tile_rows =
-        static_cast<double>(row_count) / static_cast<double>(over(row_count, kTileRows));
+        static_cast<double>(row_count) / static_cast<double>(over(row_count, in_tile));
     const double tile_vectors =
         static_cast<double>(vectors) / static_cast<double>(over(vectors, kTileVectors));
-    const double tiles = count * static_cast<double>(over(row_count, kTileRows)) *
+    const double tiles = count * static_cast<double>(over(row_count, in_tile)) *
                          static_cast<double>(over(vectors, kTileVectors));
     const double step =
         std::max({kLatency, tile_rows * tile_vectors / 2, (tile_rows + tile_vectors + 1) / 2});
@@ -173,14 +186,16 @@ class Finder {
       form.panels[1] = make_panel(program_, nest_, b, columns);
       form.cost += panel_cost(b, columns, *form.panels[1]);
     }
-    if (!is_plain(a_) || !step_of(flat_address(program_, nest_, nest_.operands[a_]), rows)) {
-      // One axis has a constant step in any order: nothing is moved but what must be.
-      const std::vector<int> innermost = rows.size() > 1 ? rows : std::vector<int>{};
+    const bool single = row_count <= in_tile;
+    if (!is_plain(a_) ||
+        !(single || step_of(flat_address(program_, nest_, nest_.operands[a_]), rows))) {
+      // A single tile or axis has its steps in any order: nothing is moved but what must be.
+      const std::vector<int> innermost = single || rows.size() < 2 ? std::vector<int>{} : rows;
       form.panels[0] = make_panel(program_, nest_, a_, innermost);
       form.cost += panel_cost(a_, innermost, *form.panels[0]);
     }
-    const bool apart =
-        !stored_.is_affine() || step_of(stored_, columns) != 1 || !step_of(stored_, rows);
+    const bool apart = !stored_.is_affine() || step_of(stored_, columns) != 1 ||
+                       !(single || step_of(stored_, rows));
     if (apart || options_.any_order) {
       double elements = 1;
       for (const auto* axes : {&outer, &rows, &columns}) {
@@ -208,6 +223,10 @@ class Finder {
 };
 
 }  // namespace
+
+std::int64_t most_in_tile(const Product& product) {
+  return rows_in_tile(over(product.product(product.columns), kLanes));
+}
 
 std::int64_t Product::product(const std::vector<int>& axes) const {
   std::int64_t result = 1;

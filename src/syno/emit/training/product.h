@@ -4,7 +4,8 @@
 //     y[row][column] += scale * sum over terms of a[row][term] * b[term][column]
 //
 //   outer    axes of the result with a product each
-//   rows     axes of the result that `a` alone has: a constant step apart in `a` and in the result
+//   rows     axes of the result that `a` alone has: a constant step apart in `a` and in the result, if they are more
+//            than a tile has
 //   columns  axes of the result that `b` alone has: side by side in `b` and in the result; vectors lie over them
 //   terms    summed axes
 //
@@ -31,6 +32,9 @@ struct Product {
 
   std::int64_t product(const std::vector<int>& axes) const;
 };
+
+/// Rows that fit into one tile, in the registers that its columns leave.
+std::int64_t most_in_tile(const Product& product);
 
 /// How a nest becomes a product: what is copied before and behind it.
 struct ProductForm {
