@@ -221,7 +221,8 @@ template <class P>
 void run_product(const float* a, const float* b, float* y, const Team& team) {
   constexpr long kWidth = ceil_divide(P::kColumns, kLanes);
   constexpr long kAcross = ceil_divide(kWidth, kVectors);
-  constexpr long kTile = P::kMostInTile > 8 ? P::kMostInTile : kMostRows;
+  // Rows of a single tile stand anywhere, whatever the registers.
+  constexpr long kTile = kRegisters == 32 || P::kRows <= P::kMostInTile ? P::kMostInTile : kMostRows;
   constexpr long kDown = ceil_divide(P::kRows, kTile);
   constexpr int kLow = P::kRows / kDown, kHigh = ceil_divide(P::kRows, kDown);
   const long last = team.end(P::kOuter * kAcross * kDown);
