@@ -109,6 +109,7 @@ def _compiled(packs: Sequence[KernelPack]) -> list[TrainingFunction]:
 
 
 @torch.enable_grad()  # type: ignore[untyped-decorator]
+@torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
 def _check(pack: KernelPack, function: TrainingFunction) -> None:
     """Compare value and gradients with those of the emitted module, on integers in float32."""
     random = torch.Generator().manual_seed(0)
@@ -122,8 +123,7 @@ def _check(pack: KernelPack, function: TrainingFunction) -> None:
         x = drawn((batch, *function.input_shape[1:]) if function.batched else function.input_shape)
         weights = [drawn(shape) for shape in function.weight_shapes]
         given = dict(zip(names, weights, strict=True))
-        with torch.autocast("cpu", enabled=False):
-            emitted = torch.func.functional_call(pack.kernel, given, (x,))
+        emitted = torch.func.functional_call(pack.kernel, given, (x,))
         compiled = apply(function, x, weights)
         dy = drawn(emitted.shape).detach()
         wanted = torch.autograd.grad(
