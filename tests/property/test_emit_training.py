@@ -1,4 +1,4 @@
-"""C++ for training: value and gradients against the interpreter, in any batch, and its known bugs."""
+"""C++ for training: value and gradients against the interpreter, in any batch, and known bugs."""
 
 from __future__ import annotations
 

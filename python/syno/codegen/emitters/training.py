@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from syno import _core
 from syno.codegen.emitters.protocol import Array, Case, Function
@@ -77,7 +78,9 @@ class _Function:
         dx, *dweights = self._results(x, weights, dy)
         return dx, dweights
 
-    def _results(self, x: Array, weights: Sequence[Array], dy: Array | None) -> list[Array]:
+    def _results(
+        self, x: Array, weights: Sequence[Array], dy: Array | None
+    ) -> list[NDArray[np.float32]]:
         floats = [_floats(array) for array in (x, *weights)]
         results = []
         for threads in (1, 2):
@@ -95,7 +98,7 @@ class _Function:
         return results[0]
 
 
-def _floats(array: Array) -> Array:
+def _floats(array: Array) -> NDArray[np.float32]:
     return np.asarray(array, np.float32, order="C")
 
 

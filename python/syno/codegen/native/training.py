@@ -19,6 +19,7 @@ from syno.operators.specification import Binding
 
 _MOST_IDLE = 4
 _Pointers = ctypes.Array[ctypes.c_void_p]
+_Room = tuple[ctypes.c_void_p, NDArray[np.float32]]
 
 
 class TrainingFunction:
@@ -45,7 +46,7 @@ class TrainingFunction:
             size.restype = ctypes.c_long
             self._rooms.append(size(1))
         self._run.restype = self._gradients.restype = None
-        self._idle: collections.deque[NDArray[np.float32]] = collections.deque(maxlen=_MOST_IDLE)
+        self._idle: collections.deque[_Room] = collections.deque(maxlen=_MOST_IDLE)
 
     def run(self, x: int, weights: Sequence[int], y: int, batch: int, threads: int = 1) -> None:
         """Compute y."""
@@ -54,7 +55,7 @@ class TrainingFunction:
             ctypes.c_void_p(x),
             _pointers(weights),
             ctypes.c_void_p(y),
-            ctypes.c_void_p(room.ctypes.data),
+            room[0],
             ctypes.c_long(batch),
             ctypes.c_int(threads),
         )
@@ -81,18 +82,19 @@ class TrainingFunction:
             ctypes.c_void_p(dy),
             ctypes.c_void_p(dx),
             _pointers(dweights),
-            ctypes.c_void_p(room.ctypes.data),
+            room[0],
             ctypes.c_long(batch),
             ctypes.c_int(threads),
         )
         self._idle.append(room)
 
-    def _room(self) -> NDArray[np.float32]:
-        """A workspace; one that is larger than needed does as well."""
+    def _room(self) -> _Room:
+        """A workspace with its address, for both functions."""
         try:
             return self._idle.pop()
         except IndexError:
-            return _aligned(max(self._rooms))
+            memory = _aligned(max(self._rooms))
+            return ctypes.c_void_p(memory.ctypes.data), memory
 
 
 def compile_training(
