@@ -168,7 +168,7 @@ class KernelPack(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies the operator to x, a tensor of the input shape with any batch size."""
         if self.compiled is not None:
-            weights = list(self.kernel.parameters())
+            weights = list(self.kernel._parameters.values())
             if self.compiled.takes(x, weights):
                 return self.compiled(x, weights)
         return self.kernel(x)

@@ -41,13 +41,14 @@ class Function {
         steps_(std::move(steps)),
         images_(images),
         batched_(batched) {
+    offsets_.resize(program().buffers.size(), -1);
     for (std::size_t b = 0; b < program().buffers.size(); ++b) {
-      if (steps_.kept[b]) place(static_cast<int>(b));
+      if (!steps_.kept[b]) continue;
+      offsets_[b] = floats_;
+      floats_ += room_of(static_cast<int>(b));
     }
     kept_ = floats_;
-    for (const Step& step : steps_.steps) {
-      if (program().buffer(step.store).kind == BufferKind::kValue) place(step.store);
-    }
+    place_values();
   }
 
   void print_parts() {
@@ -157,11 +158,48 @@ class Function {
   const LoopProgram& program() const { return steps_.program; }
   static std::string text(std::size_t value) { return std::to_string(value); }
 
-  void place(int buffer) {
-    offsets_.resize(program().buffers.size(), -1);
-    if (offsets_[at(buffer)] >= 0) return;
-    offsets_[at(buffer)] = floats_;
-    floats_ += rounded(program().buffer(buffer).elements() + kSlack);
+  std::int64_t room_of(int buffer) const {
+    return rounded(program().buffer(buffer).elements() + kSlack);
+  }
+
+  std::vector<int> read_by(const Step& step) const {
+    std::vector<int> read;
+    if (step.read >= 0) read.push_back(step.read);
+    if (const LoopNest* nest = step.nest(); nest != nullptr) {
+      for (const Access& operand : nest->operands) read.push_back(operand.buffer);
+    }
+    return read;
+  }
+
+  // Values take the place of others that nobody reads any more: a small workspace stays in a cache.
+  void place_values() {
+    std::vector<std::size_t> last(program().buffers.size(), 0);
+    for (std::size_t s = 0; s < steps_.steps.size(); ++s) {
+      last[at(steps_.steps[s].store)] = s;
+      for (const int buffer : read_by(steps_.steps[s])) last[at(buffer)] = s;
+    }
+    std::vector<int> alive;
+    for (std::size_t s = 0; s < steps_.steps.size(); ++s) {
+      const int store = steps_.steps[s].store;
+      if (program().buffer(store).kind == BufferKind::kValue && offsets_[at(store)] < 0) {
+        offsets_[at(store)] = free_place(alive, room_of(store));
+        floats_ = std::max(floats_, offsets_[at(store)] + room_of(store));
+        alive.push_back(store);
+      }
+      std::erase_if(alive, [&](int buffer) { return last[at(buffer)] <= s; });
+    }
+  }
+
+  // The first gap between values that are alive.
+  std::int64_t free_place(std::vector<int> alive, std::int64_t room) const {
+    std::sort(alive.begin(), alive.end(),
+              [&](int one, int other) { return offsets_[at(one)] < offsets_[at(other)]; });
+    std::int64_t place = kept_;
+    for (const int buffer : alive) {
+      if (offsets_[at(buffer)] - place >= room) break;
+      place = offsets_[at(buffer)] + room_of(buffer);
+    }
+    return place;
   }
 
   static std::string parameters(bool gradients) {
