@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 import syno
-from syno import models
-from syno.codegen.native import kernels, no_compiler
+from syno import UserError, models
+from syno.codegen.native import find_compiler, kernels, no_compiler
 from syno.codegen.native.kernels import WrongKernelError, compiled_kernels
 from syno.operators import zoo
 from syno.operators.kernel import KernelPack
@@ -90,6 +90,17 @@ def test_wrong_code_is_noticed_before_it_is_used(monkeypatch):
     with pytest.raises(WrongKernelError, match="the gradient of"), compiled_kernels(net):
         pass
     assert all(pack.compiled is None for pack in packs(net))
+
+
+def test_without_a_compiler_is_a_user_error(monkeypatch):
+    find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    net = network("conv2d")
+    try:
+        with pytest.raises(UserError, match="no C\\+\\+ compiler"), compiled_kernels(net):
+            pass
+    finally:
+        find_compiler.cache_clear()
 
 
 def test_a_network_without_operators_stays_as_it_is():

@@ -11,7 +11,7 @@ from torch import nn
 
 from syno import _core
 from syno.codegen.native.autograd import apply
-from syno.codegen.native.compiler import TRAINING_FLAGS, no_compiler
+from syno.codegen.native.compiler import TRAINING_FLAGS
 from syno.codegen.native.training import TrainingFunction, compile_trainings
 from syno.operators.kernel import KernelPack
 
@@ -33,7 +33,7 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
     Calls that the compiled code does not take (another device or precision, autocast, tracing) run
     the emitted module, as do operators with pre-multiplied weights. All operators are compiled in
     one translation unit, and each is compared with its emitted module on integers before it is
-    used. Without a C++ compiler, nothing is compiled.
+    used.
 
     Args:
         net: the network. Its parameters remain those of the emitted modules.
@@ -43,6 +43,7 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
 
     Raises:
         WrongKernelError: compiled code differs from the emitted module.
+        UserError: there is no C++ compiler.
     """
     packs = [
         module
@@ -52,7 +53,7 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
     kinds: dict[tuple[str, str, int], KernelPack] = {}
     for pack in packs:
         kinds.setdefault(_kind(pack), pack)
-    if not kinds or no_compiler() is not None:
+    if not kinds:
         yield 0
         return
     functions = dict(zip(kinds, _compiled(list(kinds.values())), strict=True))
