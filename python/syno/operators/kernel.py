@@ -168,7 +168,8 @@ class KernelPack(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies the operator to x, a tensor of the input shape with any batch size."""
         if self.compiled is not None:
-            weights = list(self.kernel._parameters.values())
+            # Not `parameters()`, which searches modules and takes longer than the call.
+            weights = [w for w in self.kernel._parameters.values() if w is not None]
             if self.compiled.takes(x, weights):
                 return self.compiled(x, weights)
         return self.kernel(x)
