@@ -925,4 +925,16 @@ def cpp_runtime() -> str:
     The text before the first operator, which emit_cpp omits with with_runtime=False.
     """
 
+def emit_training(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, images: int = 0) -> tuple[str, str]:
+    """
+    A C++ translation unit with the operator and its gradients, and its manifest as JSON.
+
+    images: number of elements of the batch that are processed together; 0 chooses.
+    """
+
+def training_runtime() -> str:
+    """
+    The text before the first operator, which emit_training omits with with_runtime=False.
+    """
+
 __version__: str

@@ -19,6 +19,7 @@ DEFAULT_STORE = "sqlite:///runs.db"
 # The default number of operators that a search trains, and the default search method.
 EVALUATIONS = 20
 METHOD = "uniform"
+KERNELS = ("eager", "compiled")
 CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 
@@ -39,6 +40,9 @@ class TrainOptions(Options):
             plus 30 s.
         max_slowdown: operators whose training step takes more than this many times as long as that
             of the baseline are rejected before training; `math.inf` rejects none.
+        kernels: what computes operators while they are trained on a CPU in float32: the `eager`
+            modules of PyTorch, or `compiled` C++ with its gradients, which needs a C++ compiler.
+            Anything else is computed by the eager modules.
     """
 
     section: ClassVar[str] = "Training"
@@ -69,6 +73,11 @@ class TrainOptions(Options):
         4.0,
         minimum=0,
         above=True,
+    )
+    kernels: str = option(
+        "What computes operators while they are trained on a CPU: PyTorch, or compiled C++.",
+        "eager",
+        choices=KERNELS,
     )
 
 

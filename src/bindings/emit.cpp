@@ -6,6 +6,7 @@
 
 #include "syno/emit/cpp/cpp.h"
 #include "syno/emit/pytorch/pytorch.h"
+#include "syno/emit/training/training.h"
 #include "syno/emit/triton/triton.h"
 #include "syno/emit/tvm/tvm.h"
 
@@ -91,6 +92,19 @@ void bind_emit(nb::module_& m) {
       "The C header for the source that emit_cpp returns.");
   m.def("cpp_runtime", &cpp_runtime,
         "The text before the first operator, which emit_cpp omits with with_runtime=False.");
+  m.def(
+      "emit_training",
+      [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
+         std::int64_t images) {
+        const TrainingOptions options{std::move(name), std::move(formula), with_runtime, images};
+        return text_and_manifest(emit_training(plan, options));
+      },
+      "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
+      "images"_a = TrainingOptions{}.images, nb::call_guard<LongCall>(),
+      "A C++ translation unit with the operator and its gradients, and its manifest as JSON.\n\n"
+      "images: number of elements of the batch that are processed together; 0 chooses.");
+  m.def("training_runtime", &training_runtime,
+        "The text before the first operator, which emit_training omits with with_runtime=False.");
 }
 
 }  // namespace syno::bindings

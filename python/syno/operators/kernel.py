@@ -10,8 +10,8 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import torch
 from torch import nn
@@ -119,6 +119,16 @@ def source_hash(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
+class Compiled(Protocol):
+    """Compiled code that computes what an emitted module computes, with its gradients."""
+
+    def takes(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> bool:
+        """Whether it computes this call."""
+
+    def __call__(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The operator's value."""
+
+
 class KernelPack(nn.Module):
     """An operator under one binding, ready to take the place of a layer.
 
@@ -127,8 +137,12 @@ class KernelPack(nn.Module):
     weights; source_hash: of the emitted source.
     reference: what its first weights and their rates are scaled like (initial_scales.py): without
     one, for results of variance 1 on data of variance 1. None leaves them as the source draws them.
+    compiled: what computes the calls that it takes, while a network is trained with compiled
+    kernels; None elsewhere.
     It travels (pickle, torch.save) as the operator's text, never as code.
     """
+
+    compiled: Compiled | None = None
 
     def __init__(
         self,
@@ -153,6 +167,11 @@ class KernelPack(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies the operator to x, a tensor of the input shape with any batch size."""
+        if self.compiled is not None:
+            # Not `parameters()`, which searches modules and takes longer than the call.
+            weights = [w for w in self.kernel._parameters.values() if w is not None]
+            if self.compiled.takes(x, weights):
+                return self.compiled(x, weights)
         return self.kernel(x)
 
     def _apply(
@@ -181,7 +200,8 @@ class KernelPack(nn.Module):
     def __deepcopy__(self, memo: dict[int, object]) -> KernelPack:
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        own = {name: value for name, value in self.__dict__.items() if name != "compiled"}
+        twin.__dict__.update(copy.deepcopy(own, memo))
         return twin
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -19,8 +19,9 @@ class Recipe(TypedDict, total=False):
     """What a result depends on, beside operator, seed and machine: see `RunKey`.
 
     fidelity: as `Fidelity.to_json`; data: the fingerprint of the data set; threads: of training and
-    timing; latency: the engine of the timing, eager PyTorch if it is
-    absent; width, of_epochs: of a rung; precision, engine, calibration: of a quantized network.
+    timing; latency: the engine of the timing, eager PyTorch if it is absent; width, of_epochs: of a
+    rung; precision, engine, calibration: of a quantized network; kernels: `compiled`, where
+    operators were trained as compiled code.
     """
 
     fidelity: Mapping[str, Json]
@@ -32,6 +33,7 @@ class Recipe(TypedDict, total=False):
     precision: str
     engine: str
     calibration: Calibration
+    kernels: str
 
 
 class Details(TypedDict, total=False):
@@ -107,6 +109,7 @@ class TrainingSettings(TypedDict, total=False):
     isolate: bool | None
     memory_limit: int | None
     max_attempts: int | None
+    kernels: str
 
 
 class SpaceSettings(TypedDict, total=False):

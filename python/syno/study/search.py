@@ -35,7 +35,13 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import run
 from syno.study.observer import Observer
-from syno.study.settings import GIVEN, StudySettings, stored_timing, timing_settings
+from syno.study.settings import (
+    GIVEN,
+    StudySettings,
+    kernel_settings,
+    stored_timing,
+    timing_settings,
+)
 from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
@@ -117,6 +123,7 @@ def search(
             "isolate": isolation.isolate,
             "memory_limit": isolation.memory_limit,
             "max_attempts": isolation.max_attempts or MAX_ATTEMPTS,
+            **kernel_settings(train.kernels),
         },
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
@@ -356,6 +363,7 @@ def _run(
         "timing": stored_timing(settings.latency),
         "deadline_s": training.get("deadline_s"),
         "max_slowdown": training.get("max_slowdown") or math.inf,
+        "kernels": training.get("kernels", "eager"),
     }
     checkpoints = None
     if rungs.ladder is None:

@@ -103,6 +103,11 @@ class StudySettings:
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
 
 
+def kernel_settings(kernels: str) -> TrainingSettings:
+    """Return the setting of a study for what computes operators; none where that is eager."""
+    return {} if kernels == "eager" else {"kernels": kernels}
+
+
 def timing_settings(timing: TimingOptions) -> LatencySettings:
     """Return the settings of a study that stand for timing options."""
     return {

@@ -42,6 +42,14 @@ std::int64_t common_factor(const Index& index, std::int64_t divisor) {
   return common;
 }
 
+// How many divisors must be added so that no dividend is negative, where an axis counts down: languages that truncate
+// would round up. Dividends that only begin below 0 are read where a condition keeps them above it.
+std::int64_t missing_divisors(const Index& rest, const Range& known, std::int64_t divisor) {
+  const bool down = std::any_of(rest.terms().begin(), rest.terms().end(),
+                                [](const Term& term) { return term.coefficient < 0; });
+  return down ? std::max<std::int64_t>(0, -floor_divide(known.least, divisor)) : 0;
+}
+
 }  // namespace
 
 Index Index::axis(int axis) {
@@ -256,8 +264,9 @@ Index Indices::quotient(const Index& index, std::int64_t divisor) const {
     const Term& inner = rest.terms()[0];
     return multiple + remainder(quotient(*inner.of, divisor), inner.divisor / divisor);
   }
-  Index result;
-  result.add(part(Kind::kQuotient, rest, divisor));
+  const std::int64_t missing = missing_divisors(rest, known, divisor);
+  Index result(-missing);
+  result.add(part(Kind::kQuotient, rest + Index(multiply(missing, divisor)), divisor));
   return multiple + result;
 }
 
@@ -284,8 +293,9 @@ Index Indices::remainder(const Index& index, std::int64_t divisor) const {
     return remainder(rest.floor_divided(common), divisor / common) * common +
            Index(floor_modulo(rest.constant(), common));
   }
+  const std::int64_t missing = missing_divisors(rest, known, divisor);
   Index result;
-  result.add(part(Kind::kRemainder, rest, divisor));
+  result.add(part(Kind::kRemainder, rest + Index(multiply(missing, divisor)), divisor));
   return result;
 }
 

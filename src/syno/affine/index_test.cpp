@@ -72,6 +72,15 @@ TEST(Index, HasTheSameValueAfterAnyQuotientsAndRemainders) {
   }
 }
 
+TEST(Index, DividesNothingNegativeWhereAnAxisCountsDown) {
+  const Indices indices({4, 3});
+  const Index down = Index::axis(0) * -1;
+  EXPECT_EQ(indices.remainder(down, 3).text({"a", "b"}), "((-a + 3) % 3)");
+  EXPECT_EQ(indices.quotient(down + Index(3), 2).text({"a", "b"}), "((-a + 3) / 2)");
+  const Index e = down + Index::axis(1);
+  EXPECT_EQ(indices.quotient(e, 5) * 5 + indices.remainder(e, 5), e);
+}
+
 TEST(Index, AConditionBoundsWhatItIsAbout) {
   Indices indices({4, 3});
   const Index window = Index::axis(0) + Index::axis(1) - Index(1);

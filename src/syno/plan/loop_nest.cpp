@@ -308,6 +308,9 @@ std::string Buffer::name() const {
     case BufferKind::kWeight: return "w" + std::to_string(number);
     case BufferKind::kValue: return number < 0 ? "panel" : "t" + std::to_string(number);
     case BufferKind::kOutput: return "y";
+    case BufferKind::kOutputGradient: return "dy";
+    case BufferKind::kInputGradient: return "dx";
+    case BufferKind::kWeightGradient: return "dw" + std::to_string(number);
   }
   throw InternalError("Buffer::name: not a buffer");
 }

@@ -16,18 +16,26 @@
 
 namespace syno {
 
-enum class BufferKind : std::uint8_t { kInput, kWeight, kValue, kOutput };
+enum class BufferKind : std::uint8_t {
+  kInput,
+  kWeight,
+  kValue,
+  kOutput,
+  kOutputGradient,  ///< gradients: adjoint.h
+  kInputGradient,
+  kWeightGradient,
+};
 
 /// A tensor in row-major order.
 struct Buffer {
   BufferKind kind = BufferKind::kValue;
-  /// Weights: their number in canonical order. Values: counted from 0.
+  /// Weights and their gradients: their number in canonical order. Values: counted from 0.
   int number = -1;
   std::vector<std::int64_t> shape;
   /// Every element depends on weights alone.
   bool from_weights = false;
 
-  /// "x", "w0", "t3", "y".
+  /// "x", "w0", "t3", "y", "dy", "dx", "dw0".
   std::string name() const;
   std::int64_t elements() const;
 };

@@ -61,7 +61,7 @@ class _Arguments(Options):
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     fidelity: FidelityOptions = group(FidelityOptions)
-    train: TrainOptions = group(TrainOptions, "tokenizer", "deadline_s")
+    train: TrainOptions = group(TrainOptions, "tokenizer", "deadline_s", "kernels")
     isolation: IsolationOptions = group(IsolationOptions, without=("max_attempts",))
     timing: TimingOptions = group(TimingOptions)
     quantization: QuantizationOptions = group(QuantizationOptions)

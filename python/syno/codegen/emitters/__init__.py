@@ -14,6 +14,7 @@ from syno.codegen.emitters.protocol import Case, Emitter, Function, WrongCodeErr
 _MODULES = {
     "pytorch": "syno.codegen.emitters.pytorch",
     "cpp": "syno.codegen.emitters.cpp",
+    "training": "syno.codegen.emitters.training",
     "triton": "syno.codegen.emitters.triton",
     "tvm": "syno.codegen.emitters.tvm",
 }

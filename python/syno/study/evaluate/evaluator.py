@@ -7,6 +7,7 @@ import signal
 import time
 import traceback
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
+from syno.codegen.native.kernels import WrongKernelError, compiled_kernels
 from syno.codegen.verify import Verification, verify
 from syno.data import TextData
 from syno.engines.engine import get as get_engine
@@ -71,7 +73,8 @@ class NetworkEvaluator:
     2. The generated code is compared with the reference interpreter under each binding.
     3. A training step is timed. An operator is rejected if its step takes more than `max_slowdown`
        times as long as that of the original network.
-    4. The network is trained, and its accuracy or loss is measured on the validation split.
+    4. The network is trained (with `kernels="compiled"`, its operators as compiled C++, from the
+       timed step on), and its accuracy or loss is measured on the validation split.
     5. Its latency is measured, alternately with that of the original network.
     6. If requested, the trained network is quantized to INT8, and measured in the same way. That
        outcome is in `beside`.
@@ -98,6 +101,7 @@ class NetworkEvaluator:
     quantization: Quantization | None = None
     part: Part | None = None
     priced: Network | None = None
+    kernels: str = "eager"
     _resumed: int = field(default=0, init=False)
 
     def baseline(self, state: Path | None = None) -> Outcome:
@@ -162,7 +166,13 @@ class NetworkEvaluator:
             reason = f"the generated code is wrong: {failed.failure}"
             return self._rejected(operator, reason, began, verification=_together(checks))
 
-        slowdown = self._slowdown(net)
+        try:
+            with self._kernels(net):
+                slowdown = self._slowdown(net)
+                if slowdown <= self.max_slowdown:
+                    training = self._train(net, operator, state)
+        except WrongKernelError as error:
+            return self._rejected(operator, str(error), began, verification=_together(checks))
         if slowdown > self.max_slowdown:
             reason = (
                 f"a training step takes {slowdown:.1f} times as long as that of the original "
@@ -171,7 +181,6 @@ class NetworkEvaluator:
             )
             return self._rejected(operator, reason, began, verification=_together(checks))
 
-        training = self._train(net, operator, state)
         timed = None
         if training.ok:
             timed = self._time(net, self.network.original(), checks, self.timing.latency)
@@ -198,6 +207,13 @@ class NetworkEvaluator:
         packs = [module for module in net.modules() if isinstance(module, KernelPack)]
         bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
         return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
+
+    def _kernels(self, net: nn.Module) -> AbstractContextManager[int]:
+        """Run the operators of a network as compiled code, if requested."""
+        if self.kernels != "compiled" or self.device != "cpu":
+            return nullcontext(0)
+        self.observer.on_step("compile")
+        return compiled_kernels(net)
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""
@@ -333,6 +349,7 @@ class NetworkEvaluator:
             width=None if part is None else part.width,
             of_epochs=None if part is None else part.whole.epochs,
             latency=self.timing.latency,
+            kernels=self.kernels,
         )
 
     def _outcome(self, training: Training, began: float) -> Outcome:

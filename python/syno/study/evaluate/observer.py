@@ -7,7 +7,7 @@ class EvaluationObserver:
     """Is called during an evaluation, in the thread of the search. Its methods do nothing."""
 
     def on_step(self, step: str) -> None:
-        """A step of the evaluation starts: `verify`, `train`, `measure` or `quantize`."""
+        """A step starts: `verify`, `compile`, `train`, `measure` or `quantize`."""
 
     def on_process(self, process: int) -> None:
         """An isolated evaluation started, in the process with this number."""

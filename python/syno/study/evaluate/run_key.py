@@ -37,6 +37,7 @@ class RunKey:
             seconds limit the training). A width of None means no rung.
         quantization: how the trained network was quantized to INT8; None for float32.
         latency: the engine that ran the network while it was timed.
+        kernels: what computed operators during the training, see `TrainOptions`.
     """
 
     fidelity: Mapping[str, Json]
@@ -46,6 +47,7 @@ class RunKey:
     of_epochs: int | None = None
     quantization: Quantization | None = None
     latency: str = EAGER
+    kernels: str = "eager"
 
     @property
     def precision(self) -> str:
@@ -72,6 +74,8 @@ class RunKey:
                 "engine": how.engine,
                 "calibration": {"images": how.images, "seed": how.seed},
             }
+        if self.kernels != "eager":
+            found["kernels"] = self.kernels
         return found
 
     def counts(self, evaluation: Evaluation) -> bool:

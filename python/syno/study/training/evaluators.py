@@ -88,6 +88,7 @@ class Evaluators:
             "seed": seed,
             "timing": given.timing,
             "deadline_s": given.train.deadline_s,
+            "kernels": given.train.kernels,
             "device": given.device,
             "workers": given.workers,
             "checkpoints": given.checkpoints,

@@ -17,7 +17,7 @@ from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
-from syno.study.settings import GIVEN, StudySettings, timing_settings
+from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
@@ -184,6 +184,7 @@ class Trainings:
                 "deadline_s": self.train.deadline_s,
                 "isolate": self.isolation.isolate,
                 "memory_limit": self.isolation.memory_limit,
+                **kernel_settings(self.train.kernels),
             },
             method=GIVEN,
             latency=timing_settings(self.timing),
@@ -199,6 +200,7 @@ class Trainings:
             self.dataset.fingerprint,
             self.timing.threads,
             latency=self.timing.latency,
+            kernels=self.train.kernels,
         )
 
     def run_keys(self) -> list[RunKey]:
