@@ -2,6 +2,70 @@
 
 from __future__ import annotations
 
-from syno.engines.engine import Engine
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
-ENGINES: dict[str, Engine] = {}
+import torch
+from torch import nn
+
+from syno import inference
+from syno.codegen.export.formats import Subject
+from syno.codegen.native import no_compiler
+from syno.engines.engine import FLOAT32, Engine
+from syno.inference.library.files import CppNetwork
+
+
+class Compiled:
+    """`syno.compile`: compiled kernels inside a PyTorch module."""
+
+    name = "syno"
+    precision = FLOAT32
+    own = True
+
+    def missing(self) -> str | None:
+        """Return None, or that there is no C++ compiler."""
+        return no_compiler()
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return the compiled network, whose output was compared with the original's."""
+        # Parameters in inference mode are of another kind, which cannot be traced.
+        with torch.inference_mode(False):
+            compiled = inference.compile(net, example.clone())
+
+        def run() -> torch.Tensor:
+            found: torch.Tensor = compiled(example)
+            return found
+
+        return run
+
+
+class Library:
+    """The export format cpp-network: the network as C++ that does not use PyTorch."""
+
+    name = "syno-cpp"
+    precision = FLOAT32
+    own = True
+
+    def missing(self) -> str | None:
+        """Return None, or that there is no C++ compiler."""
+        return no_compiler()
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return the compiled library, loaded with the weights of the network."""
+        with (
+            torch.inference_mode(False),
+            tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
+        ):
+            subject = Subject(net, example.clone(), batch=True, pack=None, seed=0, reference=net)
+            written = CppNetwork().write(subject, Path(folder) / "network.cpp")
+            library = inference.load(written.code, written.weights)
+        array = example.numpy()
+        return lambda: torch.from_numpy(library(array, threads=threads))
+
+
+ENGINES: dict[str, Engine] = {each.name: each for each in (Compiled(), Library())}

@@ -19,7 +19,7 @@ struct RowEnds {
 
 /// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end).
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
-                const std::string& name, const RowEnds& ends);
+                const std::string& name, const RowEnds& ends = {});
 
 /// A name in C for every axis: its own and an underscore, which no other name has.
 std::vector<std::string> c_names(const LoopNest& nest);
