@@ -81,7 +81,7 @@ class Builder {
       }
       case StageKind::kSplit: {
         const std::int64_t block = extent_of(stage.output, stage.axis + 1);
-        const Index whole = *axis;
+        const Index whole = std::move(*axis);
         *axis = indices.quotient(whole, block);
         index.insert(axis + 1, indices.remainder(whole, block));
         return index;

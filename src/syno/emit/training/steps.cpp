@@ -202,7 +202,8 @@ class Stepper {
     for (const LoopAxis& axis : rows.nest.axes) count *= static_cast<double>(axis.extent);
     if (rows.lane < 0) return 2 * count;
     const std::int64_t length = rows.nest.axes[at(rows.lane)].extent;
-    count *= static_cast<double>((length + kLanes - 1) / kLanes) / static_cast<double>(length);
+    const std::int64_t vectors = (length + kLanes - 1) / kLanes;
+    count *= static_cast<double>(vectors) / static_cast<double>(length);
     double cost = 0.5;
     for (std::size_t o = 0; o < rows.nest.operands.size(); ++o) {
       switch (cpp::lanes_of(program_, rows.nest, rows.lane, o)) {
