@@ -98,12 +98,15 @@ def random_kernel(seed: int) -> Kernel:
 
 
 def compiled(
-    kernels: Sequence[Kernel], mutant: Callable[[str], str] = lambda source: source
+    kernels: Sequence[Kernel],
+    mutant: Callable[[str], str] = lambda source: source,
+    compiler: str | None = None,
+    flags: Sequence[str] = native.QUICK_FLAGS,
 ) -> list[NativeFunction]:
     """All kernels from one translation unit, whose whole text goes through `mutant`."""
     emitted = [kernel.emitted(f"op{number}") for number, kernel in enumerate(kernels)]
     text = "\n".join([_core.cpp_runtime(), *(source for source, _ in emitted)])
-    library = native.find_compiler().library(mutant(text), native.QUICK_FLAGS)
+    library = native.find_compiler(compiler).library(mutant(text), flags)
     return [
         NativeFunction(library, f"op{number}", source, manifest, kernel.variant)
         for number, (kernel, (source, manifest)) in enumerate(zip(kernels, emitted, strict=True))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +47,7 @@ def _check_random(first: int, count: int) -> None:
 
 
 def test_random_operators_with_random_epilogues_and_memory_orders():
-    _check_random(0, 200)
+    _check_random(0, 160)
 
 
 @pytest.mark.slow
@@ -89,9 +91,79 @@ def test_convolutions(name):
     _check_all(kernels)
 
 
+STRIDED = """syno operator 1
+out [N, C_out, H, W]
+in [N, C_in, s*H, s*W]
+reduce C_in -> r0
+reduce k -> r1
+reduce k -> r2
+contract o1:drop r0:keep r1:keep r2:keep
+stride o2 s -> c0
+stride o3 s -> c1
+unfold c0 r1 -> c2
+unfold c1 r2 -> c3
+match o0 r0 c2 c3
+"""
+
+
+@pytest.mark.parametrize(("k", "s"), [(3, 2), (7, 2), (2, 2), (5, 3), (4, 2)])
+def test_strided_convolutions(k, s):
+    operator = Operator.from_text(STRIDED)
+    kernels = [
+        Kernel(
+            Case(operator, {"N": 1, "C_in": c, "C_out": 24, "H": h, "W": w, "k": k, "s": s}),
+            Variant("bias+residual", 1, order, order),
+            cache,
+        )
+        for c, h, w in ((8, 5, 6), (3, 8, 17), (9, 1, 4))
+        for order in (None, NHWC)
+        for cache in (64, 2048, 65536)
+    ]
+    _check_all(kernels)
+
+
 def test_a_linear_layer_over_tokens():
     case = with_sizes(ZOO["linear"], C_in=24, C_out=40, T=7)
     _check_all([Kernel(case, Variant("bias+gelu", 2)), Kernel(case, Variant(EVERYTHING, 1))])
+
+
+def test_rows_without_columns():
+    operator = Operator.from_text(
+        "syno operator 1\nout [C_out]\nin [C_in]\nreduce C_in -> r0\ncontract o0:drop r0:keep\n"
+        "match r0\n"
+    )
+    _check_all(
+        [
+            Kernel(Case(operator, {"C_in": 12, "C_out": size}), Variant("scale+bias+residual", 0))
+            for size in (8, 12, 16, 40)
+        ]
+    )
+
+
+PLAIN_FLAGS = [flag for flag in native.QUICK_FLAGS if not flag.startswith("-march")]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"),
+    [
+        ("g++", [*PLAIN_FLAGS, "-mavx2", "-mfma"]),
+        ("g++", [*PLAIN_FLAGS, "-msse2"]),
+        *([("clang++", native.QUICK_FLAGS)] if shutil.which("clang++") else []),
+    ],
+)
+def test_other_vectors_and_compilers(compiler, flags):
+    if "-mavx2" in flags and "avx2" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("the processor has other vectors")
+    kernels = [random_kernel(seed) for seed in range(10)]
+    kernels += [
+        Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(f"{terms}{last}", 1, order, order))
+        for order in (None, NHWC)
+        for terms, last in zip(("scale+bias+", "residual+", "") * 3, ACTIVATIONS, strict=True)
+    ]
+    for kernel, function in zip(
+        kernels, compiled(kernels, compiler=compiler, flags=flags), strict=True
+    ):
+        check(kernel, function)
 
 
 def _identity(size: int) -> Kernel:

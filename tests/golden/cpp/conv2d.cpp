@@ -10,36 +10,39 @@ namespace syno_operator_detail {
 void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
     constexpr long kLength = 7, kTile = 6;
     constexpr long kParts = parts_of_row(kLength, kTile);
-    for (long i = begin; i < end; ++i) {
-        [[maybe_unused]] const long h_ = i;
-        for (long v = 0; v < kLength; v += kParts * kLanes) {
-            Vector sum[kTile][kParts] = {};
-            for (long i_ = 0; i_ < 4; ++i_) {
-                SYNO_UNROLL
-                for (long k_ = 0; k_ < 3; ++k_) {
+    for (long i = begin, next; i < end; i = next) {
+        const long run = i / 5, from = run * 5;
+        next = least(end, from + 5);
+        for (long h_ = i - from; h_ < next - from; ++h_) {
+            for (long v = 0; v < kLength; v += kParts * kLanes) {
+                Vector sum[kTile][kParts] = {};
+                for (long i_ = 0; i_ < 4; ++i_) {
                     SYNO_UNROLL
-                    for (long l_ = 0; l_ < 3; ++l_) {
-                        if (static_cast<unsigned long>(h_ + k_ - 1) < 5) {
-                            const float* const from0 = a0 + (7*h_ + 35*i_ + 7*k_ + l_ - 8);
-                            const long first0 = most(0, -l_ + 1), last0 = least(kLength, -l_ + 8);
-                            SYNO_UNROLL
-                            for (long j = 0; j < kParts; ++j) {
-                                const long l = v + j * kLanes;
-                                const Vector p0 = load_part(from0 + l, first0 - l, last0 - l);
-                                const Vector p = p0;
+                    for (long k_ = 0; k_ < 3; ++k_) {
+                        SYNO_UNROLL
+                        for (long l_ = 0; l_ < 3; ++l_) {
+                            if (static_cast<unsigned long>(h_ + k_ - 1) < 5) {
+                                const float* const from0 = a0 + (7*h_ + 35*i_ + 7*k_ + l_ - 8);
+                                const long first0 = most(0, -l_ + 1), last0 = least(kLength, -l_ + 8);
                                 SYNO_UNROLL
-                                for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(a1[36*c + 9*i_ + 3*k_ + l_]);
+                                for (long j = 0; j < kParts; ++j) {
+                                    const long l = v + j * kLanes;
+                                    const Vector p0 = load_part(from0 + l, first0 - l, last0 - l);
+                                    const Vector p = p0;
+                                    SYNO_UNROLL
+                                    for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(a1[36*c + 9*i_ + 3*k_ + l_]);
+                                }
                             }
                         }
                     }
                 }
-            }
-            SYNO_UNROLL
-            for (long c = 0; c < kTile; ++c) {
                 SYNO_UNROLL
-                for (long j = 0; j < kParts; ++j) {
-                    const long l = v + j * kLanes;
-                    store_part(to + (35*c + 7*h_) + l, sum[c][j], kLength - l);
+                for (long c = 0; c < kTile; ++c) {
+                    SYNO_UNROLL
+                    for (long j = 0; j < kParts; ++j) {
+                        const long l = v + j * kLanes;
+                        store_part(to + (35*c + 7*h_) + l, sum[c][j], kLength - l);
+                    }
                 }
             }
         }

@@ -11,33 +11,36 @@ namespace syno_operator_detail {
 void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
     constexpr long kLength = 5, kTile = 3;
     constexpr long kParts = parts_of_row(kLength, kTile);
-    for (long i = begin; i < end; ++i) {
-        [[maybe_unused]] const long h_ = i % 7;
-        [[maybe_unused]] const long g_ = i / 7 % 2;
-        [[maybe_unused]] const long k_ = i / 14;
-        for (long v = 0; v < kLength; v += kParts * kLanes) {
-            Vector sum[kTile][kParts] = {};
-            SYNO_UNROLL
-            for (long d_ = 0; d_ < 4; ++d_) {
-                if (static_cast<unsigned long>(h_ - 1) < 5) {
-                    const float* const from0 = a0 + (k_ + 100*g_ + 5*h_ + 25*d_ - 6);
-                    const long first0 = most(0, -k_ + 1), last0 = least(kLength, -k_ + 6);
+    for (long i = begin, next; i < end; i = next) {
+        const long run = i / 7, from = run * 7;
+        next = least(end, from + 7);
+        [[maybe_unused]] const long g_ = run % 2;
+        [[maybe_unused]] const long k_ = run / 2;
+        for (long h_ = i - from; h_ < next - from; ++h_) {
+            for (long v = 0; v < kLength; v += kParts * kLanes) {
+                Vector sum[kTile][kParts] = {};
+                SYNO_UNROLL
+                for (long d_ = 0; d_ < 4; ++d_) {
+                    if (static_cast<unsigned long>(h_ - 1) < 5) {
+                        const float* const from0 = a0 + (k_ + 100*g_ + 5*h_ + 25*d_ - 6);
+                        const long first0 = most(0, -k_ + 1), last0 = least(kLength, -k_ + 6);
+                        SYNO_UNROLL
+                        for (long j = 0; j < kParts; ++j) {
+                            const long l = v + j * kLanes;
+                            const Vector p0 = load_part(from0 + l, first0 - l, last0 - l);
+                            const Vector p = p0;
+                            SYNO_UNROLL
+                            for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(a1[24*c + 8*k_ + 4*g_ + d_]);
+                        }
+                    }
+                }
+                SYNO_UNROLL
+                for (long c = 0; c < kTile; ++c) {
                     SYNO_UNROLL
                     for (long j = 0; j < kParts; ++j) {
                         const long l = v + j * kLanes;
-                        const Vector p0 = load_part(from0 + l, first0 - l, last0 - l);
-                        const Vector p = p0;
-                        SYNO_UNROLL
-                        for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(a1[24*c + 8*k_ + 4*g_ + d_]);
+                        store_part(to + (210*c + 70*k_ + 35*g_ + 5*h_) + l, sum[c][j], kLength - l);
                     }
-                }
-            }
-            SYNO_UNROLL
-            for (long c = 0; c < kTile; ++c) {
-                SYNO_UNROLL
-                for (long j = 0; j < kParts; ++j) {
-                    const long l = v + j * kLanes;
-                    store_part(to + (210*c + 70*k_ + 35*g_ + 5*h_) + l, sum[c][j], kLength - l);
                 }
             }
         }

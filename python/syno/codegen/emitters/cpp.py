@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TypedDict
 
 from syno import _core
 from syno.codegen.emitters.protocol import Array, Case, Function
@@ -12,10 +13,14 @@ from syno.codegen.native import QUICK_FLAGS, NativeFunction, compile_functions, 
 _NAME = "syno_operator"
 
 
+class _Options(TypedDict, total=False):
+    cache_floats: int
+
+
 class Cpp:
     """Translation units as `emit_cpp` writes them; all cases of a build in one.
 
-    options: of `emit_cpp`, such as `cache_floats`.
+    cache_floats: of `emit_cpp`; None is its default.
     """
 
     name = "cpp"
@@ -24,8 +29,8 @@ class Cpp:
     any_batch = True
     any_size = False
 
-    def __init__(self, **options: int) -> None:
-        self._options = options
+    def __init__(self, cache_floats: int | None = None) -> None:
+        self._options: _Options = {} if cache_floats is None else {"cache_floats": cache_floats}
 
     def available(self) -> str | None:
         """Not without a compiler."""

@@ -335,11 +335,11 @@ Tensor apply(const Tensor& x, const Tensor& packed, const MaybeTensor& channel,
   if (out) {
     check_kind(*out, "out");
     check_shape(*out, "out", of_y, false);
-    // The kernel writes parts of y before it has read all of x.
+    // The kernel writes parts of y before it has read all of x; residual may be y itself.
     float* const to = out->mutable_data_ptr<float>();
     const std::int64_t size = batch * output_floats;
     direct = has_strides(*out, of_y) && !overlap(to, size, from, batch * input_floats) &&
-             (plus == nullptr || !overlap(to, size, plus, size));
+             (plus == nullptr || plus == to || !overlap(to, size, plus, size));
   }
   Tensor y = out && direct ? *out : empty(of_y);
   const Call call{kernel,

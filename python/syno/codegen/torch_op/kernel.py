@@ -15,6 +15,7 @@ import torch
 from syno._util import checks
 from syno._util.errors import InternalError, UserError
 from syno.codegen.native import FLAGS
+from syno.codegen.torch_op import fakes
 from syno.codegen.torch_op import library as libraries
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.fallback import Fallback
@@ -22,11 +23,6 @@ from syno.codegen.torch_op.library import HEADER_FLOATS, TAG_FLOATS
 from syno.codegen.torch_op.record import KernelRecord
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
-
-_NO_GRADIENT = (
-    "syno::apply: an argument requires a gradient, and compiled kernels have none: they are for "
-    "inference\n  what to do: call it under torch.inference_mode() or torch.no_grad()"
-)
 
 MISSING = ("compile", "pytorch")
 
@@ -194,14 +190,16 @@ def _register() -> None:
     if not hasattr(torch.ops.syno, "apply"):  # a package may have brought it
         libraries.load_operator()
     torch.ops.syno._set_loader(ctypes.cast(_load_by_name, ctypes.c_void_p).value)
-    torch.library.register_fake("syno::apply", _fake)
-    torch.library.register_fake("syno::apply.out", lambda *_, out: None)
+    fakes.find = kernel_of
+    torch.library.register_fake("syno::apply", fakes.apply)
+    torch.library.register_fake("syno::apply.out", fakes.apply_out)
     atexit.register(_forget)
 
 
 def _forget() -> None:
     """No kernel is loaded while the interpreter ends."""
     torch.ops.syno._set_loader(0)
+    fakes.find = None
     _kernels.clear()
 
 
@@ -279,29 +277,3 @@ def kernel_of(key: str, epilogue: str) -> Kernel:
     with _lock:
         kernel = _kernels.get((key, epilogue))
     return kernel or load(KernelRecord.stored(key), Epilogue(epilogue))
-
-
-def _fake(
-    x: torch.Tensor,
-    packed: torch.Tensor,
-    channel: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    key: str,
-    epilogue: str,
-) -> torch.Tensor:
-    """y without values: its shape, and its order in memory."""
-    record = kernel_of(key, epilogue).record
-    expected, shape = list(record.shapes.input), list(record.shapes.output)
-    if record.batched and x.dim() > 0:
-        expected[0] = shape[0] = x.shape[0]
-    given = (x, packed, channel, residual)
-    wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
-    if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
-        # A graph that torch.compile traces for training: when it runs, nothing says so any more.
-        raise RuntimeError(_NO_GRADIENT)
-    # With symbolic sizes the comparison also fixes all of them but the batch.
-    torch._check(
-        tuple(x.shape) == tuple(expected),
-        lambda: f"x of the wrong shape\n  expected: {expected}      got: {list(x.shape)}",
-    )
-    return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)

@@ -147,6 +147,9 @@ def _unit(name: str, record: KernelRecord, epilogue: Epilogue) -> str:
         "input_order": record.input_order,
         "output_order": record.output_order,
     }
+    said = json.loads(manifest)
+    # The code takes images one by one also where dimension 0 merely passes through.
+    batched = any(dim["free"] for dim in said["input"])
     lines = [text, "namespace {", f"namespace {name}_description {{"]
     for array, values in arrays.items():
         # One more, since an array cannot be empty.
@@ -156,9 +159,9 @@ def _unit(name: str, record: KernelRecord, epilogue: Epilogue) -> str:
     lines += [
         f"const float tag[kSynoTag] = {{{', '.join(map(str, tag))}, kLanes, kRegisters}};",
         "const SynoKernel kernel = {",
-        f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(record.batched)},',
+        f'    kSynoKernelVersion, "{record.key}", "{epilogue.text}", {int(batched)},',
         f"    {len(shapes.input)}, {len(shapes.output)}, {', '.join(arrays)},",
-        f"    {channel_floats}, {int(epilogue.residual)}, {json.loads(manifest)['macs']}, tag,",
+        f"    {channel_floats}, {int(epilogue.residual)}, {said['macs']}, tag,",
         f"    {', '.join(f'{name}_{function}' for function in functions)}}};",
         "}}",
     ]

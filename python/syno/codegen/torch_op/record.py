@@ -111,8 +111,8 @@ class KernelRecord:
     def from_json(cls, text: str) -> KernelRecord:
         """The record of such a text. ValueError, KeyError or TypeError for another one."""
         fields = json.loads(text)
-        if fields.pop("format") != _FORMAT:
-            raise ValueError("another version of Syno wrote it")
+        if not isinstance(fields, dict) or fields.pop("format") != _FORMAT:
+            raise ValueError("it is not a record of this version of Syno")
         for order in ("input_order", "output_order"):
             fields[order] = tuple(fields[order])
         return cls(**fields)
@@ -158,7 +158,7 @@ def _read(path: Path) -> str:
     """What is in the file; nothing where it is not there."""
     try:
         with opened_folder(path.parent) as folder:
-            return read_private(path, folder).decode()
+            return read_private(path, folder).decode(errors="replace")
     except OSError:
         return ""
 

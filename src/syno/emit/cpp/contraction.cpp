@@ -14,6 +14,8 @@ namespace {
 // With fewer rows, a loop over rows shares what it loads as well, and needs no panel.
 constexpr std::int64_t kLeastRows = 8;
 constexpr std::int64_t kLanes = 16;
+// Fewer terms side by side fill no vectors.
+constexpr std::int64_t kLeastInside = 8;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -26,18 +28,22 @@ void visit(const Index& index, const std::function<void(const Index&)>& see) {
   }
 }
 
-// The c for which the access might depend on place + c * tap alone.
-std::set<std::int64_t> slide_steps(const Access& access, int place, int tap) {
-  std::set<std::int64_t> steps;
+// How a tap may slide over a place: the access might depend on step * tap + phases * place alone.
+std::set<std::pair<std::int64_t, std::int64_t>> possible_slides(const Access& access, int place,
+                                                                int tap) {
+  std::set<std::pair<std::int64_t, std::int64_t>> slides;
   const auto see = [&](const Index& index) {
     const std::int64_t of_place = index.coefficient(place);
     const std::int64_t of_tap = index.coefficient(tap);
-    if (of_place != 0 && of_tap % of_place == 0 && of_tap / of_place > 0)
-      steps.insert(of_tap / of_place);
+    if (of_place == 0 || of_tap == 0 || (of_place > 0) != (of_tap > 0)) return;
+    if (of_tap % of_place == 0)
+      slides.emplace(1, of_tap / of_place);
+    else if (of_place % of_tap == 0)
+      slides.emplace(of_place / of_tap, 1);
   };
   for (const Index& index : access.index) visit(index, see);
   for (const Condition& condition : access.conditions) visit(condition.index, see);
-  return steps;
+  return slides;
 }
 
 class Matcher {
@@ -92,26 +98,36 @@ class Matcher {
   // Moves axes of the data from `slices` to `columns`: those that are stored side by side, innermost first.
   void choose_columns() {
     const Index stored = flat_address(program_, nest(), nest().store);
-    std::int64_t next = 1;
-    bool found = true;
-    while (found) {
-      found = false;
-      for (std::size_t s = 0; s < c_.slices.size(); ++s) {
-        const int axis = c_.slices[s];
-        if (stored.coefficient(axis) != next || !only_affine(stored, axis)) continue;
-        c_.columns.insert(c_.columns.begin(), axis);
-        c_.slices.erase(c_.slices.begin() + static_cast<std::ptrdiff_t>(s));
-        next *= extent(axis);
-        found = true;
-        break;
-      }
-    }
+    take_columns(stored, 1);
     if (!c_.columns.empty() || c_.slices.empty()) return;
-    // Results of neighbouring columns lie apart: the longest axis.
-    const auto longest = std::max_element(c_.slices.begin(), c_.slices.end(),
+    // Results of neighbouring columns lie apart: axes with a common step, or the longest axis.
+    std::int64_t least = 0;
+    for (const int axis : c_.slices) {
+      const std::int64_t step = stored.coefficient(axis);
+      if (step > 0 && only_affine(stored, axis) && (least == 0 || step < least)) least = step;
+    }
+    const std::vector<int> slices = c_.slices;
+    if (least > 0) take_columns(stored, least);
+    const int longest = *std::max_element(slices.begin(), slices.end(),
                                           [&](int a, int b) { return extent(a) < extent(b); });
-    c_.columns.push_back(*longest);
-    c_.slices.erase(longest);
+    if (c_.column_count() >= extent(longest)) return;
+    c_.columns = {longest};
+    c_.slices = slices;
+    c_.slices.erase(std::find(c_.slices.begin(), c_.slices.end(), longest));
+  }
+
+  void take_columns(const Index& stored, std::int64_t next) {
+    for (std::size_t s = 0; s < c_.slices.size();) {
+      const int axis = c_.slices[s];
+      if (stored.coefficient(axis) != next || !only_affine(stored, axis)) {
+        ++s;
+        continue;
+      }
+      c_.columns.insert(c_.columns.begin(), axis);
+      c_.slices.erase(c_.slices.begin() + static_cast<std::ptrdiff_t>(s));
+      next *= extent(axis);
+      s = 0;
+    }
   }
 
   static bool only_affine(const Index& index, int axis) {
@@ -143,33 +159,20 @@ class Matcher {
     Access read = data();
     std::vector<std::int64_t> extents = nest().extents();
     if (!c_.columns.empty()) find_taps(read, extents);
+    put_terms_inside();
     choose_block(extents);
     build_fill(read, extents);
   }
 
-  // Slides: a summed axis on which the data depends through u = h + c*a alone, h the outermost column axis.
+  // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h the outermost column axis.
   void find_taps(Access& read, std::vector<std::int64_t>& extents) {
-    const int place = c_.columns[0];
     for (std::size_t t = 0; t < c_.terms.size();) {
       const int tap = c_.terms[t];
-      bool slides = false;
-      for (const std::int64_t step : slide_steps(read, place, tap)) {
-        std::vector<std::int64_t> wider = extents;
-        wider[at(place)] += step * (extents[at(tap)] - 1);
-        std::vector<Index> values;
-        for (std::size_t a = 0; a < extents.size(); ++a)
-          values.push_back(Index::axis(static_cast<int>(a)));
-        values[at(place)] = values[at(place)] - Index::axis(tap) * step;
-        Access slid = substituted(read, wider, values);
-        if (depends_on(slid, tap)) continue;
-        read = std::move(slid);
-        extents = std::move(wider);
-        c_.taps.push_back(tap);
-        c_.tap_steps.push_back(step);
-        slides = true;
-        break;
-      }
-      if (slides) {
+      const auto slides = possible_slides(read, c_.columns[0], tap);
+      const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
+        return slide_tap(read, extents, tap, slide.first, slide.second);
+      });
+      if (found) {
         c_.terms.erase(c_.terms.begin() + static_cast<std::ptrdiff_t>(t));
       } else {
         ++t;
@@ -177,16 +180,60 @@ class Matcher {
     }
   }
 
+  // With h = u - step * (a div phases), the data may depend on u and a mod phases alone, which is what is left of a.
+  bool slide_tap(Access& read, std::vector<std::int64_t>& extents, int tap, std::int64_t phases,
+                 std::int64_t step) {
+    const int place = c_.columns[0];
+    const std::int64_t taps = extents[at(tap)];
+    if (phases > 1 && taps <= phases) return false;
+    const int turn = static_cast<int>(extents.size());  // a div phases
+    std::vector<std::int64_t> wider = extents;
+    wider[at(place)] += step * ((taps - 1) / phases);
+    wider[at(tap)] = phases;
+    std::vector<Index> values;
+    for (int a = 0; a < turn; ++a) values.push_back(Index::axis(a));
+    values[at(place)] = values[at(place)] - Index::axis(turn) * step;
+    values[at(tap)] = values[at(tap)] + Index::axis(turn) * phases;
+    wider.push_back((taps - 1) / phases + 1);
+    if (phases == 1) values[at(tap)] = Index::axis(turn);
+    Access slid = substituted(read, wider, values);
+    if (depends_on(slid, turn)) return false;
+    wider.pop_back();
+    read = std::move(slid);
+    extents = std::move(wider);
+    c_.taps.push_back(tap);
+    c_.slides.push_back({step, phases, 0});
+    return true;
+  }
+
+  // Vectors over rows take a column from anywhere, so the panel has the order of the data: terms inside of columns where
+  // they lie side by side.
+  void put_terms_inside() {
+    const Index stored = flat_address(program_, nest(), nest().store);
+    if (c_.columns.empty() || stored.coefficient(c_.columns.back()) == 1) return;
+    const Index address = flat_address(program_, nest(), data());
+    const auto inner = std::find_if(c_.terms.begin(), c_.terms.end(), [&](int axis) {
+      return address.coefficient(axis) == 1 && only_affine(address, axis) &&
+             extent(axis) >= kLeastInside;
+    });
+    if (inner == c_.terms.end()) return;
+    std::rotate(inner, inner + 1, c_.terms.end());
+    c_.point = c_.term_count();
+  }
+
   void choose_block(const std::vector<std::int64_t>& extents) {
     if (c_.columns.empty()) return;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
-    const std::int64_t row_elements = c_.width() * c_.term_count();
+    std::int64_t row_elements = c_.width() * c_.term_count();
+    for (const Contraction::Slide& slide : c_.slides) row_elements *= slide.phases;
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
-    const bool side_by_side =
-        flat_address(program_, nest(), nest().store).coefficient(c_.columns.back()) == 1;
-    if (whole <= cache_floats_ || weights > whole || !side_by_side) return;
+    const Index stored = flat_address(program_, nest(), nest().store);
+    const bool in_steps = c_.point > 1 || stored.coefficient(c_.columns.back()) == 1;
+    if (whole <= cache_floats_ || weights > whole || !in_steps ||
+        !only_affine(stored, c_.columns[0]))
+      return;
     for (std::int64_t size = rows; size >= 1; --size) {
       if (rows % size != 0) continue;
       c_.block_rows = size;
@@ -197,6 +244,11 @@ class Matcher {
     c_.blocks = rows / c_.block_rows;
     c_.private_panel = c_.blocks * c_.slice_count() > 1;
     if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  // Of the outermost column axis, in the panel of a block.
+  std::int64_t panel_rows(const std::vector<std::int64_t>& extents) const {
+    return c_.block_rows + extents[at(c_.columns[0])] - extent(c_.columns[0]);
   }
 
   void build_fill(const Access& read, const std::vector<std::int64_t>& extents) {
@@ -210,8 +262,16 @@ class Matcher {
     };
     Index block;
     if (c_.blocks > 1) block = add("block", c_.blocks);
-    for (const auto* axes : {&c_.groups, &c_.slices, &c_.terms}) {
-      for (const int axis : *axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
+    const auto add_all = [&](const std::vector<int>& axes) {
+      for (const int axis : axes) values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis));
+    };
+    add_all(c_.groups);
+    add_all(c_.slices);
+    if (c_.point == 1) add_all(c_.terms);
+    for (std::size_t t = 0; t < c_.taps.size(); ++t) {
+      if (c_.slides[t].phases == 1) continue;
+      const int axis = c_.taps[t];
+      values[at(axis)] = add(nest().axes[at(axis)].name, c_.slides[t].phases);
     }
     for (std::size_t c = 0; c < c_.columns.size(); ++c) {
       const int axis = c_.columns[c];
@@ -220,10 +280,15 @@ class Matcher {
         values[at(axis)] = add(name, extent(axis));
         continue;
       }
-      const std::int64_t halo = extents[at(axis)] - extent(axis);
-      values[at(axis)] = add(name, c_.block_rows + halo) + block * c_.block_rows;
+      values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
+    if (c_.point > 1) add_all(c_.terms);
     fill.outputs = fill.axes.size();
+    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width() * c_.point;
+    for (std::size_t t = c_.taps.size(); t-- > 0;) {
+      c_.slides[t].phase_elements = elements;
+      elements *= c_.slides[t].phases;
+    }
     for (std::size_t a = 0; a < fill.outputs; ++a)
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
     fill.operands.push_back(substituted(read, fill.extents(), values));

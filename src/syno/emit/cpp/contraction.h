@@ -6,7 +6,8 @@
 //   columns  axes of the result that the data alone has        side by side, without a gap
 //   slices   the other axes of the data alone                  a product each, with the same weight
 //   terms    summed axes                                       places in the data
-//   taps     summed axes that slide over the outermost column axis (u = h + c*a): an offset, no copy
+//   taps     summed axes that slide over the outermost column axis: an offset, no copy. Of u = s*h + c*a with c dividing
+//            s every s/c-th a slides; the panel has the data of the others beside it
 //
 // Data that already lies like this is read in place. Otherwise it is copied into a panel with everything that is
 // expensive taken care of: masks become zeros, rotations and quotients choose what is copied. A cheap producer of the
@@ -32,17 +33,25 @@ struct Contraction {
   std::vector<int> columns;
   std::vector<int> terms;
   std::vector<int> taps;
-  /// By tap axis: c.
-  std::vector<std::int64_t> tap_steps;
+  /// By tap axis: how it slides.
+  struct Slide {
+    /// Columns of the outermost axis that `phases` steps of the tap are.
+    std::int64_t step = 1;
+    /// Taps so far apart read the same data.
+    std::int64_t phases = 1;
+    /// Floats of the panel between neighbouring phases.
+    std::int64_t phase_elements = 0;
+  };
+  std::vector<Slide> slides;
   bool in_place = false;
-  /// Data between neighbouring columns; 1 in a panel.
+  /// Data between neighbouring columns; 1 in a panel, or the number of terms where they lie inside of columns.
   std::int64_t point = 1;
   /// Rows of a block: extents of the outermost column axis, which they divide.
   std::int64_t block_rows = 1;
   std::int64_t blocks = 1;
   /// Every thread fills a panel of its own, block by block; otherwise all fill one together.
   bool private_panel = false;
-  /// The panel's contents: axes block, groups, slices, terms, u, other columns, as far as they are there. It stores
+  /// The panel's contents: axes block, groups, slices, terms, phases, u, other columns, as far as they are there; or terms last. It stores
   /// to an imaginary buffer of that shape.
   LoopNest fill;
   std::vector<std::int64_t> panel_shape;

@@ -211,10 +211,9 @@ class Emitter {
                      *part_of(address, outer, count) + Index(address.constant()));
       place_function("term", nest, c.terms, "k", *part_of(address, c.terms, count));
     } else {
-      const std::int64_t terms = c.term_count();
+      const std::int64_t step = c.point > 1 ? 1 : c.block_elements() / c.term_count();
       out_.line("static long data(long s) { return s * " + number(c.block_elements()) + "; }");
-      out_.line("static long term(long k) { return k * " + number(c.block_elements() / terms) +
-                "; }");
+      out_.line("static long term(long k) { return k * " + number(step) + "; }");
     }
     tap_function(c);
     place_function("row", nest, c.rows, "m", rows);
@@ -230,13 +229,16 @@ class Emitter {
     std::vector<std::string> places;
     for (std::int64_t t = 0; t < c.tap_count(); ++t) {
       std::int64_t rest = t;
-      std::int64_t rows = 0;
+      std::int64_t place = 0;
       for (std::size_t a = c.taps.size(); a-- > 0;) {
         const std::int64_t extent = c.nest.axes[at(c.taps[a])].extent;
-        rows += rest % extent * c.tap_steps[a];
+        const Contraction::Slide& slide = c.slides[a];
+        const std::int64_t tap = rest % extent;
+        place += tap / slide.phases * slide.step * c.width() * c.point +
+                 tap % slide.phases * slide.phase_elements;
         rest /= extent;
       }
-      places.push_back(number(rows * c.width()));
+      places.push_back(number(place));
     }
     out_.line("static constexpr long kPlaces[] = {" + join(places, ", ") + "};");
     out_.line("static constexpr long tap(long t) { return kPlaces[t]; }");
@@ -394,6 +396,9 @@ class Emitter {
     const std::string units = number(c.blocks * c.slice_count());
     const std::string slices = number(c.slice_count());
     const std::string rows = number(phase.rows->count() / (c.blocks * c.slice_count()));
+    const Index stored = flat_address(program_, c.nest, c.nest.store);
+    const std::int64_t block =
+        c.columns.empty() ? 0 : stored.coefficient(c.columns[0]) * c.block_rows;
     return {
         "for (long unit = team.begin(" + units + "); unit < team.end(" + units + "); ++unit) {",
         "    const long block = unit / " + slices + ", slice = unit % " + slices + ";",
@@ -401,7 +406,7 @@ class Emitter {
                            "(unit + 1) * " + rows),
         "    Block<" + name + ">::run(own, " + packed_of(p) + " + " + name +
             "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
-            " + " + name + "::result(slice) + block * " + name + "::kBlock, 0, Block<" + name +
+            " + " + name + "::result(slice) + block * " + number(block) + ", 0, Block<" + name +
             ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
         "}",
     };

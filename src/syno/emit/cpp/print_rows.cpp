@@ -49,15 +49,12 @@ class RowPrinter {
     for (std::size_t o = 0; o < addresses_.size(); ++o) {
       if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
     }
-    out_.line("for (long i = begin; i < end; ++i) {").indent();
-    print_decode(out_, nest(), rows_.outer, "i");
+    open_rows();
     out_.line("for (long v = 0; v < kLength; v += kParts * kLanes) {").indent();
     out_.line("Vector sum[kTile][kParts] = {};");
     sums();
     stores();
-    out_.dedent().line("}");
-    out_.dedent().line("}");
-    out_.dedent().line("}");
+    for (int block = 0; block < 4; ++block) out_.dedent().line("}");
   }
 
  private:
@@ -99,6 +96,24 @@ class RowPrinter {
 
   bool is_strided(std::size_t operand) const {
     return cpp::is_strided(addresses_[operand], nest().operands[operand], rows_.lane);
+  }
+
+  // A loop over runs of the innermost axis, and one over such a run: what does not depend on that axis is computed once.
+  void open_rows() {
+    if (rows_.outer.empty()) {
+      out_.line("for (long i = begin; i < end;) {").indent();
+      out_.line("for (; i < end; ++i) {").indent();
+      return;
+    }
+    const std::vector<int> runs(rows_.outer.begin(), rows_.outer.end() - 1);
+    const std::string& name = names_[at(rows_.outer.back())];
+    const std::string size = std::to_string(extent(rows_.outer.back()));
+    out_.line("for (long i = begin, next; i < end; i = next) {").indent();
+    out_.line("const long run = i / " + size + ", from = run * " + size + ";");
+    out_.line("next = least(end, from + " + size + ");");
+    print_decode(out_, nest(), runs, "run");
+    out_.line("for (long " + name + " = i - from; " + name + " < next - from; ++" + name + ") {")
+        .indent();
   }
 
   // Without this the sums stay in memory.

@@ -284,13 +284,12 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
     const long m = tile * M + i;
     if (C::kRows % M != 0 && m >= C::kRows) break;
     float* to = y + C::row(m);
-    // What is skipped may lie before the row.
     const auto ends = epilogue.template along<C::kChannelOfRow>(to + skip);
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {
-        float lanes[kLanes];
-        store(lanes, ends.value(sum[i][0], to, kLanes));
-        std::memcpy(to + skip, lanes + skip, sizeof(float) * static_cast<std::size_t>(kLanes - skip));
+        float lanes[2 * kLanes] = {};
+        store(lanes, sum[i][0]);
+        store_end(ends, to + skip, load(lanes + skip), kLanes - skip);
       } else {
         store_end(ends, to, sum[i][0]);
       }

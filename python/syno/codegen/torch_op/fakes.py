@@ -1,0 +1,54 @@
+"""What PyTorch asks of syno::apply while it traces a graph: results without values.
+
+PyTorch keeps these functions until the very end of the process, and with them all that this module
+names, so that it names little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from syno.codegen.torch_op.kernel import Kernel
+
+_NO_GRADIENT = (
+    "syno::apply: an argument requires a gradient, and compiled kernels have none: they are for "
+    "inference\n  what to do: call it under torch.inference_mode() or torch.no_grad()"
+)
+
+# Gives the kernel of a key and an epilogue.
+find: Callable[[str, str], Kernel] | None = None
+
+
+def apply(
+    x: torch.Tensor,
+    packed: torch.Tensor,
+    channel: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    key: str,
+    epilogue: str,
+) -> torch.Tensor:
+    """y without values: its shape, and its order in memory."""
+    assert find is not None  # until the interpreter ends
+    record = find(key, epilogue).record
+    expected, shape = list(record.shapes.input), list(record.shapes.output)
+    if record.batched and x.dim() > 0:
+        expected[0] = shape[0] = x.shape[0]
+    given = (x, packed, channel, residual)
+    wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
+    if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
+        # A graph that torch.compile traces for training: when it runs, nothing says so any more.
+        raise RuntimeError(_NO_GRADIENT)
+    # With symbolic sizes the comparison also fixes all of them but the batch.
+    torch._check(
+        tuple(x.shape) == tuple(expected),
+        lambda: f"x of the wrong shape\n  expected: {expected}      got: {list(x.shape)}",
+    )
+    return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)
+
+
+def apply_out(*_: object, out: torch.Tensor) -> None:
+    """Nothing: `out` stays as it is."""

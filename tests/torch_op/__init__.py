@@ -1,0 +1,1 @@
+"""Compiled kernels as PyTorch's operator syno::apply."""
