@@ -14,6 +14,10 @@ namespace {
 // With fewer rows, a loop over rows shares what it loads as well, and needs no panel.
 constexpr std::int64_t kLeastRows = 8;
 constexpr std::int64_t kLanes = 16;
+// Of the time of a contraction, what filling its panel takes.
+constexpr double kFillShare = 0.1;
+// Vectors lie over rows where more lanes than this would be unused.
+constexpr double kMostLaneCost = 1.05;
 // Fewer terms side by side fill no vectors.
 constexpr std::int64_t kLeastInside = 8;
 
@@ -234,16 +238,33 @@ class Matcher {
     if (whole <= cache_floats_ || weights > whole || !in_steps ||
         !only_affine(stored, c_.columns[0]))
       return;
-    for (std::int64_t size = rows; size >= 1; --size) {
-      if (rows % size != 0) continue;
-      c_.block_rows = size;
-      if ((size + halo) * row_elements <= 2 * cache_floats_ ||
-          size <= 4 * std::max<std::int64_t>(halo, 1))
-        break;
+    std::int64_t largest = rows;
+    while (rows % largest != 0 || ((largest + halo) * row_elements > 2 * cache_floats_ &&
+                                   largest > 4 * std::max<std::int64_t>(halo, 1)))
+      --largest;
+    c_.block_rows = largest;
+    for (std::int64_t size = largest; 2 * size >= largest; --size) {
+      if (rows % size == 0 && block_cost(size, halo) < block_cost(c_.block_rows, halo))
+        c_.block_rows = size;
     }
     c_.blocks = rows / c_.block_rows;
     c_.private_panel = c_.blocks * c_.slice_count() > 1;
     if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  // What a block of so many rows costs in proportion: threads that wait for others with more blocks, rows that
+  // neighbouring blocks both have, lanes that are not used.
+  double block_cost(std::int64_t size, std::int64_t halo) const {
+    const std::int64_t units = extent(c_.columns[0]) / size * c_.slice_count();
+    double cost = 1 + kFillShare * static_cast<double>(halo) / static_cast<double>(size);
+    for (const std::int64_t threads : {2, 4}) {
+      const std::int64_t most = (units + threads - 1) / threads;
+      cost *= static_cast<double>(most * threads) / static_cast<double>(units);
+    }
+    const std::int64_t columns = size * c_.width();
+    const std::int64_t lanes = (columns + kLanes - 1) / kLanes * kLanes;
+    return cost *
+           std::min(kMostLaneCost, static_cast<double>(lanes) / static_cast<double>(columns));
   }
 
   // Of the outermost column axis, in the panel of a block.
