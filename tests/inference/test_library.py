@@ -273,6 +273,34 @@ def test_tensors_that_are_needed_at_the_same_time_do_not_overlap():
     assert all(b.offset % memory.LINE == 0 for b in needed)
 
 
+class Dense(nn.Module):
+    """Every layer reads all former ones; one is joined twice, and one after the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(4 * n, 4, 3, padding=1) for n in (1, 1, 2, 3))
+
+    def forward(self, x):
+        """All maps."""
+        found = [self.layers[0](x)]
+        for layer in list(self.layers)[1:]:
+            found.append(F.relu(layer(torch.cat(found, 1))))
+        return torch.cat([torch.cat(found, 1), found[1], found[0] + found[2]], 1)
+
+
+@torch.no_grad()
+def test_joined_tensors_are_computed_in_place(tmp_path):
+    net = Dense().eval()
+    steps = lower(prepare(net, (torch.zeros(1, 4, 5, 6),), batch=False).graph).steps
+    # Four layers, a sum, and a copy of the map that stands in the result twice.
+    assert len(steps) == 6
+    network = load(written(net, tmp_path, (4, 5, 6)).code)
+    x = torch.randn(3, 4, 5, 6)
+    for threads in (1, 2):
+        y = network(x.numpy(), threads=threads)
+        np.testing.assert_allclose(y, net(x).numpy(), atol=1e-5, rtol=1e-5)
+
+
 def test_the_format_checks_what_it_wrote(block):
     net, files = block
     chosen = formats.get("cpp-network", networks=True)
