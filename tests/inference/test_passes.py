@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from syno.inference.layer import ACTIVATIONS
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
 from syno.network.placeholder import Placeholder
@@ -67,7 +66,7 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("name", MODULES)
 def test_an_activation_becomes_part_of_the_layer(name):
     found, prepared = epilogues(Function(lambda self, x, conv: MODULES[name](conv(x))))
     assert found == [f"bias+{name}"]

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
-from torch.nn import functional
 
+from syno.codegen.torch_op.epilogue import Epilogue
 from syno.operators.kernel import load_kernel
 from syno.operators.operator import Operator
-
-# Activations that an epilogue knows, as functions on tensors.
-ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "relu": functional.relu,
-    "relu6": functional.relu6,
-    "silu": functional.silu,
-    "gelu": functional.gelu,
-    "gelu_tanh": lambda y: functional.gelu(y, approximate="tanh"),
-    "hardswish": functional.hardswish,
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "hardsigmoid": functional.hardsigmoid,
-}
 
 CONVOLUTION, LINEAR, SLOT = "convolution", "linear", "operator"
 
@@ -115,15 +102,7 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """The operator and its epilogue in PyTorch."""
         y: torch.Tensor = self._reference()(x)
-        over = [1] * y.dim()
-        over[self.channel] = -1
-        if self.parts.scale is not None:
-            y = y * self.parts.scale.view(over)
-        if self.parts.bias is not None:
-            y = y + self.parts.bias.view(over)
-        if residual is not None:
-            y = y + residual
-        return ACTIVATIONS[self.parts.activation](y) if self.parts.activation else y
+        return Epilogue(self.parts.text).applied(y, self.parts.channel, residual, self.channel)
 
     def _reference(self) -> nn.Module:
         if self._module is None:
