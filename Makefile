@@ -5,7 +5,7 @@
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-demo: ## From nothing to a report: a small search on real images (about 2 minutes after set-up)
+demo: ## From nothing to a report: a small search on real images (about 4 minutes after set-up)
 	@tools/demo.sh
 
 test: ## Set up, build, run the C++ and the Python tests

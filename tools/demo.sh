@@ -3,5 +3,5 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/venv.sh
 tools/build.sh release _core
-say "running the demonstration: about 2 minutes on 2 cores; the report goes to build/demo"
+say "running the demonstration: about 4 minutes on 2 cores; the report goes to build/demo"
 exec "$VENV/bin/syno" demo --out build/demo "$@"

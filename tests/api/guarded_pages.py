@@ -1,6 +1,7 @@
 """Runs compiled operators on memory between pages that kill the process when they are touched.
 
-Usage: guarded_pages.py NAME...   prints each name of the zoo that came through with right values.
+Usage: guarded_pages.py NAME...   prints each name of the zoo that came through with right values,
+or with --small each linear layer and 1x1 convolution of few rows and columns.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 
 import numpy as np
 
+from syno import Operator
 from syno.codegen import native
 from syno.codegen.native import function as function_module
 from syno.codegen.native.trial import guarded
@@ -19,7 +21,21 @@ from syno.operators import zoo
 CHANNELS, SIZE, THREADS = 64, 14, 2
 
 
-def check(name, end):
+LINEAR = "y[n,t,o] = sum(i) x[n,t,i] * W[o,i]", "[N, T, C_in]", "[N, T, C_out]"
+POINTWISE = "y[n,o,t] = sum(i) x[n,i,t] * W[o,i]", "[N, C_in, T]", "[N, C_out, T]"
+
+
+def small():
+    """Layers whose vectors are longer than their data."""
+    for formula, inside, outside in (LINEAR, POINTWISE):
+        operator = Operator.parse(formula, input=inside, output=outside)
+        for inputs, outputs in ((3, 10), (5, 17)):
+            for columns in (1, 17, 25, 33):
+                binding = {"N": 1, "C_in": inputs, "C_out": outputs, "T": columns}
+                yield f"{formula} {binding}", operator, binding
+
+
+def check(operator, binding, end):
     """Whether the operator's code stays in its memory, and is right."""
     random = np.random.default_rng(0)
 
@@ -28,8 +44,6 @@ def check(name, end):
         array[...] = random.integers(-3, 4, shape)
         return array
 
-    operator = zoo.load(name)
-    binding = sizes(operator, CHANNELS, SIZE, 1)
     function = native.compile_operator(operator, binding, flags=native.QUICK_FLAGS)
     weights = [drawn(shape) for shape in function.weight_shapes]
     function.pack(weights)
@@ -42,10 +56,15 @@ def check(name, end):
 
 
 def main():
-    for name in sys.argv[1:]:
+    if sys.argv[1:] == ["--small"]:
+        cases = small()
+    else:
+        loaded = ((name, zoo.load(name)) for name in sys.argv[1:])
+        cases = ((name, each, sizes(each, CHANNELS, SIZE, 1)) for name, each in loaded)
+    for name, operator, binding in cases:
         for end in (True, False):
             function_module._aligned = lambda count, end=end: guarded(-(-count // 16) * 16, end)
-            if not check(name, end):
+            if not check(operator, binding, end):
                 raise SystemExit(f"{name} is wrong")
         print(name, flush=True)
 

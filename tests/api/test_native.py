@@ -90,6 +90,14 @@ def test_touches_no_memory_but_its_own(first):
     assert result.stdout.split() == names, f"{result.returncode} {result.stderr}"
 
 
+def test_small_layers_touch_no_memory_but_their_own():
+    script = Path(__file__).with_name("guarded_pages.py")
+    result = subprocess.run(
+        [sys.executable, script, "--small"], capture_output=True, text=True, check=False
+    )
+    assert len(result.stdout.splitlines()) == 16, f"{result.returncode} {result.stderr}"
+
+
 def test_is_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("SYNO_CACHE", str(tmp_path))
     operator, sizes, *_ = _case("conv1x1")

@@ -70,6 +70,8 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "openvino",
         "openvino-default",
         "openvino-int8",
+        "syno",
+        "syno-cpp",
     ],
 )
 def test_an_engine_computes_what_the_network_computes(name: str) -> None:

@@ -35,15 +35,15 @@ def command(given: _Arguments) -> int:
 
     The data set is the 1,797 handwritten digits of scikit-learn, 8 x 8 pixels. The command
     downloads nothing. Operators are trained as compiled code, and latencies are those of networks
-    compiled by `syno.compile`, the original network included. It writes report.html, front.png, progress.png, the store, summary.json, and
-    the best operator as files that run without Syno. The exit code is 1 if one of these results is
-    missing.
+    compiled by `syno.compile`, the original network included. It writes report.html, front.png,
+    progress.png, the store, summary.json, and the best operator as files that run without Syno. The
+    exit code is 1 if one of these results is missing.
     """
     if given.dry_run:
         operators = f"{given.operators} operators on {_DATA}, into {given.out}"
         text = f"train the baseline network and {operators}"
         output.echo(
-            json.dumps({"would": text}) if given.as_json else f"would {text}; 2 to 5 minutes"
+            json.dumps({"would": text}) if given.as_json else f"would {text}; 3 to 6 minutes"
         )
         return framework.OK
     from syno.experiments.demonstration import demonstrate, make_folder

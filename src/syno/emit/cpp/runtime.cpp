@@ -250,8 +250,8 @@ void pack(const float* w, float* packed) {
           }
 }
 
-// kTileRows rows and N vectors of columns.
-template <class C, int N, class E>
+// kTileRows rows and N vectors of columns. kPart: the data has fewer columns, and nothing behind them may be read.
+template <class C, int N, bool kPart = false, class E>
 inline void column_tile(const float* data, const float* weights, float* y, long tile, long count,
                         long skip, const E& epilogue) {
   constexpr int M = Tiling<C>::kTileRows;
@@ -267,7 +267,8 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
       Vector v[N];
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j) {
-        v[j] = load(from + C::tap(t) + j * kLanes);
+        const float* const at = from + C::tap(t) + j * kLanes;
+        v[j] = kPart ? load_part(at, 0, C::kBlock - j * kLanes) : load(at);
         SYNO_HOLD(v[j]);
       }
 #pragma GCC unroll 16
@@ -388,7 +389,9 @@ struct Block {
   template <int N, class E>
   static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin,
                    const E& epilogue) {
-    if constexpr (T::kOverColumns) {
+    if constexpr (T::kOverColumns && C::kInPlace && C::kBlock < N * kLanes) {
+      column_tile<C, N, true>(data, weights, y, row_tile_, C::kBlock, 0, epilogue);
+    } else if constexpr (T::kOverColumns) {
       long n = begin * kLanes, skip = 0;
       if (C::kInPlace && n + N * kLanes > C::kBlock) {
         // Nothing may be read behind the data: the tile moves back over columns that are done.
