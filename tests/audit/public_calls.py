@@ -556,6 +556,7 @@ LEFT_OUT = {
     "InternalError": "an exception of the extension without code of its own: tests/bindings",
     "UserError": "an exception of the extension without code of its own: many calls raise it",
     "__version__": "a text",
+    "compile": "traces with torch.export, which is for one thread at a time: tests/inference",
     "search": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "resume": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "select": "reads a store of trained operators: tests/study/test_training.py, tests/cli",
