@@ -20,6 +20,8 @@ from syno.measure.timing import NOISE, Timing, control, interleaved, speedup
 # The largest difference from the eager network that a float32 engine may have, relative to the
 # largest output.
 TOLERANCE = 1e-3
+# Seconds after which the threads of an engine have stopped waiting actively.
+_PAUSE = 0.03
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def compare_engines(
                 _check(network, each, error)
                 calls[network, each], errors[network, each] = run, error
         progress(total - 1, total, f"measuring {len(calls)} pairs")
-        *seconds, controls = interleaved([*calls.values(), control()], rounds)
+        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=_PAUSE)
     progress(total, total, "done")
     by_pair = dict(zip(calls, seconds, strict=True))
     found.control = Timing.of(controls)

@@ -57,18 +57,26 @@ def control(generator: torch.Generator | None = None) -> Callable[[], object]:
 
 
 def interleaved(
-    calls: Sequence[Callable[[], object]], rounds: int, *, repeated: bool = True
+    calls: Sequence[Callable[[], object]],
+    rounds: int,
+    *,
+    repeated: bool = True,
+    pause: float = 0.0,
 ) -> list[list[float]]:
     """Seconds of each call in each round. In a round each runs once, and the order turns.
 
     repeated: whether each call is made once more, untimed, before the one that is timed. A kernel
     fits into the caches, which the call before has filled with something else; a network does not.
+    pause: seconds of rest before each call. Threads of another engine wait actively for some
+    milliseconds after its call, and would take a core from the next one.
     """
     times: list[list[float]] = [[] for _ in calls]
     for round_ in range(rounds):
         for turn in range(len(calls)):
             which = (round_ + turn) % len(calls)
             call = calls[which]
+            if pause:
+                time.sleep(pause)
             if repeated:
                 call()
             began = time.perf_counter()
