@@ -18,7 +18,7 @@ namespace syno {
 
 struct TrainingOptions {
   std::string name = "syno_operator";
-  std::string formula;
+  std::string formula = {};
   /// Without the part that is the same in all files, which must then stand before it.
   bool with_runtime = true;
   /// Elements of the batch in a block; 0 chooses.
