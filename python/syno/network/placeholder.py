@@ -121,6 +121,18 @@ class Placeholder(nn.Module):
     def _rows(self, x: torch.Tensor) -> torch.Tensor:
         return x.flatten(1, -2) if self._joins_positions(x.dim()) else x
 
+    def kernel_input(self, x: torch.Tensor) -> torch.Tensor:
+        """What a kernel receives when the slot receives x."""
+        rows = self._rows(x)
+        return rows if self.pool is None else self.pool(rows)
+
+    def kernel_output(self, y: torch.Tensor) -> torch.Tensor:
+        """What a kernel returns when the slot returns y: without bias, with joined positions."""
+        bias = getattr(self.original, "bias", None)
+        if bias is not None:
+            y = y - (bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else bias)
+        return self._rows(y)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies kernel or original. UserError when the slot has neither."""
         if self.layer is None:
@@ -135,9 +147,8 @@ class Placeholder(nn.Module):
             if self.shapes is None:
                 self.learn(x.shape, y.shape)
             return y
-        rows = self._rows(x)
-        y = self.layer(rows if self.pool is None else self.pool(rows))
-        if rows is not x:
+        y = self.layer(self.kernel_input(x))
+        if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
         if self.bias is None:
             return y
