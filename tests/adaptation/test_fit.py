@@ -8,6 +8,7 @@ import torch
 import syno
 from syno import zoo
 from syno.adaptation.activations import Activations
+from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Moments, fit
 from syno.adaptation.slots import fit_layer
@@ -156,3 +157,28 @@ def test_bad_data_is_refused():
     activations, _ = made_by(two, binding)
     with pytest.raises(syno.UserError, match="fitted from initial weights"):
         fit(factors, Moments.of(factors, [(activations.x, activations.y)]), [])
+
+
+@pytest.mark.parametrize("name", ["operator-1", "operator-2", "depthwise-separable", "low-rank"])
+def test_a_direct_step_leaves_no_gradient(name):
+    """Where a weight's turn ends exactly, the error has no slope along that weight."""
+    operator = zoo.load(name)
+    binding = zoo.binding(name)
+    activations, pack = made_by(operator, binding)
+    factors = Factors.of(operator, binding)
+    moments = Moments.of(factors, [(activations.x, activations.y.flip(0))])
+    weights = [torch.randn_like(w) for w in pack.kernel.parameters()]
+    direct = 0
+    for number in range(len(weights)):
+        columns = Columns(factors, number)
+        if math.isinf(columns.count):
+            continue
+        direct += 1
+        held = list(weights)
+        held[number] = columns.solved(moments.gram, moments.cross, weights)
+        held = [w.detach().requires_grad_() for w in held]
+        matrix = factors.matrix(held)
+        loss = (matrix * (matrix @ moments.gram - 2 * moments.cross)).sum()
+        slope = torch.autograd.grad(loss, held[number])[0]
+        assert float(slope.abs().max()) < 1e-5 * float(moments.cross.abs().max())
+    assert direct > 0

@@ -46,6 +46,12 @@ class Gathered:
     grid: tuple[int, ...]
     index: torch.Tensor
 
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether every element of the weight is read from one place of the grid."""
+        counts = torch.bincount(self.index, minlength=math.prod(self.shape) + 1)
+        return len(self.index) == math.prod(self.shape) and int(counts[:-1].max()) == 1
+
     def spread(self, weight: torch.Tensor) -> torch.Tensor:
         """The weight on its grid, zero where a window falls outside."""
         padded = torch.cat([weight.reshape(-1), weight.new_zeros(1)])
@@ -132,6 +138,16 @@ class Factors:
             "".join(letter(v) for v in (*blocks, *free, *taps)),
             math.prod(extents[v] for v in reduced if v not in by_data | by_weights),
         )
+
+    @property
+    def free_letters(self) -> str:
+        """The letters of the free variables."""
+        return self.letters[len(self.blocks) : len(self.blocks) + len(self.free)]
+
+    @property
+    def tap_letters(self) -> str:
+        """The letters of the taps."""
+        return self.letters[len(self.blocks) + len(self.free) :]
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -7,8 +7,8 @@ The operator is W(w) * P in the words of `syno.adaptation.factors`, so that its 
 needs the data only through P P^T and y P^T. They are summed over the data once; a fit then costs as
 much for a thousand images as for ten. W is linear in each weight. With one weight, and each of its
 elements in one place of W, the least squares solution is that of a linear system. Otherwise the
-weights are fitted in turns, each by conjugate gradients with the others held (alternating least
-squares), from several initial weights.
+weights are fitted in turns with the others held (alternating least squares), each directly
+(`syno.adaptation.columns`) or by conjugate gradients, from several initial weights.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ from dataclasses import dataclass
 import torch
 
 from syno._util.errors import UserError
+from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors, Gathered
 
 # P of so many elements is made at a time.
 _CHUNK = 1 << 24
 # The largest P P^T that is kept, in elements.
 _MOST_GRAM = 1 << 27
+# The largest system that is solved directly for one of several weights.
+_MOST_COLUMNS = 768
+# Steps of conjugate gradients for a weight in its turn. The others move after it, so that a turn
+# need not end exactly.
+_STEPS = 15
 
 
 @dataclass
@@ -172,6 +178,7 @@ class _Alternating:
     ) -> None:
         self.factors, self.moments, self.gram = factors, moments, gram
         self.weights = [weight.detach().double().clone() for weight in weights]
+        self.columns = [Columns(factors, number) for number in range(len(self.weights))]
         self.error = math.inf
         self.sweeps = 0
 
@@ -179,9 +186,7 @@ class _Alternating:
         """Go on until `sweeps` sweeps are done in all, or a sweep gains little."""
         while self.sweeps < sweeps:
             for number in range(len(self.weights)):
-                self.weights[number] = _half_step(
-                    self.factors, self.gram, self.moments.cross, self.weights, number, 30, 1e-6
-                )
+                self.weights[number] = self._fitted(number)
             self._balance()
             self.sweeps += 1
             before, self.error = (
@@ -190,6 +195,14 @@ class _Alternating:
             )
             if self.error >= before * (1.0 - tolerance):
                 break
+
+    def _fitted(self, number: int) -> torch.Tensor:
+        cross = self.moments.cross
+        if self.columns[number].count <= _MOST_COLUMNS:
+            solved = self.columns[number].solved(self.gram, cross, self.weights)
+            if solved is not None:
+                return solved
+        return _half_step(self.factors, self.gram, cross, self.weights, number, _STEPS, 1e-6)
 
     def _balance(self) -> None:
         """Gives all weights the same mean square, which does not change their product."""
