@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -104,6 +105,9 @@ class LayerRow:
     params: elements of the weight; a bias stays in the slot in any case.
     status: slot (with its original layer), replaced, or kept for the given `reason`.
     pool: size of the average pooling before the operator (stride 2); 1 for none.
+    runs: how many times it runs for one sample.
+    new_macs, new_params: those of the operator in the place of the layer; None if it is not
+        replaced.
     """
 
     name: str
@@ -115,6 +119,9 @@ class LayerRow:
     reason: str = ""
     params: int = 0
     pool: int = 1
+    runs: int = 1
+    new_macs: int | None = None
+    new_params: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,21 @@ class LayerReport:
         return [row for row in self.rows if row.status == "slot"]
 
     @property
+    def new_macs(self) -> int | None:
+        """MACs of the network as it is now, with its operators; None if they are unknown."""
+        counts = [(row.macs, row.new_macs) for row in self.replaced]
+        if self.macs is None or any(None in each for each in counts):
+            return None
+        return self.macs + sum((new or 0) - (old or 0) for old, new in counts)
+
+    @property
+    def new_params(self) -> int | None:
+        """Parameters of the network as it is now, with its operators."""
+        if self.params is None:
+            return None
+        return self.params + sum((row.new_params or 0) - row.params for row in self.replaced)
+
+    @property
     def replaced_share(self) -> float:
         """The fraction of the MACs of the baseline network in the replaced layers."""
         return sum(row.share or 0.0 for row in self.replaced)
@@ -160,31 +182,30 @@ class LayerReport:
         return [(dict(key), count) for key, count in counted.items()]
 
     def table(self) -> str:
-        """Return the report as text, with a line for each layer."""
-        lines = [("layer", "kind", "sizes", "MACs", "share", "params", "status")]
-        for row in self.rows:
-            sizes = " ".join(f"{name}={value}" for name, value in row.binding.items())
-            lines.append(
-                (
-                    row.name,
-                    row.layer,
-                    sizes,
-                    "" if row.macs is None else f"{row.macs:,}",
-                    "" if row.share is None else f"{row.share:.1%}",
-                    f"{row.params:,}",
-                    _status(row),
-                )
-            )
-        widths = [max(len(line[i]) for line in lines) for i in range(7)]
-        right = (3, 4, 5)
-        text = [
-            "  ".join(
-                cell.rjust(width) if i in right else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
+        """Return the report as text, with a line for each layer.
+
+        Once layers are replaced, MACs and parameters of operators are beside those of the layers.
+        """
+        columns: list[tuple[str, Callable[[LayerRow], str]]] = [
+            ("layer", lambda row: row.name),
+            ("kind", lambda row: row.layer),
+            ("sizes", lambda row: " ".join(f"{k}={v}" for k, v in row.binding.items())),
+            ("MACs", lambda row: _counted(row.macs)),
+            ("share", lambda row: "" if row.share is None else f"{row.share:.1%}"),
+            ("params", lambda row: _counted(row.params)),
+            ("new MACs", lambda row: _counted(row.new_macs)),
+            ("new params", lambda row: _counted(row.new_params)),
+            ("status", _status),
         ]
-        return "\n".join([*text, *self.totals()])
+        known = {name for name, cell in columns if any(cell(row) for row in self.rows)}
+        columns = [each for each in columns if not each[0].startswith("new ") or each[0] in known]
+        texts = [[name, *(cell(row) for row in self.rows)] for name, cell in columns]
+        for (name, _), cells in zip(columns, texts, strict=True):
+            width = max(map(len, cells))
+            to_right = name == "share" or name.endswith(("MACs", "params"))
+            cells[:] = [cell.rjust(width) if to_right else cell.ljust(width) for cell in cells]
+        lines = ["  ".join(line).rstrip() for line in zip(*texts, strict=True)]
+        return "\n".join([*lines, *self.totals()])
 
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""
@@ -197,6 +218,9 @@ class LayerReport:
         if self.params is not None:
             macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
             lines.append(f"whole network: {macs}{self.params:,} parameters")
+        if self.replaced and self.new_params is not None:
+            macs = "" if self.new_macs is None else f"{self.new_macs:,} MACs a sample, "
+            lines.append(f"with operators: {macs}{self.new_params:,} parameters")
         return lines
 
     def _part(self, rows: list[LayerRow], what: str) -> str:
@@ -209,6 +233,10 @@ class LayerReport:
 
     def __str__(self) -> str:
         return self.table()
+
+
+def _counted(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
 
 
 def _status(row: LayerRow) -> str:
