@@ -245,6 +245,12 @@ def _status(row: LayerRow) -> str:
     return row.status + (f", {row.pool}x{row.pool} average pooling first" if row.pool > 1 else "")
 
 
+def is_small_map(row: LayerRow) -> bool:
+    """Whether a layer is kept because its feature map is below the minimum of its filter."""
+    sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
+    return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
+
+
 def reasons(rows: list[LayerRow]) -> str:
     """Return why layers are kept, with a line for each kind and reason."""
     grouped: dict[tuple[str, str], list[str]] = {}

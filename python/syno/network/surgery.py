@@ -19,6 +19,7 @@ from syno.operators.specification import Specification
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
+_SAMPLE = "_syno_sample"
 _NO_SLOT = "it is not a slot; syno.substitute creates slots"
 Calls = list[Shapes]
 
@@ -85,7 +86,16 @@ def put_slots(
     _put(net, made)
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
+    if example_input is not None:
+        first = example_input[0] if isinstance(example_input, tuple) else example_input
+        setattr(net, _SAMPLE, tuple(first.shape[1:]))
     return net
+
+
+def sample_shape(net: nn.Module) -> tuple[int, ...] | None:
+    """The shape of one sample of the example input by which slots were created, None without."""
+    shape: tuple[int, ...] | None = getattr(net, _SAMPLE, None)
+    return shape
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
