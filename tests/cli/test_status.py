@@ -56,7 +56,7 @@ def _plan(runs: str, *more: str) -> dict[str, Any]:
 def test_it_lists_operators_with_their_figures(runs: str) -> None:
     result = CliRunner().invoke(cli, ["status", runs, "--operators"])
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "1e1e1e1e 85.0 % 1.20 ms 0.80× 120 k 900 contract, reduce ok" in rows
+    assert "1e1e1e1e 85.0 % 1.20 ms 1.25× 120 k 900 contract, reduce ok" in rows
     assert "c0c0c0c0 – – – 1 – error: non_finite_loss" in rows
 
 

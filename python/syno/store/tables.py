@@ -87,7 +87,7 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
         *([] if objective.is_share else [perplexity]),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
-        ("ratio>", lambda e: numbers.ratio(e.latency_ratio)),
+        ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),
         ("params>", lambda e: numbers.count(e.params)),
         ("primitives~", lambda e: numbers.primitives(e.primitives)),

@@ -93,13 +93,15 @@ class Narration(Observer):
         else:
             timed = outcome.measurement or outcome.latency
             latency = numbers.milliseconds(timed.median_ms if timed else None)
+            if outcome.measurement is not None:
+                latency += f" ({numbers.speedup(outcome.measurement.ratio)})"
             mark = self._mark(proposal, value)
             shown = f"{self._objective.shown(value):>7}"
             if not self._objective.is_share:
                 shown = f"loss {shown.strip()}, {self._objective.beside(value)}"
             macs, seconds = numbers.count(outcome.macs), numbers.duration(outcome.seconds)
             self.line(
-                f"{name:<{self._width}} {shown}  {latency:>8}  {macs:>7} MACs  {seconds:>7}{mark}"
+                f"{name:<{self._width}} {shown}  {latency:>16}  {macs:>7} MACs  {seconds:>7}{mark}"
             )
         self.moved(tally.evaluated, self._total)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from syno._util import numbers
@@ -33,7 +33,7 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
         *([accuracy] if measure == "loss" else []),
         ("MACs>", lambda row: numbers.count(row.macs)),
         ("params>", lambda row: numbers.count(row.params)),
-        *([("latency>", _latency)] if timed else []),
+        *(_TIMED if timed else []),
         ("time>", lambda row: numbers.duration(row.seconds)),
         ("status~", _status),
     )
@@ -76,10 +76,10 @@ def _status(row: TrainedOperator) -> str:
     return "; ".join(failed) or ("ok" if row.ok else "not trained")
 
 
-def _latency(row: TrainedOperator) -> str:
-    if row.latency_ms is None:
-        return "-"
-    return f"{row.latency_ms:.3g} ms (x {row.latency_ratio:.2f})"
+_TIMED: list[tuple[str, Callable[[TrainedOperator], str]]] = [
+    ("latency>", lambda row: numbers.milliseconds(row.latency_ms)),
+    ("speed-up>", lambda row: numbers.speedup(row.latency_ratio)),
+]
 
 
 def _int8_share(row: TrainedOperator) -> str:
