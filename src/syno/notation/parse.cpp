@@ -491,10 +491,23 @@ class Assembler {
          "one of B*a+b with b:B, a/B, a mod B, (a+d) mod N with a:N, a+b-K/2 with b:K, S*a, or "
          "these "
          "in each other",
-         whole != 0 ? "a shift by " + std::to_string(whole) +
-                          " needs mod, because Shift is cyclic: (h+1) mod H"
-                    : "");
+         hint_of(forms.at(index.form), whole));
     throw InternalError("refuse_index: no reason was given");
+  }
+
+  // What to write instead of an index that has no reading.
+  static std::string hint_of(const Form& form, std::int64_t whole) {
+    const bool dilated =
+        std::any_of(form.offsets.begin(), form.offsets.end(),
+                    [](const auto& offset) { return offset.half && !offset.scale.is_one(); });
+    if (dilated) {
+      return "the taps of a dilated window are at h+d*a-(d*k)/2 (`syno zoo show dilated`), and "
+             "those of a strided "
+             "window at s*(h+a-k/2)";
+    }
+    if (whole == 0) return "";
+    return "a shift by " + std::to_string(whole) +
+           " needs mod, because Shift is cyclic: (h+1) mod H";
   }
 
   std::string tensor_text(const Root& root) const {

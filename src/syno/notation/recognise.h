@@ -87,6 +87,8 @@ class Recogniser {
   /// Whether it may be the size of something: above 1 for some values, and no variable in a denominator that nothing
   /// in the text divides by.
   bool plausible(const Size& size) const;
+  /// Whether it may be what a Stride multiplies by.
+  bool can_be_factor(const Size& size) const;
   NodeId make(const Node& node);
   void add(std::vector<NodeId>& found, NodeId id) const;
   void spend();
