@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.tables import Table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -181,31 +182,27 @@ class LayerReport:
                 counted[key] = counted.get(key, 0) + 1
         return [(dict(key), count) for key, count in counted.items()]
 
-    def table(self) -> str:
-        """Return the report as text, with a line for each layer.
+    def as_table(self) -> Table:
+        """Return a row for each layer.
 
         Once layers are replaced, MACs and parameters of operators are beside those of the layers.
         """
         columns: list[tuple[str, Callable[[LayerRow], str]]] = [
             ("layer", lambda row: row.name),
-            ("kind", lambda row: row.layer),
+            ("kind?", lambda row: row.layer),
             ("sizes", lambda row: " ".join(f"{k}={v}" for k, v in row.binding.items())),
-            ("MACs", lambda row: _counted(row.macs)),
-            ("share", lambda row: "" if row.share is None else f"{row.share:.1%}"),
-            ("params", lambda row: _counted(row.params)),
-            ("new MACs", lambda row: _counted(row.new_macs)),
-            ("new params", lambda row: _counted(row.new_params)),
-            ("status", _status),
+            ("MACs>?", lambda row: _counted(row.macs)),
+            ("share>", lambda row: "" if row.share is None else f"{row.share:.1%}"),
+            ("params>?", lambda row: _counted(row.params)),
         ]
-        known = {name for name, cell in columns if any(cell(row) for row in self.rows)}
-        columns = [each for each in columns if not each[0].startswith("new ") or each[0] in known]
-        texts = [[name, *(cell(row) for row in self.rows)] for name, cell in columns]
-        for (name, _), cells in zip(columns, texts, strict=True):
-            width = max(map(len, cells))
-            to_right = name == "share" or name.endswith(("MACs", "params"))
-            cells[:] = [cell.rjust(width) if to_right else cell.ljust(width) for cell in cells]
-        lines = ["  ".join(line).rstrip() for line in zip(*texts, strict=True)]
-        return "\n".join([*lines, *self.totals()])
+        if self.replaced:
+            columns.append(("new MACs>?", lambda row: _counted(row.new_macs)))
+            columns.append(("new params>?", lambda row: _counted(row.new_params)))
+        return Table.of(self.rows, *columns, ("status~", _status))
+
+    def table(self) -> str:
+        """Return the report as text, with a line for each layer."""
+        return "\n".join([*self.as_table().lines(), *self.totals()])
 
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""

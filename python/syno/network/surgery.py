@@ -88,6 +88,7 @@ def put_slots(
     setattr(net, _TOTALS, (total, params))
     if example_input is not None:
         first = example_input[0] if isinstance(example_input, tuple) else example_input
+        assert isinstance(first, torch.Tensor)
         setattr(net, _SAMPLE, tuple(first.shape[1:]))
     return net
 

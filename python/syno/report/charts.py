@@ -14,7 +14,7 @@ from typing import Any
 from syno._util import numbers as fmt
 from syno._util.printable import printable
 from syno.report.model import Candidate, Report
-from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
+from syno.report.pareto import Cost, Point, axis_ticks, front, latency, macs, staircase
 from syno.store.objective import ACCURACY, Objective
 
 # A figure, or a part of one, in the JSON that Plotly reads.
@@ -130,7 +130,7 @@ def _front(
     numbers = {c.number for c in best}
     others = [c for c in shown if c.number not in numbers]
     base = cost(report.baseline)
-    known = [*shown, *([report.baseline] if base is not None else [])]
+    known: list[Point] = [*shown, *([report.baseline] if base is not None else [])]
     costs = [at(cost(c) or 0.0) for c in known]
     xs, ys = staircase(
         [(cost(c) or 0.0, report.quality(c) or 0.0) for c in points],

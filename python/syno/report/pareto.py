@@ -35,9 +35,10 @@ def front(report: Report, cost: Cost) -> list[Point]:
     two. Of equal points, the baseline is kept, or else the first proposal. Points without a result
     or a cost are omitted.
     """
+    points: list[Point] = [report.baseline, *report.trained]
     known = [
         (spent, -score, getattr(point, "number", _FIRST), point)
-        for point in (report.baseline, *report.trained)
+        for point in points
         if (score := report.score(point)) is not None and (spent := cost(point)) is not None
     ]
     best = math.inf

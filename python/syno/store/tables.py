@@ -89,7 +89,7 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
         ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),
-        ("params>", lambda e: numbers.count(e.params)),
-        ("primitives~", lambda e: numbers.primitives(e.primitives)),
+        ("params>?", lambda e: numbers.count(e.params)),
+        ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )

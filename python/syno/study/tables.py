@@ -19,8 +19,8 @@ def choices_table(chosen: Sequence[Choice], objective: Objective) -> Table:
         ("latency>", lambda choice: fmt.milliseconds(choice.latency_ms)),
         ("speed-up>", lambda choice: fmt.speedup(choice.latency_ratio)),
         ("MACs>", lambda choice: fmt.count(choice.macs)),
-        ("params>", lambda choice: fmt.count(choice.params)),
-        ("primitives~", lambda choice: fmt.primitives(choice.primitives)),
+        ("params>?", lambda choice: fmt.count(choice.params)),
+        ("primitives~?", lambda choice: fmt.primitives(choice.primitives)),
     )
 
 

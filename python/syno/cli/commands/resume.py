@@ -45,7 +45,7 @@ def command(given: _Arguments) -> int:
 
     if given.dry_run:
         return _describe(given)
-    with Watch() as watch:
+    with Watch(given.store) as watch:
         summary = resume(
             given.store,
             given.study,

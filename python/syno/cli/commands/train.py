@@ -135,10 +135,10 @@ def command(given: _Arguments) -> int:
             follow(trainings, processes)
             return framework.OK
         with output.progress("training", len(trainings.jobs())) as move:
-            watch = TrainingNarration(move)
+            watch = TrainingNarration(move, _resumes)
             trained = run(trainings, given.store, given.name, watch, processes)
     if trained.paused:
-        output.say("paused; the same command resumes with --name " + trained.study)
+        output.say(f"paused; `{framework.this_command(name=trained.study)}` resumes it")
         return framework.PAUSED
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]
@@ -153,3 +153,7 @@ def command(given: _Arguments) -> int:
             output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, trained.study)}")
     return framework.OK if trained.ok else framework.NEGATIVE
+
+
+def _resumes(study: str) -> None:
+    framework.resumable(framework.this_command(name=study))

@@ -29,12 +29,12 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
         ("operator", _name),
         ("key", lambda row: (row.key or "")[:8]),
         (f"{measure}>", lambda row: _spread(row.measures[measure][0], measure)),
-        ("beside the baseline", lambda row: _pair(row.measures[measure][1], measure)),
+        ("beside the baseline?", lambda row: _pair(row.measures[measure][1], measure)),
         *([accuracy] if measure == "loss" else []),
         ("MACs>", lambda row: numbers.count(row.macs)),
-        ("params>", lambda row: numbers.count(row.params)),
+        ("params>?", lambda row: numbers.count(row.params)),
         *(_TIMED if timed else []),
-        ("time>", lambda row: numbers.duration(row.seconds)),
+        ("time>?", lambda row: numbers.duration(row.seconds)),
         ("status~", _status),
     )
 
@@ -61,7 +61,7 @@ def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Se
     layers = layer_report(trainings.network(trainings.seeds[0]).template)
     cost = training_cost(found["trainings"], found["seconds_each"])
     return [
-        Section("Layers", text=str(layers)),
+        Section("Layers", table=layers.as_table(), after="\n".join(layers.totals())),
         Section("Fidelity", text=amounts(trainings.fidelity), table=costs),
         Section("Cost", text=f"{cost}\n"),
     ]
