@@ -88,7 +88,7 @@ def command(given: _Arguments) -> int:
             "--stratify is given without --sample\n"
             "  expected: --sample K, the number of operators to sample      got: --stratify alone"
         )
-    specification = given.named.required()
+    specification = enumeration.specification(given.named)
     depth = checked_depth(given.enumeration.depth, specification)
     limited = dataclasses.replace(given.enumeration, depth=depth)
     before = _open_file(given, specification)
