@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
 from syno._util.options import Options, memory_size, option
 from syno._util.threads import MOST_THREADS
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from syno.train import Fidelity
 
 
-DEFAULT_STORE = "sqlite:///runs.db"
 # The default number of operators that a search trains, and the default search method.
 EVALUATIONS = 20
 METHOD = "uniform"

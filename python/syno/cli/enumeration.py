@@ -135,7 +135,7 @@ def print_operators(operators: Sequence[Operator]) -> None:
             f"  {fmt.count(operator.macs()):>7} MACs"
             f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
         )
-        screen.print(output.heading(operator.key[:8], costs, before=f"{number:>4}  "))
+        screen.print(output.heading(operator.structure[:8], costs, before=f"{number:>4}  "))
         screen.print(output.indented(operator.formula(), 6), soft_wrap=True)
 
 

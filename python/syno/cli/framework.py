@@ -24,7 +24,7 @@ from syno._util.checks import short, shown
 from syno._util.errors import UserError, nearest
 from syno._util.options import Options
 from syno.cli import output
-from syno.cli.options import built, parameters
+from syno.cli.options import FORMER_STORE, built, parameters
 
 OK = 0
 NEGATIVE = 1
@@ -32,6 +32,9 @@ MISTAKE = 2
 FAULT = 70
 INTERRUPTED = 130
 PAUSED = 143
+
+
+_FORMER_STORE_FIRST = ("resume", "status", "report", "store check", "store recover")
 
 
 class Command(click.Command):
@@ -51,6 +54,22 @@ class Command(click.Command):
         for word in rest:
             found = found[word]
         return [(words, line) for words, line in found.items() if isinstance(line, str)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; one argument too many, at the beginning, is the store (see options)."""
+        formers = [p for p in self.params if getattr(p, "former", "") == FORMER_STORE]
+        names = [p.name or "" for p in self.params if isinstance(p, click.Argument)]
+        if not formers or self.full_name not in _FORMER_STORE_FIRST:
+            return super().parse_args(ctx, args)
+        ctx.allow_extra_args = True
+        super().parse_args(ctx, args)
+        if len(ctx.args) == 1:
+            words = [*(ctx.params[name] for name in names), *ctx.args]
+            ctx.params |= dict(zip([str(formers[0].name), *names], words, strict=True))
+            ctx.args = []
+        if ctx.args:
+            ctx.fail(f"got unexpected extra arguments ({' '.join(ctx.args)})")
+        return ctx.args
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of the command, then those of each named section."""

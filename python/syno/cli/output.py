@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from syno._util.tables import Section, Table
     from syno.network.layers import LayerReport
+    from syno.store import Store
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
@@ -141,6 +142,13 @@ def sections(parts: Iterable[Section]) -> None:
             show(part.table)
         if part.after:
             screen.print(part.after, soft_wrap=True)
+
+
+def say_latest(store: Store, study: str | None) -> None:
+    """Say which study of a store with several is taken if none is named."""
+    names = [each.name for each in store.studies()]
+    if study is None and len(names) > 1:
+        say(f"study {names[-1]}, the latest of {len(names)}; --study NAME selects another")
 
 
 def layers(report: LayerReport) -> None:

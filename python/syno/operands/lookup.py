@@ -38,14 +38,14 @@ def named_operators(
     An operand is a name of the zoo, what `operand.load_operator` takes, a folder with operators
     (files `operator.txt` in folders of it, or .txt and .json files), or a file with an operand in
     each line (`#` begins a remark). It is named by its file, its folder or the key as typed.
-    An operator that is given as it is has the first eight digits of its key for a name. `layers`
+    An operator that is given as it is has the first eight digits of its id for a name. `layers`
     gives a formula its shapes where there is no specification.
     """
     found: dict[str, NamedOperator] = {}
     names: set[str] = set()
     for op in ops:
         if isinstance(op, Operator):
-            several = [NamedOperator(op.key[:8], op, {})]
+            several = [NamedOperator(op.structure[:8], op, {})]
         else:
             several = _of(op, store, study, specification, layers)
         for named in several:

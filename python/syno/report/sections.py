@@ -212,7 +212,7 @@ def failures(report: Report) -> Markup:
 
 _COLUMNS = (
     ("rank", "number"),
-    ("key", "text"),
+    ("id", "text"),
     ("formula", "text"),
     ("rung", "number"),
     ("accuracy", "number"),
@@ -271,7 +271,7 @@ def _row(
     quality = _number(value, objective.shown(value))
     cells = {
         "rank": _Cell("number", str(rank), rank, marked=on_front),
-        "key": _Cell("key", linked=linked),
+        "id": _Cell("key", linked=linked),
         "formula": _Cell("formula", _right_side(c)),
         "rung": _number(c.rung_index + 1, str(c.rung_index + 1)),
         "accuracy": quality,

@@ -210,19 +210,20 @@ class Store:
             return [_study_record(row) for row in connection.execute(_study_query())]
 
     def study(self, name: str | int | None = None) -> StudyRecord:
-        """The study with this name or id; None takes the only one. UserError names those there."""
+        """The study with this name or id; None takes the latest. UserError names those there."""
         known = self.studies()
         found = [s for s in known if name is None or name in (s.name, s.id)]
-        if len(found) == 1:
-            return found[0]
+        if found:
+            return found[-1]
         if not known:
             raise UserError(
                 f"the store '{self.name}' holds no study\n"
                 "  what to do: start one with `syno search`"
             )
         names = ", ".join(s.name for s in known[-8:])
-        asked = "no study is named" if name is None else f"there is no study '{name}'"
-        raise UserError(f"{asked} in the store '{self.name}'\n  expected: one of {names}")
+        raise UserError(
+            f"there is no study '{name}' in the store '{self.name}'\n  expected: one of {names}"
+        )
 
     def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""

@@ -19,6 +19,7 @@ from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
+from syno.operators.summary import short_id
 from syno.options import (
     DEFAULT_STORE,
     EVALUATIONS,
@@ -204,7 +205,7 @@ def resume(
         max_attempts = changes["max_attempts"]
         if release is not None:
             left = opened.leave_quarantine(record, None if release == "all" else release)
-            names = ", ".join(each.key[:8] for each in left)
+            names = ", ".join(short_id(each.text, each.key) for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         given = {name: value for name, value in changes.items() if value is not None}
         training = cast(TrainingSettings, settings.training | given)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from syno._util import numbers as fmt
 from syno._util.checks import MOST_COUNTED
-from syno._util.options import Options, group, option, required
-from syno.cli import framework, output
+from syno._util.options import Options, group, option
+from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
 from syno.options import IsolationOptions
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     study: str | None = study_option()
     evaluations: int | None = option(
         "New limit of the study: the number of operators.", None, minimum=1, maximum=MOST_COUNTED

@@ -62,6 +62,7 @@ def command(given: _Arguments) -> int:
     from syno.study.tables import asked_for, choices_table
 
     with Store.open(given.store, read_only=True) as opened:
+        output.say_latest(opened, given.study)
         summary = opened.summary(given.study)
     choices = selection.choose(
         summary,

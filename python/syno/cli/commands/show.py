@@ -102,7 +102,9 @@ def _such_as(operator: Operator) -> str:
 
 def _print(operator: Operator, layers: list[Layer]) -> None:
     screen = output.console()
-    screen.print(output.heading(f"operator {operator.key}"))
+    screen.print(output.heading(f"operator {operator.structure}"))
+    if operator.key != operator.structure:
+        screen.print(f"key         {operator.key}")
     screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n")
     formula, stages = operator.formula(), operator.formula(stages=True)
     for title, text in (

@@ -27,7 +27,7 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
     return Table.of(
         rows,
         ("operator", _name),
-        ("key", lambda row: (row.key or "")[:8]),
+        ("id", lambda row: (row.id or "")[:8]),
         (f"{measure}>", lambda row: _spread(row.measures[measure][0], measure)),
         ("beside the baseline?", lambda row: _pair(row.measures[measure][1], measure)),
         *([accuracy] if measure == "loss" else []),
@@ -52,9 +52,9 @@ def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Se
         found: the result of `Trainings.forecast`.
     """
     costs = Table.of(
-        [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]],
+        [{"name": "baseline", "id": None, **found["baseline"]}, *found["operators"]],
         ("operator", lambda each: each["name"]),
-        ("key", lambda each: (each["key"] or "")[:8]),
+        ("id", lambda each: (each["id"] or "")[:8]),
         ("MACs>", lambda each: numbers.count(each["macs"])),
         ("params>", lambda each: numbers.count(each["params"])),
     )
