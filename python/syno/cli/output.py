@@ -153,10 +153,11 @@ def say_latest(store: Store, study: str | None) -> None:
 
 def layers(report: LayerReport) -> None:
     """Print the layers of a network, and their totals."""
-    console().print(heading("Layers"))
+    screen = console()
+    screen.print(heading("Layers"))
     show(report.as_table())
     for line in report.totals():
-        console().print(line, soft_wrap=True)
+        screen.print(line, soft_wrap=not screen.is_terminal)
 
 
 def facts(rows: Iterable[Sequence[str]]) -> RichTable:

@@ -1,4 +1,4 @@
-"""What OP names: an operator of the zoo, a file or folder, `-`, a text, a formula, an id or a key."""
+"""What OP names: a name of the zoo, a file or folder, `-`, a text, a formula, an id or a key."""
 
 from __future__ import annotations
 
@@ -263,10 +263,8 @@ def _stored(
         for record in studies:
             for proposal in store.proposals(record):
                 if proposal.text and proposal.key and is_named(prefix, proposal.text, proposal.key):
-                    found.setdefault(
-                        identity(proposal.text) or proposal.key,
-                        (proposal.text, record.specification),
-                    )
+                    same = identity(proposal.text) or proposal.key
+                    found.setdefault(same, (proposal.text, record.specification))
         name = store.name
     if not found:
         raise UserError(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shlex
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Select, false, select, update
 
+from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.store import log, outcomes, quarantine, schema
@@ -202,7 +202,7 @@ class Store:
 
     def _resume(self, study: str) -> str:
         """The command that continues a study."""
-        return shlex.join(["syno", "resume", self.name, "--study", study])
+        return command_line("resume", store=self.name, study=study)
 
     def studies(self) -> list[StudyRecord]:
         """All studies, the oldest first."""

@@ -68,7 +68,8 @@ class _Sizes:
             return self._own
         if tuple(self._extents(binding)) != shape:
             raise UserError(
-                f"operator {pack.operator.structure[:8]} has no size for an input of {list(shape)}\n"
+                f"operator {pack.operator.structure[:8]} has no size for an input of "
+                f"{list(shape)}\n"
                 f"  expected: [{', '.join(pack.operator.input[1:])}]"
             )
         source = pack.operator.source(binding, plan=pack.plan, fold_weights=pack.fold_weights)

@@ -47,7 +47,12 @@ class _Arguments(Options):
     )
     resume: bool = option("Continue --file with the next depth limit.", False)
     sample: int | None = option(
-        "Sample K of the operators and print them.", None, minimum=1, former="--draw", metavar="K"
+        "Sample K of the operators and print them.",
+        None,
+        minimum=1,
+        former="--draw",
+        metavar="K",
+        unset="off",
     )
     seed: int = options.seed()
     stratify: str = option(
@@ -60,6 +65,7 @@ class _Arguments(Options):
         None,
         minimum=1,
         metavar="N",
+        unset="off",
     )
     walk_seconds: float | None = time_limit(
         "Continue with random walks for this time; the result then depends on the machine."

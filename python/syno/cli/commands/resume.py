@@ -17,9 +17,15 @@ class _Arguments(Options):
     store: str = options.store()
     study: str | None = study_option()
     evaluations: int | None = option(
-        "New limit of the study: the number of operators.", None, minimum=1, maximum=MOST_COUNTED
+        "New limit of the study: the number of operators.",
+        None,
+        minimum=1,
+        maximum=MOST_COUNTED,
+        unset="unchanged",
     )
-    seconds: float | None = option("New limit of the study: the time in seconds.", None)
+    seconds: float | None = option(
+        "New limit of the study: the time in seconds.", None, unset="unchanged"
+    )
     data_dir: str | None = option("New folder of the data, if it has moved.", None, metavar="DIR")
     release: str | None = option(
         "Remove the operator whose key starts with KEY from quarantine, and evaluate it next; also "

@@ -44,7 +44,7 @@ class _Arguments(Options):
         maximum=MOST_COUNTED,
     )
     seconds: float | None = option(
-        "Time limit in seconds; the running evaluation is completed.", None
+        "Time limit in seconds; the running evaluation is completed.", None, unset="no limit"
     )
     store: str = options.store()
     name: str | None = option(

@@ -22,6 +22,7 @@ class _Arguments(Options):
         None,
         minimum=0,
         metavar="POINTS",
+        unset="any accuracy",
     )
     reference: str = option(
         "Reference of --within: the baseline network or the best operator.",

@@ -38,14 +38,21 @@ class _Arguments(Options):
     )
     seeds: int = option("Number of seeds.", 1, minimum=1)
     seconds: float | None = option(
-        "Train on text for this time, instead of a number of steps.", None
+        "Train on text for this time, instead of a number of steps.",
+        None,
+        unset="the steps of the fidelity",
     )
     binding: str | None = options.operator_sizes()
     preset: str | None = option("Specification of the operators.", None, metavar="NAME")
     store: str = options.store()
-    study: str | None = option("Study of --store in which a key is searched.", None, metavar="NAME")
+    study: str | None = option(
+        "Study of --store in which a key is searched.", None, metavar="NAME", unset="the latest"
+    )
     name: str | None = option(
-        "Name of the study; an existing study is continued.", None, metavar="NAME"
+        "Name of the study; an existing study is continued.",
+        None,
+        metavar="NAME",
+        unset="model, data and a number",
     )
     seed: int = options.seed()
     no_latency: bool = option("Do not measure the CPU latency of each trained network.", False)
