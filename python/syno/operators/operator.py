@@ -15,7 +15,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.operators.json_form import OperatorForm
 from syno.operators.specification import Binding, Specification, checked_binding
-from syno.operators.weights import WeightNames
+from syno.operators.weights import WeightNames, number_array
 
 if TYPE_CHECKING:
     from syno.operators.initialization import Reference
@@ -357,13 +357,6 @@ class Operator:
 
     def _arranged(self, weights: Weights) -> dict[str, ArrayLike]:
         """The weights in canonical order, each with the words by which messages name it."""
-        if isinstance(weights, Mapping):
-            weights = {name: number_array(f"weight '{name}'", w) for name, w in weights.items()}
-        elif isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
-            raise UserError(
-                "'weights' is a list with one array for each weight, or the arrays by name\n"
-                f"  expected: a list or a dict      got: {type(weights).__name__}"
-            )
         return {f"weight {t}": w for t, w in enumerate(self.weight_names.arranged(weights))}
 
     def mean_square(self, binding: Binding | str, seed: int = 0) -> float:
@@ -581,20 +574,6 @@ def _numbers(specification: Specification) -> dict[str, int]:
     return {
         name: value for name, value in values.items() if list(values.values()).count(value) == 1
     }
-
-
-def number_array(name: str, value: ArrayLike) -> Array:
-    """Convert `value` to an array of integers or floats; a UserError names other values."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"{name} is not an array: {error}") from error
-    if array.dtype.kind not in "biuf":
-        raise UserError(
-            f"{name} does not contain numbers\n"
-            f"  expected: integers or floats      got: {array.dtype}"
-        )
-    return array
 
 
 def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from syno._util.errors import UserError
-
-Array = TypeVar("Array", bound=Any)  # of numpy or torch
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class WeightNames:
         """Return the names w0, w1, ... in the canonical order."""
         return cls(tuple(f"w{t}" for t in range(count)), ((),) * count, False)
 
-    def arranged(self, given: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+    def arranged(self, given: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         """Return arrays in canonical order.
 
         Args:
@@ -53,6 +54,11 @@ class WeightNames:
         Raises:
             UserError: a name is missing or unknown, or a list could be misread.
         """
+        if isinstance(given, np.ndarray) or not isinstance(given, (Mapping, Sequence)):
+            raise UserError(
+                "'weights' is a list with one array for each weight, or the arrays by name\n"
+                f"  expected: a list or a dict      got: {type(given).__name__}"
+            )
         if not isinstance(given, Mapping):
             if self.reordered:
                 raise UserError(
@@ -67,9 +73,9 @@ class WeightNames:
                 f"  expected: {', '.join(self.names)}      got: {', '.join(map(str, given))}"
             )
         pairs = zip(self.names, self.orders, strict=True)
-        return [_turned(given[name], order) for name, order in pairs]
+        return [_turned(_array(name, given[name]), order) for name, order in pairs]
 
-    def named(self, weights: Sequence[Array]) -> dict[str, Array]:
+    def named(self, weights: Sequence[Any]) -> dict[str, Any]:
         """Return canonical arrays by name, each as a view that is indexed as in the notation."""
         found = {}
         for name, order, weight in zip(self.names, self.orders, weights, strict=True):
@@ -89,9 +95,28 @@ class WeightNames:
         return ", ".join(parts)
 
 
+def number_array(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Convert `value` to an array of integers or floats; a UserError names other values."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise UserError(f"{name} is not an array: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise UserError(
+            f"{name} does not contain numbers\n"
+            f"  expected: integers or floats      got: {array.dtype}"
+        )
+    return array
+
+
+def _array(name: str, value: Any) -> Any:
+    """An array of numpy, a tensor, or anything that numpy takes for an array."""
+    return value if hasattr(value, "permute") else number_array(f"weight '{name}'", value)
+
+
 def _turned(array: Any, order: Sequence[int]) -> Any:
-    """The array with its dimensions in another order; anything else is left to the checks."""
-    if getattr(array, "ndim", None) != len(order) or list(order) == sorted(order):
+    """The array with its dimensions in another order; another rank is left to the checks."""
+    if array.ndim != len(order) or list(order) == sorted(order):
         return array
     permute = getattr(array, "permute", None)
     return array.transpose(*order) if permute is None else permute(*order)

@@ -495,21 +495,6 @@ class Assembler {
     throw InternalError("refuse_index: no reason was given");
   }
 
-  // What to write instead of an index that has no reading.
-  static std::string hint_of(const Form& form, std::int64_t whole) {
-    const bool dilated =
-        std::any_of(form.offsets.begin(), form.offsets.end(),
-                    [](const auto& offset) { return offset.half && !offset.scale.is_one(); });
-    if (dilated) {
-      return "the taps of a dilated window are at h+d*a-(d*k)/2 (`syno zoo show dilated`), and "
-             "those of a strided "
-             "window at s*(h+a-k/2)";
-    }
-    if (whole == 0) return "";
-    return "a shift by " + std::to_string(whole) +
-           " needs mod, because Shift is cyclic: (h+1) mod H";
-  }
-
   std::string tensor_text(const Root& root) const {
     if (root.kind == RootKind::kCondition) return "a condition or stage";
     return root.kind == RootKind::kData ? "x" : meaning_.weights[root.tensor].name;

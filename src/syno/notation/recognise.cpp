@@ -45,6 +45,19 @@ void for_each_share(const std::vector<Offset>& offsets, const Visit& visit) {
 
 }  // namespace
 
+std::string hint_of(const Form& form, std::int64_t whole) {
+  const bool dilated =
+      std::any_of(form.offsets.begin(), form.offsets.end(),
+                  [](const auto& offset) { return offset.half && !offset.scale.is_one(); });
+  if (dilated) {
+    return "the taps of a dilated window are at h+d*a-(d*k)/2 (`syno zoo show dilated`), and "
+           "those of a strided "
+           "window at s*(h+a-k/2)";
+  }
+  if (whole == 0) return "";
+  return "a shift by " + std::to_string(whole) + " needs mod, because Shift is cyclic: (h+1) mod H";
+}
+
 Recogniser::Recogniser(Forms& forms, std::vector<Size> extents,
                        std::map<FormId, std::optional<Size>> bounds, RecogniserOptions options)
     : forms_(forms), extents_(std::move(extents)), bounds_(std::move(bounds)), options_(options) {

@@ -45,6 +45,9 @@ struct Node {
   friend auto operator<=>(const Node&, const Node&) = default;
 };
 
+/// What to write instead of an index that has no reading; `whole` is the number that it adds. Empty without advice.
+std::string hint_of(const Form& form, std::int64_t whole);
+
 /// Thrown when a text has so many readings that they are not gone through.
 struct TooManyReadings {};
 

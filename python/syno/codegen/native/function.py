@@ -19,9 +19,9 @@ from syno import _core
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
-from syno.operators.operator import Operator, number_array
+from syno.operators.operator import Operator
 from syno.operators.specification import Binding
-from syno.operators.weights import WeightNames
+from syno.operators.weights import WeightNames, number_array
 
 _LINE = 64  # bytes of a cache line
 _FLOAT32 = np.dtype(np.float32)
@@ -139,15 +139,7 @@ class NativeFunction:
             named: arrays by the names in the index notation of the operator (w0, w1, ... if it has
                 none), indexed as there: `function.pack(a=a, v=v)`.
         """
-        weights = named if weights is None else weights
-        if isinstance(weights, Mapping):
-            weights = {name: _floats(f"weight '{name}'", w) for name, w in weights.items()}
-        elif isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
-            raise UserError(
-                "'weights' is a list with one array for each weight, or the arrays by name\n"
-                f"  expected: a list or a dict      got: {type(weights).__name__}"
-            )
-        weights = self.weight_names.arranged(weights)
+        weights = self.weight_names.arranged(named if weights is None else weights)
         arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
         given = [array.shape for array in arrays]
         if given != self.weight_shapes:
