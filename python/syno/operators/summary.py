@@ -16,7 +16,7 @@ def identity(text: str) -> str:
     It is the same in all networks, specifications and stores, while a key is that of a space. The
     result is empty if the text is not that of an operator.
     """
-    return _core.Operator.parse(text).structure if text.startswith("syno operator") else ""
+    return _core.Operator.parse(text).structure if text.startswith("syno operator 1\n") else ""
 
 
 def short_id(text: str | None, key: str | None) -> str:
