@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError, nearest
+from syno._util.errors import UserError
 from syno.operands import operand
 from syno.operators.operator import Operator
 
@@ -88,14 +88,8 @@ def _of(
             for file in _operator_files(path)
         ]
     formula = operand.is_formula(op)
-    try:
-        operator = _loaded(
-            op, store, study, layers if formula and specification is None else specification
-        )
-    except UserError as error:
-        if not str(error).startswith("there is no"):
-            raise
-        raise UserError(f"{error}\n  or a name of the zoo{nearest(op, zoo.names())}") from error
+    wanted = layers if formula and specification is None else specification
+    operator = _loaded(op, store, study, wanted)
     if operand.is_file(path):
         name = _shown(path, path.parent)
     elif operand.is_key(op):  # that of its study; another specification gives another one
