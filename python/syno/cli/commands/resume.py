@@ -28,10 +28,10 @@ class _Arguments(Options):
     )
     data_dir: str | None = option("New folder of the data, if it has moved.", None, metavar="DIR")
     release: str | None = option(
-        "Remove the operator whose key starts with KEY from quarantine, and evaluate it next; also "
+        "Remove the operator whose id starts with ID from quarantine, and evaluate it next; also "
         "`baseline` or `all`.",
         None,
-        metavar="KEY",
+        metavar="ID",
     )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()

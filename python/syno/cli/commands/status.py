@@ -62,7 +62,7 @@ def print_study(summary: StudySummary, *, operators: bool, limit: int | None = N
         screen.print(output.heading(name))
         output.show(operators_table(summary, limit))
     if summary.quarantined:
-        words = "not evaluated again; `syno resume --store STORE --release KEY` releases one"
+        words = "not evaluated again; `syno resume --store STORE --release ID` releases one"
         title = output.heading("in quarantine", f" in {name}: {words}")
         screen.print(title, soft_wrap=True)
         output.show(quarantine_table(summary))
