@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
 from syno._util.options import Options, memory_size, option
 from syno._util.threads import MOST_THREADS
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from syno.train import Fidelity
 
 
-DEFAULT_STORE = "sqlite:///runs.db"
 # The default number of operators that a search trains, and the default search method.
 EVALUATIONS = 20
 METHOD = "uniform"
@@ -158,12 +158,20 @@ class FidelityOptions(Options):
         metavar="NAME",
         unset="tiny; digits for that data set; fast/text for text",
     )
-    images: int | None = option("Number of training images.", None, minimum=1)
-    resolution: int | None = option("Height and width of the images in pixels.", None, minimum=1)
-    epochs: int | None = option("Number of epochs.", None, minimum=1)
-    steps: int | None = option("Number of training steps (text).", None, minimum=1)
-    context: int | None = option("Context length in tokens (text).", None, minimum=1)
-    batch: int | None = option("Batch size.", None, minimum=1)
+    images: int | None = option(
+        "Number of training images.", None, minimum=1, unset="that of the fidelity"
+    )
+    resolution: int | None = option(
+        "Height and width of the images in pixels.", None, minimum=1, unset="that of the fidelity"
+    )
+    epochs: int | None = option("Number of epochs.", None, minimum=1, unset="that of the fidelity")
+    steps: int | None = option(
+        "Number of training steps (text).", None, minimum=1, unset="that of the fidelity"
+    )
+    context: int | None = option(
+        "Context length in tokens (text).", None, minimum=1, unset="that of the fidelity"
+    )
+    batch: int | None = option("Batch size.", None, minimum=1, unset="that of the fidelity")
 
     @property
     def changes(self) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,7 +96,8 @@ def test_each_network_is_timed_beside_the_original(stored: tuple[Path, dict[str,
     assert row["latency_ms"] is None
     shown = run("conv1x1", *QUICK)
     assert "latency" in shown.output
-    assert " ms (x " in shown.output
+    assert "speed-up" in shown.output
+    assert re.search(r" ms +[0-9.]+\N{MULTIPLICATION SIGN}", shown.output)
 
 
 def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str, Any]]) -> None:

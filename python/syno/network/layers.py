@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.tables import Table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -104,6 +106,9 @@ class LayerRow:
     params: elements of the weight; a bias stays in the slot in any case.
     status: slot (with its original layer), replaced, or kept for the given `reason`.
     pool: size of the average pooling before the operator (stride 2); 1 for none.
+    runs: how many times it runs for one sample.
+    new_macs, new_params: those of the operator in the place of the layer; None if it is not
+        replaced.
     """
 
     name: str
@@ -115,6 +120,9 @@ class LayerRow:
     reason: str = ""
     params: int = 0
     pool: int = 1
+    runs: int = 1
+    new_macs: int | None = None
+    new_params: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,21 @@ class LayerReport:
         return [row for row in self.rows if row.status == "slot"]
 
     @property
+    def new_macs(self) -> int | None:
+        """MACs of the network as it is now, with its operators; None if they are unknown."""
+        counts = [(row.macs, row.new_macs) for row in self.replaced]
+        if self.macs is None or any(None in each for each in counts):
+            return None
+        return self.macs + sum((new or 0) - (old or 0) for old, new in counts)
+
+    @property
+    def new_params(self) -> int | None:
+        """Parameters of the network as it is now, with its operators."""
+        if self.params is None:
+            return None
+        return self.params + sum((row.new_params or 0) - row.params for row in self.replaced)
+
+    @property
     def replaced_share(self) -> float:
         """The fraction of the MACs of the baseline network in the replaced layers."""
         return sum(row.share or 0.0 for row in self.replaced)
@@ -159,32 +182,27 @@ class LayerReport:
                 counted[key] = counted.get(key, 0) + 1
         return [(dict(key), count) for key, count in counted.items()]
 
+    def as_table(self) -> Table:
+        """Return a row for each layer.
+
+        Once layers are replaced, MACs and parameters of operators are beside those of the layers.
+        """
+        columns: list[tuple[str, Callable[[LayerRow], str]]] = [
+            ("layer", lambda row: row.name),
+            ("kind?", lambda row: row.layer),
+            ("sizes", lambda row: " ".join(f"{k}={v}" for k, v in row.binding.items())),
+            ("MACs>?", lambda row: _counted(row.macs)),
+            ("share>", lambda row: "" if row.share is None else f"{row.share:.1%}"),
+            ("params>?", lambda row: _counted(row.params)),
+        ]
+        if self.replaced:
+            columns.append(("new MACs>?", lambda row: _counted(row.new_macs)))
+            columns.append(("new params>?", lambda row: _counted(row.new_params)))
+        return Table.of(self.rows, *columns, ("status~", _status))
+
     def table(self) -> str:
         """Return the report as text, with a line for each layer."""
-        lines = [("layer", "kind", "sizes", "MACs", "share", "params", "status")]
-        for row in self.rows:
-            sizes = " ".join(f"{name}={value}" for name, value in row.binding.items())
-            lines.append(
-                (
-                    row.name,
-                    row.layer,
-                    sizes,
-                    "" if row.macs is None else f"{row.macs:,}",
-                    "" if row.share is None else f"{row.share:.1%}",
-                    f"{row.params:,}",
-                    _status(row),
-                )
-            )
-        widths = [max(len(line[i]) for line in lines) for i in range(7)]
-        right = (3, 4, 5)
-        text = [
-            "  ".join(
-                cell.rjust(width) if i in right else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*text, *self.totals()])
+        return "\n".join([*self.as_table().lines(), *self.totals()])
 
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""
@@ -197,6 +215,9 @@ class LayerReport:
         if self.params is not None:
             macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
             lines.append(f"whole network: {macs}{self.params:,} parameters")
+        if self.replaced and self.new_params is not None:
+            macs = "" if self.new_macs is None else f"{self.new_macs:,} MACs a sample, "
+            lines.append(f"with operators: {macs}{self.new_params:,} parameters")
         return lines
 
     def _part(self, rows: list[LayerRow], what: str) -> str:
@@ -211,10 +232,20 @@ class LayerReport:
         return self.table()
 
 
+def _counted(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
 def _status(row: LayerRow) -> str:
     if row.status == "kept":
         return f"kept: {row.reason}"
     return row.status + (f", {row.pool}x{row.pool} average pooling first" if row.pool > 1 else "")
+
+
+def is_small_map(row: LayerRow) -> bool:
+    """Whether a layer is kept because its feature map is below the minimum of its filter."""
+    sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
+    return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
 
 
 def reasons(rows: list[LayerRow]) -> str:

@@ -19,6 +19,8 @@ from syno.operators.specification import Specification
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
+_SAMPLE = "_syno_sample"
+_NO_SLOT = "it is not a slot; syno.substitute creates slots"
 Calls = list[Shapes]
 
 
@@ -62,6 +64,9 @@ def put_slots(
         macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
         row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        if seen is not None and calls:
+            runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
+            row = replace(row, runs=max(runs, 1))
         if layer in attention:
             row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
         elif seen is not None and id(layer) in seen.unbatched:
@@ -81,7 +86,17 @@ def put_slots(
     _put(net, made)
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
+    if example_input is not None:
+        first = example_input[0] if isinstance(example_input, tuple) else example_input
+        assert isinstance(first, torch.Tensor)
+        setattr(net, _SAMPLE, tuple(first.shape[1:]))
     return net
+
+
+def sample_shape(net: nn.Module) -> tuple[int, ...] | None:
+    """The shape of one sample of the example input by which slots were created, None without."""
+    shape: tuple[int, ...] | None = getattr(net, _SAMPLE, None)
+    return shape
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
@@ -205,8 +220,14 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
 
 def layer_report(net: nn.Module) -> LayerReport:
     """Every layer that operators may replace: found, replaced, or kept and why."""
-    recorded: list[LayerRow] = getattr(net, _ROWS, [])
     found = slots(net)
+    if not found:
+        plain = [
+            LayerRow(name, _describe(layer), None, None, reason=_NO_SLOT, params=_params(layer))
+            for name, layer in _layers(net)
+        ]
+        return LayerReport(tuple(plain), None, sum(p.numel() for p in net.parameters()))
+    recorded: list[LayerRow] = getattr(net, _ROWS, [])
     macs, params = getattr(net, _TOTALS, (None, None))
     known = {row.name for row in recorded}
     rows = [
@@ -231,8 +252,13 @@ def _blank(name: str, slot: Placeholder) -> LayerRow:
 
 def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
     row = replace(row, binding=dict(slot.binding))
-    if slot.kernel is not None:
-        return replace(row, status="replaced", reason="")
+    kernel = slot.kernel
+    if isinstance(kernel, KernelPack):
+        macs = row.runs * kernel.operator.macs(kernel.binding)
+        params = kernel.operator.params(kernel.binding)
+        return replace(row, status="replaced", reason="", new_macs=macs, new_params=params)
+    if kernel is not None:
+        return replace(row, status="replaced", reason="", new_params=_params(kernel))
     if slot.kept_because is not None:
         return replace(row, status="kept", reason=slot.kept_because)
     return replace(row, status="slot", reason="")

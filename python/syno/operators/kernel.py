@@ -193,6 +193,14 @@ class KernelPack(nn.Module):
 
         return super()._apply(applied, recurse)
 
+    @property
+    def named_weights(self) -> dict[str, torch.Tensor]:
+        """The weights by their names in the index notation of the operator, indexed as there.
+
+        They are views: `pack.named_weights["a"].copy_(values)` under `torch.no_grad()` sets one.
+        """
+        return self.operator.weight_names.named([*self.kernel.parameters()])
+
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in sorted(self.binding.items()))

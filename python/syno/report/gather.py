@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
+from syno.operators.summary import identity
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
@@ -148,6 +149,7 @@ def _candidate(
     return Candidate(
         number=shown.ask,
         key=shown.key or "",
+        id=identity(shown.text or ""),
         quarantined=shown.key in quarantined,
         status=_status(shown.status),
         reason=shown.reason,

@@ -64,6 +64,7 @@ class Candidate:
     number: int
     key: str
     status: Status
+    id: str = ""
     reason: str = ""
     accuracy: float | None = None
     accuracy_spread: float | None = None
@@ -93,8 +94,8 @@ class Candidate:
 
     @property
     def short(self) -> str:
-        """The first eight hexadecimal digits of the key."""
-        return self.key[:8]
+        """The first eight hexadecimal digits of the id, or of the key if there is none."""
+        return (self.id or self.key)[:8]
 
     @property
     def formula_line(self) -> str:

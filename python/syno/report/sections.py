@@ -12,7 +12,7 @@ from syno.report import highlight
 from syno.report.drawing import Drawing
 from syno.report.markup import render
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
-from syno.report.pareto import front, latency, macs
+from syno.report.pareto import on_front
 from syno.store.objective import ACCURACY, LOSS, Objective
 
 
@@ -26,13 +26,15 @@ def lead(report: Report) -> Markup:
         problem = "The baseline network has not been evaluated in this study."
         return render("lead.html", best=None, problem=problem)
     close = fastest_within_a_point(report)
-    best = close or report.trained[0]
+    better = sorted(on_front(report), key=lambda c: (-(report.score(c) or 0.0), c.number))
+    best = close or next(iter(better), report.trained[0])
     reached = report.quality(best)
     assert reached is not None
     return render(
         "lead.html",
         best=best,
         is_close=close is not None,
+        is_beaten=not better,
         words=_WORDS[objective],
         original=objective.in_words(original),
         reached=objective.in_words(reached),
@@ -65,9 +67,11 @@ _WORDS = {
 def _relative_cost(candidate: Candidate, base: Baseline) -> str:
     parts = []
     if candidate.macs is not None and base.macs:
-        parts.append(f"{fmt.ratio(candidate.macs / base.macs)} the MACs in the replaced layers")
+        relative = fmt.ratio(candidate.macs / base.macs)
+        parts.append(f"{fmt.count(candidate.macs)} MACs in the replaced layers ({relative})")
     if candidate.latency_ratio is not None:
-        parts.append(f"{fmt.ratio(candidate.latency_ratio)} the latency of the network")
+        speedup = fmt.speedup(candidate.latency_ratio)
+        parts.append(f"a latency of {fmt.milliseconds(candidate.latency_ms)} (speed-up {speedup})")
     return f", with {' and '.join(parts)}" if parts else ""
 
 
@@ -114,7 +118,7 @@ def headline(report: Report) -> Markup:
         detail = objective.shown(report.quality(close)) + _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
-            detail += f" · {fmt.ratio(close.latency_ratio)} the latency of the baseline"
+            detail += f" · speed-up {fmt.speedup(close.latency_ratio)} over the baseline"
         tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
 
@@ -158,10 +162,11 @@ def _perplexity(report: Report, found: Baseline | Candidate) -> str:
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
-    """Return the fastest operator whose accuracy is close to that of the baseline.
+    """Return the fastest operator that is faster than the baseline and nearly as accurate.
 
     Its accuracy is at most one percentage point below that of the baseline, or its perplexity at
-    most one percent above. Latencies are compared as ratios to the baseline in the same run.
+    most one percent above. Latencies are compared as ratios to the baseline in the same run. The
+    result is None if the baseline is as fast as every such operator.
     """
     original = report.quality(report.baseline)
     if original is None:
@@ -170,7 +175,10 @@ def fastest_within_a_point(report: Report) -> Candidate | None:
     near = [
         c
         for c in report.trained
-        if c.latency_ratio is not None and (score := report.score(c)) is not None and score >= limit
+        if c.latency_ratio is not None
+        and c.latency_ratio < 1.0
+        and (score := report.score(c)) is not None
+        and score >= limit
     ]
     return min(near, key=lambda c: (c.latency_ratio or 0.0, c.number), default=None)
 
@@ -204,7 +212,7 @@ def failures(report: Report) -> Markup:
 
 _COLUMNS = (
     ("rank", "number"),
-    ("key", "text"),
+    ("id", "text"),
     ("formula", "text"),
     ("rung", "number"),
     ("accuracy", "number"),
@@ -212,7 +220,7 @@ _COLUMNS = (
     ("perplexity", "number"),
     ("test", "number"),
     ("latency", "number"),
-    ("to baseline", "number"),
+    ("speed-up", "number"),
     ("MACs", "number"),
     ("params", "number"),
     ("primitives", "text"),
@@ -237,13 +245,11 @@ def operators(report: Report, with_section: set[int]) -> Markup:
     Operators on a front are marked. The keys of the proposals `with_section` link to their
     sections.
     """
-    on_front = {
-        c.number for cost in (latency, macs) for c in front(report.trained, cost, report.objective)
-    }
+    best = {c.number for c in on_front(report)}
     columns = _columns(report)
     ordered = [*report.trained, *report.stopped, *report.failed]
     rows = [
-        (c, _row(report, rank, c, columns, c.number in on_front, linked=c.number in with_section))
+        (c, _row(report, rank, c, columns, c.number in best, linked=c.number in with_section))
         for rank, c in enumerate(ordered, start=1)
     ]
     return render("operators.html", columns=columns, rows=rows)
@@ -265,21 +271,26 @@ def _row(
     quality = _number(value, objective.shown(value))
     cells = {
         "rank": _Cell("number", str(rank), rank, marked=on_front),
-        "key": _Cell("key", linked=linked),
+        "id": _Cell("key", linked=linked),
         "formula": _Cell("formula", _right_side(c)),
         "rung": _number(c.rung_index + 1, str(c.rung_index + 1)),
         "accuracy": quality,
         "loss": quality,
         "perplexity": _number(value, fmt.perplexity(value)),
         "test": _number(tested, objective.shown(tested)),
-        "latency": _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
-        "to baseline": _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
+        # Milliseconds of different moments do not compare: the order is that of the ratios.
+        "latency": _number(c.latency_ratio, fmt.milliseconds(c.latency_ms)),
+        "speed-up": _number(_faster(c), fmt.speedup(c.latency_ratio)),
         "MACs": _number(c.macs, fmt.count(c.macs)),
         "params": _number(c.params, fmt.count(c.params)),
         "primitives": _Cell("primitives", fmt.primitives(c.primitives)),
         "status": _Cell("status"),
     }
     return [cells[column] for column in columns]
+
+
+def _faster(c: Candidate) -> float | None:
+    return 1 / c.latency_ratio if c.latency_ratio else None
 
 
 def _right_side(c: Candidate) -> str:
@@ -303,7 +314,7 @@ def operator(
         ("accuracy", _with_spread(ACCURACY.shown(c.accuracy), ACCURACY.spread(c.accuracy_spread))),
         ("test accuracy", ACCURACY.shown(c.test_accuracy) if c.test_accuracy is not None else ""),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
-        ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
+        ("speed-up", fmt.speedup(c.latency_ratio) if c.latency_ratio is not None else ""),
         ("MACs", fmt.count(c.macs)),
         ("parameters", fmt.count(c.params)),
         ("training time", fmt.duration(c.seconds) if c.seconds is not None else ""),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from syno._util import numbers
 from syno._util.tables import Table
-from syno.store.overview import best_of, failed, ordered, trained
+from syno.operators.summary import short_id
+from syno.store.overview import best_of, failed, ordered, rejected, trained
 from syno.store.summary import StudySummary
 
 
@@ -31,9 +32,9 @@ def _mark(summary: StudySummary) -> str:
     return "" if summary.objective.is_share else f"{summary.objective.name} "
 
 
-def _key(summary: StudySummary) -> str:
+def _id(summary: StudySummary) -> str:
     best = best_of(summary)
-    return best.key[:8] if best and best.key else ""
+    return short_id(best.text, best.key) if best else ""
 
 
 def studies_table(summaries: Sequence[StudySummary]) -> Table:
@@ -42,10 +43,11 @@ def studies_table(summaries: Sequence[StudySummary]) -> Table:
         summaries,
         ("study", lambda each: each.study.name),
         ("trained>", lambda each: f"{trained(each)} of {each.settings.get('evaluations', '?')}"),
+        ("rejected>", lambda each: str(rejected(each))),
         ("failed>", lambda each: str(failed(each))),
         ("baseline>", _baseline),
         ("best>", _best),
-        ("key", _key),
+        ("id", _id),
         ("state~", _state),
     )
 
@@ -54,7 +56,7 @@ def quarantine_table(summary: StudySummary) -> Table:
     """The operators that a study proposes no more."""
     return Table.of(
         summary.quarantined,
-        ("key", lambda record: record.key[:8]),
+        ("id", lambda record: short_id(record.text, record.key)),
         ("failures>", lambda record: str(record.failures)),
         ("the last time~", lambda record: record.reason),
     )
@@ -82,14 +84,14 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
     perplexity = ("perplexity>", lambda e: numbers.perplexity(summary.quality(e)))
     return Table.of(
         ordered(summary)[:limit],
-        ("key", lambda e: (e.key or "")[:8]),
+        ("id", lambda e: short_id(e.text, e.key)),
         *([("rung", lambda e: e.rung)] if summary.rungs else []),
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
         *([] if objective.is_share else [perplexity]),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
-        ("ratio>", lambda e: numbers.ratio(e.latency_ratio)),
+        ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),
-        ("params>", lambda e: numbers.count(e.params)),
-        ("primitives~", lambda e: numbers.primitives(e.primitives)),
+        ("params>?", lambda e: numbers.count(e.params)),
+        ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from syno._util.errors import UserError
-from syno.store import AlreadyCompletedError, LeaseLostError, Outcome
-from syno.store.records import MOST_FAILURES
+from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome
+from syno.store.records import MOST_FAILURES, REJECTED, TIMEOUT
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.heartbeat import Heartbeat
@@ -73,7 +74,8 @@ def run(
     waits = False
     try:
         observer.on_start(study.record, study.settings, study.tally())
-        while (reason := stopper.check(study.tally())) is None:
+        reason = baseline_failure(study.store.summary(study.record).baselines)
+        while reason is None and (reason := stopper.check(study.tally())) is None:
             proposals = study.ask(1, evaluations=evaluations)
             if not proposals and not study.exhausted:
                 if not waits:
@@ -91,6 +93,8 @@ def run(
                     checkpoints.keep(study.checkpoints_needed)
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
+                    reason = baseline_failure([outcome] if proposal.is_baseline else [])
+        assert reason is not None
         study.stop(reason)
         if checkpoints is not None and reason.name in _FINISHED:
             checkpoints.keep(functools.partial(study.checkpoints_needed, finished=True))
@@ -124,6 +128,31 @@ def _evaluate(
             study.release(proposal.id)
         raise
     return outcome
+
+
+def baseline_failure(results: Iterable[Outcome | Evaluation]) -> StopReason | None:
+    """Return why a study stops if its baseline network was rejected or too slow.
+
+    Operators are trained in the same way, so their results would say nothing. An error, such as a
+    crash, may have an external cause and does not stop a study.
+    """
+    failed = next((each for each in results if each.status in _CURES), None)
+    if failed is None:
+        return None
+    return StopReason(
+        "baseline",
+        f"the training of the baseline network failed ({failed.reason}), so that no operator can "
+        f"be judged\n  what to do: start a new study {_CURES[failed.status]}",
+    )
+
+
+# What a user can change if the training of the baseline network ends with a status.
+_CURES = {
+    REJECTED: "with a fidelity whose recipe the network learns with, such as one with a lower "
+    "learning rate (--fidelity), and check the labels of the data; `syno train --baseline` "
+    "trains the baseline network only",
+    TIMEOUT: "with a longer --deadline-s, or a shorter fidelity (--epochs, --images)",
+}
 
 
 def _rung(proposal: Proposal) -> tuple[int, ...]:

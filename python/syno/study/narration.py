@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
+from syno.operators.summary import short_id
 from syno.store.objective import ACCURACY, objective_of
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
@@ -60,7 +61,7 @@ class Narration(Observer):
     def on_ask(self, proposal: Proposal) -> None:
         """Remember the current operator."""
         operator = proposal.operator
-        self._now = "baseline" if operator is None else operator.key[:8]
+        self._now = "baseline" if operator is None else short_id(operator.text, operator.key)
         if proposal.rung is not None and proposal.rung != self._rung:
             self._rung, self._best = proposal.rung, self._bests.get(proposal.rung)
         self.remark(self._now + self._where(proposal))
@@ -93,13 +94,15 @@ class Narration(Observer):
         else:
             timed = outcome.measurement or outcome.latency
             latency = numbers.milliseconds(timed.median_ms if timed else None)
+            if outcome.measurement is not None:
+                latency += f" ({numbers.speedup(outcome.measurement.ratio)})"
             mark = self._mark(proposal, value)
             shown = f"{self._objective.shown(value):>7}"
             if not self._objective.is_share:
                 shown = f"loss {shown.strip()}, {self._objective.beside(value)}"
             macs, seconds = numbers.count(outcome.macs), numbers.duration(outcome.seconds)
             self.line(
-                f"{name:<{self._width}} {shown}  {latency:>8}  {macs:>7} MACs  {seconds:>7}{mark}"
+                f"{name:<{self._width}} {shown}  {latency:>16}  {macs:>7} MACs  {seconds:>7}{mark}"
             )
         self.moved(tally.evaluated, self._total)
 

@@ -19,6 +19,7 @@ from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.specification import NO_TOTALS, Specification
+from syno.operators.summary import short_id
 from syno.options import (
     DEFAULT_STORE,
     EVALUATIONS,
@@ -80,7 +81,8 @@ def search(
 
     Args:
         net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module
-            whose 3x3 convolutions or placeholders are to be replaced.
+            whose 3x3 convolutions or placeholders are to be replaced. Slots of a module define the
+            resolution of the default fidelity: that of the example input that created them.
         data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`. For a text,
             operators are judged by the validation loss instead of the accuracy, and one that reads
             later positions is rejected before training.
@@ -107,7 +109,7 @@ def search(
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
     ladder = _ladder(train)
-    rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
+    rung = _fidelity(net, train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
     method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
@@ -137,6 +139,9 @@ def search(
     # What does not go together is refused before there is a store.
     rungs = _rungs(net, settings, settings.data_dir)
     settings = rungs.marked(settings)
+    lost = rungs.network.too_small()
+    if lost is not None:
+        observer.on_note(lost)
     with _opened(store, create=True) as opened:
         wanted = specification_for(specification, dict(space.limits), rungs.network)
         composed = _compose(wanted, rungs, rungs.network.template, settings, observer)
@@ -200,7 +205,7 @@ def resume(
         max_attempts = changes["max_attempts"]
         if release is not None:
             left = opened.leave_quarantine(record, None if release == "all" else release)
-            names = ", ".join(each.key[:8] for each in left)
+            names = ", ".join(short_id(each.text, each.key) for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         given = {name: value for name, value in changes.items() if value is not None}
         training = cast(TrainingSettings, settings.training | given)
@@ -231,13 +236,23 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
         yield opened
 
 
-def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
-    from syno.study.evaluate.loading import usual_fidelity
+def _fidelity(
+    net: str | nn.Module, given: Fidelity | str | None, data: str, data_dir: str | None
+) -> Fidelity:
+    """The fidelity that is given, or the default for the data at the resolution of the slots."""
+    from syno.network.surgery import sample_shape
+    from syno.study.evaluate.loading import fidelity_for
     from syno.train import Fidelity, fidelity
 
     if isinstance(given, Fidelity):
         return given
-    return fidelity(given or usual_fidelity(data, data_dir))
+    if given is not None:
+        return fidelity(given)
+    found = fidelity_for(None, {}, data, data_dir)
+    sample = None if isinstance(net, str) else sample_shape(net)
+    if sample is None or found.resolution is None or sample[-1] == found.resolution:
+        return found
+    return fidelity_for(None, {"resolution": sample[-1]}, data, data_dir)
 
 
 def _ladder(train: TrainOptions) -> Ladder | None:

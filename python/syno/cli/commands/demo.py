@@ -72,13 +72,14 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
     output.say(
         f"composing {operators} operators and training {_MODEL} on {_DATA} with each of them"
     )
-    with Watch() as watch:
+    store = str(out / "demo.db")
+    with Watch(store) as watch:
         return search(
             *(_MODEL, _DATA),
             evaluations=operators,
             method="diverse",
             seed=seed,
-            store=str(out / "demo.db"),
+            store=store,
             name="demo-",
             observer=watch,
             train=TrainOptions(kernels=engine),

@@ -64,6 +64,7 @@ class _Arguments(Options):
         minimum=1,
         maximum=1000,
         metavar="N",
+        unset="off",
     )
     threads: int | None = option(
         "Number of threads for --measure-plans.", None, minimum=1, maximum=MOST_THREADS, unset="1"

@@ -44,7 +44,7 @@ class _Arguments(Options):
         maximum=MOST_COUNTED,
     )
     seconds: float | None = option(
-        "Time limit in seconds; the running evaluation is completed.", None
+        "Time limit in seconds; the running evaluation is completed.", None, unset="no limit"
     )
     store: str = options.store()
     name: str | None = option(
@@ -110,7 +110,7 @@ def command(given: _Arguments) -> int:
         )
         _describe(found, given.store, as_json=given.as_json)
         return framework.OK
-    with Watch() as watch:
+    with Watch(given.store) as watch:
         summary = search(
             net,
             given.data,
@@ -162,6 +162,8 @@ def _describe(found: Forecast | LadderForecast, store: str, *, as_json: bool) ->
     if as_json:
         output.print_json(found.as_json() | {"store": store})
         return
-    for title, text in (("Layers", str(found.layers)), found.trained, ("Cost", found.cost)):
+    output.layers(found.layers)
+    output.echo("")
+    for title, text in (found.trained, ("Cost", found.cost)):
         output.paragraph(title, f"{text}\n")
     output.echo(f"Nothing was written; the results would be stored in {store}")

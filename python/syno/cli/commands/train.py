@@ -38,19 +38,24 @@ class _Arguments(Options):
     )
     seeds: int = option("Number of seeds.", 1, minimum=1)
     seconds: float | None = option(
-        "Train on text for this time, instead of a number of steps.", None
+        "Train on text for this time, instead of a number of steps.",
+        None,
+        unset="the steps of the fidelity",
     )
     binding: str | None = options.operator_sizes()
     preset: str | None = option("Specification of the operators.", None, metavar="NAME")
     store: str = options.store()
-    study: str | None = option("Study of --store in which a key is searched.", None, metavar="NAME")
+    study: str | None = option(
+        "Study of --store in which a key is searched.", None, metavar="NAME", unset="the latest"
+    )
     name: str | None = option(
-        "Name of the study; an existing study is continued.", None, metavar="NAME"
+        "Name of the study; an existing study is continued.",
+        None,
+        metavar="NAME",
+        unset="model, data and a number",
     )
     seed: int = options.seed()
-    latency: bool = option(
-        "Measure the CPU latency of each trained network, alternately with the baseline. [on]", True
-    )
+    no_latency: bool = option("Do not measure the CPU latency of each trained network.", False)
     device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
     workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
     checkpoints: str | None = option(
@@ -95,7 +100,7 @@ class _Arguments(Options):
             device=self.device,
             workers=self.workers,
             checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
-            latency=self.latency,
+            latency=not self.no_latency,
             quantization=Quantization.chosen(self.quantization),
         )
 
@@ -137,10 +142,10 @@ def command(given: _Arguments) -> int:
             follow(trainings, processes)
             return framework.OK
         with output.progress("training", len(trainings.jobs())) as move:
-            watch = TrainingNarration(move)
+            watch = TrainingNarration(move, _resumes)
             trained = run(trainings, given.store, given.name, watch, processes)
     if trained.paused:
-        output.say("paused; the same command resumes with --name " + trained.study)
+        output.say(f"paused; `{framework.this_command(name=trained.study)}` resumes it")
         return framework.PAUSED
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]
@@ -155,3 +160,7 @@ def command(given: _Arguments) -> int:
             output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, trained.study)}")
     return framework.OK if trained.ok else framework.NEGATIVE
+
+
+def _resumes(study: str) -> None:
+    framework.resumable(framework.this_command(name=study))

@@ -12,14 +12,17 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
 from syno.network import models
-from syno.network.layers import LayerReport, LayerRow
+from syno.network.layers import LayerReport, LayerRow, is_small_map
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
+from syno.network.surgery import sample_shape
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
 
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
+# Layers with less than this share of the MACs are not worth a remark.
+_LEAST_SHARE = 0.01
 
 
 @contextmanager
@@ -158,6 +161,16 @@ class Network:
                     "example_input=...) replaces its projections with slots"
                 )
             return cls(substitute(net, example_input=example), shape, seed)
+        sample = sample_shape(net)
+        if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
+            here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
+            raise UserError(
+                f"the slots of the network were created for images of {there} pixels, and the "
+                f"training uses {here}\n"
+                "  what to do: leave out the fidelity, whose resolution is then that of the slots; "
+                f"change it with fidelity.changed(resolution={sample[-1]}); or create the slots "
+                f"with an example_input of {here} pixels"
+            )
         net = copy.deepcopy(net).eval()
         with torch.no_grad():
             net(example)  # slots record the sizes of their feature maps
@@ -212,6 +225,25 @@ class Network:
                 if found is not None:
                     return f"not causal along {_SEQUENCE}: {found}"
         return None
+
+    def too_small(self) -> str | None:
+        """Describe the layers that are kept only because their feature maps are too small.
+
+        Returns:
+            The layers with their share of the MACs, in words; None if there are none.
+        """
+        rows = [row for row in layer_report(self.template).kept if is_small_map(row)]
+        share = sum(row.share or 0.0 for row in rows)
+        if share < _LEAST_SHARE:
+            return None
+        names = ", ".join(row.name for row in rows[:2])
+        names += f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        height, width = self.input_shape[-2:]
+        return (
+            f"no operator can replace {names}, which have {share:.0%} of the MACs: at {height}x"
+            f"{width} pixels, their feature maps are too small ({rows[0].reason}); a larger "
+            "resolution (--resolution) makes them replaceable"
+        )
 
     def kept(self, report: LayerReport) -> list[LayerRow]:
         """List the slots that keep their original layer."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 class TrainingObserver(Observer):
     """Callbacks of trainings: subclass it and override its methods."""
 
+    def on_study(self, name: str) -> None:
+        """The study of this name exists; the trainings start."""
+
     def on_training(self, number: int, count: int, job: Job) -> None:
         """Training `number` (from 0) of `count` starts."""
 
@@ -40,11 +43,19 @@ class TrainingNarration(TrainingObserver):
     """Describes the progress of trainings.
 
     report: is called with the number of completed trainings and a text.
+    started: is called with the name of the study.
     """
 
-    def __init__(self, report: Callable[[int, str], object]) -> None:
+    def __init__(
+        self, report: Callable[[int, str], object], started: Callable[[str], object]
+    ) -> None:
         self._report = report
+        self._started = started
         self._number, self._name = 0, ""
+
+    def on_study(self, name: str) -> None:
+        """Report the name of the study."""
+        self._started(name)
 
     def on_training(self, number: int, count: int, job: Job) -> None:
         """Remember the name of the training."""
@@ -244,7 +255,9 @@ def run(
 
     with Store.open(store) as opened:
         results = Results(opened, name, trainings)
-        paused = _train(trainings, results, observer or TrainingObserver(), group or Group())
+        observer = observer or TrainingObserver()
+        observer.on_study(results.record.name)
+        paused = _train(trainings, results, observer, group or Group())
         rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)
 

@@ -247,7 +247,8 @@ class Trainings:
         for chosen, operator in zip(self.chosen, self.operators, strict=True):
             _, report = network.with_operator(operator)
             macs, params = network.cost(operator, report)
-            costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+            cost = {"id": operator.structure, "key": operator.key, "macs": macs, "params": params}
+            costs.append({"name": chosen.name, **cost})
         return {
             "model": self.model,
             "data": self.data,
