@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
     from syno.options import IsolationOptions, TimingOptions, TrainOptions
+    from syno.store import Outcome
     from syno.study.search import resume, search
     from syno.study.selection import select
     from syno.study.training.train import train_operators
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
     "IsolationOptions": "syno.options",
+    "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
@@ -54,6 +56,7 @@ __all__ = [
     "IsolationOptions",
     "LayerReport",
     "Operator",
+    "Outcome",
     "PartialGraph",
     "Placeholder",
     "Rule",

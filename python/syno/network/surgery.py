@@ -19,6 +19,7 @@ from syno.operators.specification import Specification
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
+_EXAMPLE = "_syno_example"
 Calls = list[Shapes]
 
 
@@ -81,7 +82,15 @@ def put_slots(
     _put(net, made)
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
+    if isinstance(example_input, torch.Tensor):
+        setattr(net, _EXAMPLE, (tuple(example_input.shape), example_input.dtype))
     return net
+
+
+def recorded_example(net: nn.Module) -> torch.Tensor | None:
+    """Return zeros of the shape that the example input of `syno.substitute` had, if it had one."""
+    found = getattr(net, _EXAMPLE, None)
+    return None if found is None else torch.zeros(found[0], dtype=found[1])
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:

@@ -39,7 +39,7 @@ def front(
     known = [
         (spent, -objective.score(value), c.number, c)
         for c in candidates
-        if (value := getattr(c, objective.name)) is not None and (spent := cost(c)) is not None
+        if (value := getattr(c, objective.field)) is not None and (spent := cost(c)) is not None
     ]
     best = math.inf
     kept: list[Candidate] = []

@@ -128,6 +128,13 @@ class LatencySettings(TypedDict, total=False):
     latency: str
 
 
+class MetricDocument(TypedDict):
+    """The metric of a study on custom data: its name, and whether it is maximized."""
+
+    name: str
+    maximize: bool
+
+
 class SettingsDocument(TypedDict, total=False):
     """The settings of a study, as `StudySettings.to_json`."""
 
@@ -148,6 +155,7 @@ class SettingsDocument(TypedDict, total=False):
     seconds: float | None
     seed: int
     baseline: bool
+    metric: MetricDocument
 
 
 class EventData(TypedDict, total=False):

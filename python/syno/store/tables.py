@@ -85,7 +85,7 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("key", lambda e: (e.key or "")[:8]),
         *([("rung", lambda e: e.rung)] if summary.rungs else []),
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
-        *([] if objective.is_share else [perplexity]),
+        *([perplexity] if objective.is_entropy else []),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
         ("ratio>", lambda e: numbers.ratio(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),

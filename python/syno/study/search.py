@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -29,7 +30,7 @@ from syno.options import (
 )
 from syno.space.options import SpaceOptions
 from syno.store import Store, StudySummary, automatic_name
-from syno.store.documents import TrainingSettings
+from syno.store.documents import MetricDocument, TrainingSettings
 from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
@@ -46,8 +47,12 @@ from syno.study.specifications import specification_for
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
+    from torch.utils.data import DataLoader, Dataset
 
+    from syno.data.custom import CustomData, CustomEvaluation, Loss, Metric, MetricFunction
+    from syno.store import Outcome
     from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
@@ -57,8 +62,14 @@ if TYPE_CHECKING:
 @grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def search(
     net: str | nn.Module,
-    data: str,
+    data: str | Dataset[Any] | DataLoader[Any] | None = None,
     *,
+    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
+    example_input: torch.Tensor | None = None,
     data_dir: str | None = None,
     model_options: Mapping[str, int | str] | None = None,
     specification: Specification | str | None = None,
@@ -83,7 +94,18 @@ def search(
             whose 3x3 convolutions or placeholders are to be replaced.
         data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`. For a text,
             operators are judged by the validation loss instead of the accuracy, and one that reads
-            later positions is rejected before training.
+            later positions is rejected before training. Or a torch.utils.data.Dataset of pairs
+            (input, target), or a DataLoader, of which the batch size and `collate_fn` are taken.
+        validation: of a Dataset: another one to validate with, or the share of `data` for it.
+            Default: that of the fidelity, a tenth.
+        loss: of a Dataset: (outputs, targets) -> mean loss. Default: the cross-entropy of classes.
+        metric: of a Dataset: what operators are judged by, (outputs, targets) -> mean over a batch,
+            `accuracy` or `loss`. Default: the accuracy of classes, the loss for a custom loss.
+            Beside `evaluate`: the name of what it returns.
+        maximize: whether greater values of a custom metric are better.
+        evaluate: a function that trains and evaluates a network in any way, instead of data. It may
+            change the network, and returns the value of the metric or a `syno.Outcome`.
+        example_input: an input of the network for `evaluate`, batch first, to time it with.
         specification: what operators are asked for, or the name of a preset; its bindings are taken
             from the network. Default: `small_vision`, or `small_text` for text (in
             `syno.study.specifications`), for no more MACs than the layers cost.
@@ -104,15 +126,27 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
+    from syno.study.evaluate.custom import custom, given_example
+
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
+    own = custom(
+        data,
+        validation=validation,
+        loss=loss,
+        metric=metric,
+        maximize=maximize,
+        evaluate=evaluate,
+        example=functools.partial(given_example, net, example_input),
+    )
     ladder = _ladder(train)
-    rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
+    source = cast(str, data) if own is None else own
+    rung = _fidelity(train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
-        data=data,
+        data=source if isinstance(source, str) else source.name,
         data_dir=None if data_dir is None else str(data_dir),
         tokenizer=train.tokenizer,
         fidelity=rung.to_json(),
@@ -132,10 +166,11 @@ def search(
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
+        metric=None if own is None else _described(own.metric),
     )
     observer = observer or Observer()
     # What does not go together is refused before there is a store.
-    rungs = _rungs(net, settings, settings.data_dir)
+    rungs = _rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
     with _opened(store, create=True) as opened:
         wanted = specification_for(specification, dict(space.limits), rungs.network)
@@ -160,6 +195,13 @@ def resume(
     study: str | int | None = None,
     *,
     net: nn.Module | None = None,
+    data: Dataset[Any] | DataLoader[Any] | None = None,
+    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
+    example_input: torch.Tensor | None = None,
     data_dir: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
@@ -171,6 +213,8 @@ def resume(
 
     study: its name or id; not needed when the store holds one only.
     net: the module the study was started with, if it was started with one.
+    data, validation, loss, metric, maximize, evaluate, example_input: those of the search, if it
+        had custom data, which a store cannot hold.
     data_dir: where the data is now, if it moved.
     evaluations, seconds: new limits of the whole study.
     isolation: options that are given (not None) count from now on.
@@ -179,6 +223,8 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
+    from syno.study.evaluate.custom import given_example
+
     observer = observer or Observer()
     with _opened(store, create=False) as opened:
         record = opened.study(study)
@@ -192,7 +238,19 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        rungs = _rungs(_net_again(record.name, settings, net), settings, folder)
+        network = _net_again(record.name, settings, net)
+        own = _custom_again(
+            record.name,
+            settings,
+            data,
+            validation=validation,
+            loss=loss,
+            metric=metric,
+            maximize=maximize,
+            evaluate=evaluate,
+            example=functools.partial(given_example, network, example_input),
+        )
+        rungs = _rungs(network, settings, folder, own)
         _check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
@@ -231,13 +289,52 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
         yield opened
 
 
-def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
+def _fidelity(
+    given: Fidelity | str | None,
+    data: str | CustomData | CustomEvaluation,
+    data_dir: str | None,
+    validation: object,
+    ladder: Ladder | None,
+) -> Fidelity:
+    from syno.study.evaluate.custom import custom_fidelity
     from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity, fidelity
 
+    if not isinstance(data, str):
+        if ladder is not None:
+            raise UserError(
+                "custom data has no resolution, which the rungs of a ladder change\n"
+                "  expected: a fidelity, such as syno.TrainOptions(fidelity='custom')"
+            )
+        return custom_fidelity(data, given, validation)
+    if ladder is not None:
+        return ladder.top.fidelity
     if isinstance(given, Fidelity):
         return given
     return fidelity(given or usual_fidelity(data, data_dir))
+
+
+def _described(metric: Metric) -> MetricDocument:
+    return {"name": metric.name, "maximize": metric.maximize}
+
+
+def _custom_again(
+    name: str, settings: StudySettings, data: object, **given: Any
+) -> CustomData | CustomEvaluation | None:
+    """Return the custom data that a study is resumed with; None for a data set by name."""
+    from syno.study.evaluate.custom import custom
+
+    if settings.metric is None:
+        if data is not None or given["evaluate"] is not None:
+            raise UserError(f"study '{name}' is about the data set '{settings.data}'")
+        return None
+    if data is None and given["evaluate"] is None:
+        raise UserError(
+            f"study '{name}' was started with '{settings.data}', which a store cannot hold\n"
+            "  what to do: syno.resume(store, study, net=..., data=...) or evaluate=..., with the "
+            "arguments\n              that the search had"
+        )
+    return custom(data, **given)
 
 
 def _ladder(train: TrainOptions) -> Ladder | None:
@@ -293,7 +390,13 @@ class _Rungs:
         return found
 
 
-def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
+def _rungs(
+    net: str | nn.Module,
+    settings: StudySettings,
+    data_dir: str | None,
+    own: CustomData | CustomEvaluation | None,
+) -> _Rungs:
+    from syno.data.custom import CustomData
     from syno.study.evaluate import rungs
     from syno.study.evaluate.loading import load_for
     from syno.study.evaluate.network import Network
@@ -309,6 +412,10 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
         nets = rungs.networks(ladder, net, options, images[-1], seed)
         return _Rungs(ladder, nets, list(images))
     fidelity = Fidelity.from_json(settings.fidelity)
+    if own is not None:
+        if isinstance(own, CustomData):
+            check(own, fidelity)
+        return _Rungs(None, [Network.custom(net, own, seed)], [own])
     dataset = load_for(settings.data, data_dir, fidelity, settings.tokenizer)
     amount = {"size": fidelity.resolution, "context": fidelity.context}
     if isinstance(net, str):
@@ -398,7 +505,7 @@ def _isolated(
     arguments: dict[str, Any],
 ) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""
-    from syno.study.evaluate.evaluator import make_evaluator
+    from syno.study.evaluate.evaluator import make_custom_evaluator, make_evaluator
     from syno.study.evaluate.isolation import isolated
     from syno.study.evaluate.rungs import make_ladder_evaluator
 
@@ -414,6 +521,8 @@ def _isolated(
         "observer": observer,
     }
     data = (settings.data, data_dir)
+    if settings.metric is not None:
+        return isolated(make_custom_evaluator, rungs.network, rungs.datasets[-1], **limits)
     if settings.ladder is None:
         own = (settings.fingerprint, settings.tokenizer)
         return isolated(make_evaluator, rungs.network, *data, *own, **limits)

@@ -88,7 +88,7 @@ def specification_for(
         network: the network with the layers to replace.
     """
     if given is None:
-        usual = small_vision if network.vocabulary is None else small_text
+        usual = small_text if network.causal else small_vision
         return usual(**{"max_macs": network.macs or 0, **limits})
     if isinstance(given, str):
         found = Specification.preset(given)

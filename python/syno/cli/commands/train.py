@@ -150,7 +150,7 @@ def command(given: _Arguments) -> int:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
         rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
         output.console().print(output.heading(trained.study, rest))
-        output.show(results_table(trained.rows, "loss" if fidelity.task == "text" else "accuracy"))
+        output.show(results_table(trained.rows, trainings.measures[-1]))
         for line in int8_shares(trained.rows):
             output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, trained.study)}")

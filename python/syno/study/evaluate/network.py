@@ -11,12 +11,14 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
 from syno.network.layers import LayerReport, LayerRow
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
+from syno.study.evaluate.custom import checked_fit, checked_run
 
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
@@ -36,7 +38,8 @@ class Network:
     All copies have the same initial weights, so that results differ because of the operators only.
     The weights of an operator are initialized with `seed`.
 
-    vocabulary: the number of tokens of a language model; None for images.
+    vocabulary: the number of tokens of a network that reads tokens; None for other inputs.
+    causal: whether operators must not read later positions.
     macs, params: the MACs for one sample and the parameters of all layers that operators replace.
     all_macs: the MACs of all layers for one sample.
 
@@ -50,6 +53,7 @@ class Network:
         seed: int,
         *,
         vocabulary: int | None = None,
+        causal: bool | None = None,
     ) -> None:
         found = checked_slots(template)
         bare = [name for name, slot in found.items() if slot.original is None]
@@ -62,6 +66,7 @@ class Network:
         self.template = template
         self.input_shape = input_shape
         self.vocabulary = vocabulary
+        self.causal = vocabulary is not None if causal is None else causal
         self._seed = seed
         self._names = set(found)
         self._weights = {
@@ -163,6 +168,41 @@ class Network:
             net(example)  # slots record the sizes of their feature maps
         return cls(net, shape, seed, vocabulary=vocabulary)
 
+    @classmethod
+    def custom(
+        cls, net: nn.Module | str, data: CustomData | CustomEvaluation, seed: int
+    ) -> Network:
+        """Wrap a network of the user for custom data, whose samples it must take.
+
+        A network without slots gets those of `network.usual_slots`. It is causal if it gives
+        something for each token, and what it gives does not depend on later tokens.
+
+        Raises:
+            UserError: if the network is not a module, and if it does not fit the data.
+        """
+        if not isinstance(net, nn.Module):
+            raise UserError(
+                f"the model '{net}' is for data sets by name\n"
+                "  expected: a torch.nn.Module for custom data, such as "
+                f"syno.models.build('{net}', ...)"
+                if isinstance(net, str)
+                else f"the network must be a torch.nn.Module, got {net!r}"
+            )
+        example = data.example
+        if isinstance(data, CustomData):
+            checked_fit(net, data)
+        else:
+            checked_run(net, example, "example_input")
+        template = copy.deepcopy(net).eval()
+        if slots(template):
+            checked_run(template, example, f"'{data.name}'")  # slots record their sizes
+        else:
+            template = substitute(net, example_input=example)
+        tokens = None if example.is_floating_point() else int(example.max()) + 1
+        causal = tokens is not None and _is_causal(template, example)
+        shape = tuple(example.shape[1:])
+        return cls(template, shape, seed, vocabulary=tokens, causal=causal)
+
     def inputs(self, batch: int) -> torch.Tensor:
         """Return fixed random inputs of shape [batch, ...]: values of variance 1, or token ids."""
         random = torch.Generator().manual_seed(0)
@@ -203,7 +243,7 @@ class Network:
             Where an output reads a later position, in words. None if no output does, and for
             images.
         """
-        if self.vocabulary is None:
+        if not self.causal:
             return None
         for slot in slots(net).values():
             if isinstance(slot.kernel, KernelPack) and _SEQUENCE in slot.input_names:
@@ -223,6 +263,20 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
+
+
+def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
+    """Whether no output of a position depends on a later token; False if there are none."""
+    if tokens.dim() != 2 or tokens.shape[1] < 2:
+        return False
+    net = copy.deepcopy(net).eval()
+    other = tokens.clone()
+    other[:, -1] = (other[:, -1] + 1) % max(int(tokens.max()) + 1, 2)
+    with torch.no_grad():
+        first, second = net(tokens), net(other)
+    if not isinstance(first, torch.Tensor) or first.shape[:2] != tokens.shape:
+        return False
+    return bool(torch.allclose(first[:, :-1], second[:, :-1], rtol=1e-4, atol=1e-5))
 
 
 def _check_tokens(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
@@ -95,9 +95,13 @@ class Evaluators:
             "measured": given.latency and first,
             "quantization": given.quantization if first else None,
         }
-        data = (given.data, given.data_dir, given.dataset.fingerprint, given.train.tokenizer)
+        factory: Callable[..., NetworkEvaluator] = evaluation.make_evaluator
+        data: tuple[object, ...] = (given.data, given.data_dir, given.dataset.fingerprint)
+        data += (given.train.tokenizer,)
+        if given.own is not None:
+            factory, data = evaluation.make_custom_evaluator, (given.own,)
         made = isolated(
-            evaluation.make_evaluator,
+            factory,
             network,
             *data,
             wanted=False if self._group.world > 1 else given.isolation.isolate,

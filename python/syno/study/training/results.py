@@ -37,7 +37,7 @@ class Results:
         known = {study.name for study in store.studies()}
         if name is None or name not in known:
             data = Path(trainings.data).name
-            made = name or automatic_name("train", trainings.model, data).replace("/", "-")
+            made = name or automatic_name("train", trainings.title, data).replace("/", "-")
             self.record = store.create_study(
                 made,
                 specification=(specification.key, json.loads(specification.to_json())),
