@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from syno.operators import zoo
     from syno.options import IsolationOptions, TimingOptions, TrainOptions
     from syno.store import Outcome
+    from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
     from syno.study.selection import select
     from syno.study.training.train import train_operators
@@ -39,9 +40,11 @@ _LAZY = {
     "IsolationOptions": "syno.options",
     "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
+    "StudyResults": "syno.study.results",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
     "compile": "syno.inference",
+    "load_study": "syno.study.results",
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
@@ -64,6 +67,7 @@ __all__ = [
     "Space",
     "SpaceOptions",
     "Specification",
+    "StudyResults",
     "TimingOptions",
     "TrainOptions",
     "Tree",
@@ -77,6 +81,7 @@ __all__ = [
     "explain",
     "layer_report",
     "linear",
+    "load_study",
     "models",
     "replace",
     "resume",

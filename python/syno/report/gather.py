@@ -31,6 +31,7 @@ STOP_TEXTS = {
     "errors": "too many consecutive operators failed",
     "exhausted": "every operator of the space was proposed",
     "interrupted": "Ctrl-C interrupted the search",
+    "callback": "a callback stopped the search",
 }
 
 

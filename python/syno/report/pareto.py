@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from syno.report.model import Candidate
+from syno.store.front import pareto_front
 from syno.store.objective import ACCURACY, Objective
 
 _LINEAR_SPREAD = 5.0
@@ -36,18 +37,11 @@ def front(
     the two. Of equal candidates, the first proposal is kept. Candidates without a result or a cost
     are omitted.
     """
-    known = [
-        (spent, -objective.score(value), c.number, c)
+    return pareto_front(
+        (spent, objective.score(value), c.number, c)
         for c in candidates
         if (value := getattr(c, objective.field)) is not None and (spent := cost(c)) is not None
-    ]
-    best = math.inf
-    kept: list[Candidate] = []
-    for _, worse, _, candidate in sorted(known, key=lambda entry: entry[:3]):
-        if worse < best:
-            kept.append(candidate)
-            best = worse
-    return kept
+    )
 
 
 def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:

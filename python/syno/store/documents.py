@@ -110,6 +110,7 @@ class TrainingSettings(TypedDict, total=False):
     memory_limit: int | None
     max_attempts: int | None
     kernels: str
+    weights_limit: int
 
 
 class SpaceSettings(TypedDict, total=False):
@@ -165,7 +166,8 @@ class EventData(TypedDict, total=False):
         (with `status`).
     operators, keys, digest, rules, rejections: of `space`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
-    key: of `released`. evaluations, seconds, training: of `resumed`.
+    key: of `released`, and with the text of the operator of `enqueued`.
+    evaluations, seconds, training: of `resumed`.
     """
 
     proposal: int

@@ -9,7 +9,7 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
+from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Specification
 from syno.options import (
     DEFAULT_STORE,
@@ -29,13 +30,17 @@ from syno.options import (
     TrainOptions,
 )
 from syno.space.options import SpaceOptions
-from syno.store import Store, StudySummary, automatic_name
+from syno.store import Store, automatic_name
 from syno.store.documents import MetricDocument, TrainingSettings
 from syno.study.candidates import SamplerSpace
+from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
-from syno.study.loop import run
-from syno.study.observer import Observer
+from syno.study.loop import default_stopper, run
+from syno.study.observer import Observer, Observers
+from syno.study.progress import Callback, Callbacks, SearchBar, is_shown
+from syno.study.results import StudyResults
 from syno.study.settings import (
     GIVEN,
     StudySettings,
@@ -44,6 +49,7 @@ from syno.study.settings import (
     timing_settings,
 )
 from syno.study.specifications import specification_for
+from syno.study.stoppers import AnyOf
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
 if TYPE_CHECKING:
@@ -84,7 +90,9 @@ def search(
     timing: TimingOptions | None = None,
     isolation: IsolationOptions | None = None,
     observer: Observer | None = None,
-) -> StudySummary:
+    callbacks: Sequence[Callback] = (),
+    enqueue: Sequence[str | Operator] = (),
+) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
     A search that was ended in any way is continued by `resume`.
@@ -118,10 +126,15 @@ def search(
         store: an open store or its address; name: of the study in it, made up unless given.
         space: how many operators are composed, and by which rules and limits.
         train, timing, isolation: how operators are trained, timed, and kept apart.
-        observer: is told how the search goes.
+        observer: is told how the search goes. Default: a progress bar on a terminal or in a
+            notebook, and nothing elsewhere.
+        callbacks: functions that are called with each trial when it is stored; the search stops if
+            one of them returns True.
+        enqueue: operators to evaluate first, as in `syno.train_operators`: of the zoo, files,
+            formulas or Operator objects. They count among the `evaluations`.
 
     Returns:
-        What the store holds of the study.
+        The study with its trials.
 
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
@@ -157,7 +170,7 @@ def search(
             "isolate": isolation.isolate,
             "memory_limit": isolation.memory_limit,
             "max_attempts": isolation.max_attempts or MAX_ATTEMPTS,
-            **kernel_settings(train.kernels),
+            **kernel_settings(train),
         },
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
@@ -168,15 +181,17 @@ def search(
         seed=seed,
         metric=None if own is None else _described(own.metric),
     )
-    observer = observer or Observer()
     # What does not go together is refused before there is a store.
     rungs = _rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
-    with _opened(store, create=True) as opened:
+    with _opened(store, create=True) as opened, _shown(observer) as shown:
         wanted = specification_for(specification, dict(space.limits), rungs.network)
-        composed = _compose(wanted, rungs, rungs.network.template, settings, observer)
+        queued = enqueued_operators(enqueue, wanted, rungs.network.template)
+        composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
         study = Study.create(opened, name or _name(settings), settings, composed)
-        return _run(opened, study, rungs, settings.data_dir, observer)
+        for operator in queued:
+            study.enqueue(composed.parse(operator.text))
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks)
 
 
 def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
@@ -208,7 +223,8 @@ def resume(
     isolation: IsolationOptions | None = None,
     release: str | None = None,
     observer: Observer | None = None,
-) -> StudySummary:
+    callbacks: Sequence[Callback] = (),
+) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
     study: its name or id; not needed when the store holds one only.
@@ -225,8 +241,7 @@ def resume(
     """
     from syno.study.evaluate.custom import given_example
 
-    observer = observer or Observer()
-    with _opened(store, create=False) as opened:
+    with _opened(store, create=False) as opened, _shown(observer) as observer:
         record = opened.study(study)
         settings = settings_of(record, opened.events(record))
         if settings.method == GIVEN:
@@ -276,7 +291,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer)
+        return _run(opened, continued, rungs, folder, observer, callbacks)
 
 
 @contextlib.contextmanager
@@ -287,6 +302,18 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
         return
     with Store.open(store, create=create) as opened:
         yield opened
+
+
+@contextlib.contextmanager
+def _shown(observer: Observer | None) -> Iterator[Observer]:
+    """The observer, or a progress bar where somebody may see it."""
+    if observer is not None:
+        yield observer
+    elif is_shown():
+        with SearchBar() as bar:
+            yield bar
+    else:
+        yield Observer()
 
 
 def _fidelity(
@@ -458,7 +485,8 @@ def _run(
     rungs: _Rungs,
     data_dir: str | None,
     observer: Observer,
-) -> StudySummary:
+    callbacks: Sequence[Callback],
+) -> StudyResults:
     from syno.study.evaluate.evaluator import NetworkEvaluator
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
@@ -472,6 +500,15 @@ def _run(
         "max_slowdown": training.get("max_slowdown") or math.inf,
         "kernels": training.get("kernels", "eager"),
     }
+    weights = Weights.of(store, study.record)
+    arguments["weights"] = None if weights is None else weights.folder
+    calls = Callbacks(store, callbacks)
+    # The parts of the loop that do not depend on the evaluator.
+    around: dict[str, Any] = {
+        "observer": Observers(observer, calls),
+        "stopper": AnyOf(default_stopper(study), calls),
+        "weights": weights,
+    }
     checkpoints = None
     if rungs.ladder is None:
         arguments["fidelity"] = Fidelity.from_json(settings.fidelity)
@@ -481,18 +518,18 @@ def _run(
     isolated = _isolated(store, study, rungs, data_dir, checkpoints, observer, arguments)
     if isolated is not None:
         with isolated:
-            run(study, isolated, observer=observer, checkpoints=checkpoints)
+            run(study, isolated, checkpoints=checkpoints, **around)
     elif rungs.ladder is None or checkpoints is None:
         evaluator = NetworkEvaluator(
             rungs.network, rungs.datasets[-1], observer=observer, **arguments
         )
-        run(study, evaluator, observer=observer)
+        run(study, evaluator, **around)
     else:
         each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
         ladder_evaluator = LadderEvaluator(rungs.ladder, each, checkpoints)
         ladder_evaluator.observer = observer
-        run(study, ladder_evaluator, observer=observer, checkpoints=checkpoints)
-    return store.summary(study.record)
+        run(study, ladder_evaluator, checkpoints=checkpoints, **around)
+    return StudyResults.of(store.summary(study.record), store)
 
 
 def _isolated(

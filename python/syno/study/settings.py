@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack, cast
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.options import EVALUATIONS, METHOD, TimingOptions
+from syno.options import EVALUATIONS, METHOD, WEIGHTS_LIMIT, TimingOptions, TrainOptions
 from syno.store.documents import (
     LadderDocument,
     LatencySettings,
@@ -109,9 +109,15 @@ class StudySettings:
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
 
 
-def kernel_settings(kernels: str) -> TrainingSettings:
-    """Return the setting of a study for what computes operators; none where that is eager."""
-    return {} if kernels == "eager" else {"kernels": kernels}
+def kernel_settings(train: TrainOptions) -> TrainingSettings:
+    """Return the settings of a study for what computes operators and for the weights that are kept.
+
+    Defaults are left out, as in stores from before these settings.
+    """
+    found: TrainingSettings = {} if train.kernels == "eager" else {"kernels": train.kernels}
+    if train.weights_limit != WEIGHTS_LIMIT:
+        found["weights_limit"] = train.weights_limit
+    return found
 
 
 def timing_settings(timing: TimingOptions) -> LatencySettings:

@@ -38,6 +38,7 @@ from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import EAGER, RunKey
+from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
@@ -84,6 +85,9 @@ class NetworkEvaluator:
     At a rung of a ladder, `part` is the part of the training, and MACs and parameters are counted
     in `priced`, the network of the highest rung.
 
+    The weights of each trained network of the highest rung are written to the folder `weights`,
+    where there is one.
+
     An operator that steps 1 to 3 reject has the status `rejected`. A later failure has the status
     `error` and a reason. Only a UserError ends the search.
     """
@@ -104,6 +108,7 @@ class NetworkEvaluator:
     part: Part | None = None
     priced: Network | None = None
     kernels: str = "eager"
+    weights: Path | None = None
     _resumed: int = field(default=0, init=False)
 
     def baseline(self, state: Path | None = None) -> Outcome:
@@ -122,6 +127,8 @@ class NetworkEvaluator:
             if isinstance(self.dataset, CustomEvaluation):  # no operator would do better
                 raise baseline_failed(self.dataset, error) from error
             raise
+        if training.ok:
+            self._keep(net, None)
         timed = self._time(net, None, [], self.timing.latency) if training.ok else None
         found = replace(
             self._outcome(training, began),
@@ -192,6 +199,7 @@ class NetworkEvaluator:
 
         timed = None
         if training.ok:
+            self._keep(net, operator)
             timed = self._time(net, self.network.original(), checks, self.timing.latency)
         found = replace(
             self._outcome(training, began),
@@ -203,6 +211,16 @@ class NetworkEvaluator:
             details=self._details(training, timed) | Details(kept=kept),
         )
         return self._with_int8(found, net)
+
+    def _keep(self, net: nn.Module, operator: Operator | None) -> None:
+        """Write the weights of a trained network, if requested."""
+        if self.weights is None or self.priced not in (None, self.network):
+            return
+        path = self.weights / file_name(None if operator is None else operator.key, self.seed)
+        try:
+            write_weights(path, net, self.network.shape)
+        except OSError as error:  # the result is stored in any case
+            self.observer.on_note(f"the weights cannot be written to '{path}': {error.strerror}")
 
     def _cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
         """Return MACs and parameters in the network of the highest rung."""

@@ -19,6 +19,7 @@ from syno.network.substitute import layer_report, replace, substitute
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
+from syno.study.evaluate.weights import NetworkShape
 
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
@@ -39,6 +40,7 @@ class Network:
     The weights of an operator are initialized with `seed`.
 
     vocabulary: the number of tokens of a network that reads tokens; None for other inputs.
+    shape: what a model by name is built with.
     causal: whether operators must not read later positions.
     macs, params: the MACs for one sample and the parameters of all layers that operators replace.
     all_macs: the MACs of all layers for one sample.
@@ -54,6 +56,7 @@ class Network:
         *,
         vocabulary: int | None = None,
         causal: bool | None = None,
+        classes: int | None = None,
     ) -> None:
         found = checked_slots(template)
         bare = [name for name, slot in found.items() if slot.original is None]
@@ -66,6 +69,11 @@ class Network:
         self.template = template
         self.input_shape = input_shape
         self.vocabulary = vocabulary
+        self.shape: NetworkShape = {
+            "input_shape": list(input_shape),
+            "classes": classes,
+            "vocabulary": vocabulary,
+        }
         self.causal = vocabulary is not None if causal is None else causal
         self._seed = seed
         self._names = set(found)
@@ -130,7 +138,7 @@ class Network:
                 size=shape[1],
                 **options,  # type: ignore[arg-type]  # `weights` is a path, all others are numbers
             )
-        return cls(models.slots(net), shape, seed)
+        return cls(models.slots(net), shape, seed, classes=classes)
 
     @classmethod
     def given(

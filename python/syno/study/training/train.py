@@ -288,8 +288,10 @@ def _train(
     """Run the trainings that are not in the store yet, and return whether they were paused."""
     jobs = trainings.jobs()
     done = {job.name: results.done(job.operator) for job in jobs}
+    weights = results.weights
+    folder = None if weights is None else weights.folder
     try:
-        with trainings.evaluators(group, observer) as evaluators:
+        with trainings.evaluators(group, observer, folder) as evaluators:
             for index, job in enumerate(jobs):
                 if job.seed in done[job.name]:
                     observer.on_trained(index, len(jobs), job, None)
@@ -299,6 +301,7 @@ def _train(
                 outcome = evaluators.run(job.operator, job.seed)
                 if outcome is not None:
                     results.add(job.operator, outcome)
+                    results.keep_weights()
                     evaluators.forget(job.operator, job.seed)
                     observer.on_trained(index, len(jobs), job, outcome)
                 if outcome is None or evaluators.terminated:

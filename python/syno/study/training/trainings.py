@@ -201,7 +201,7 @@ class Trainings:
                 "deadline_s": self.train.deadline_s,
                 "isolate": self.isolation.isolate,
                 "memory_limit": self.isolation.memory_limit,
-                **kernel_settings(self.train.kernels),
+                **kernel_settings(self.train),
             },
             method=GIVEN,
             latency=timing_settings(self.timing),
@@ -241,9 +241,17 @@ class Trainings:
         named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
         return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
 
-    def evaluators(self, group: Group, observer: Observer) -> Evaluators:
-        """Make the evaluators of this process, which may be one of several that train together."""
-        return Evaluators(self, group, observer)
+    def evaluators(
+        self, group: Group, observer: Observer, weights: Path | None = None
+    ) -> Evaluators:
+        """Make the evaluators of this process, which may be one of several that train together.
+
+        Args:
+            group: the processes.
+            observer: is called with the steps of evaluations.
+            weights: a folder for the trained weights; None to keep none.
+        """
+        return Evaluators(self, group, observer, weights)
 
     def seconds_each(self) -> float | None:
         """Estimate the seconds of one training from a few steps of the original network.
