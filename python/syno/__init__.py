@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
     from syno.study.selection import select
+    from syno.study.trained_network import export_network
     from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
@@ -44,6 +45,7 @@ _LAZY = {
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
     "compile": "syno.inference",
+    "export_network": "syno.study.trained_network",
     "load_study": "syno.study.results",
     "models": "syno.network",
     "resume": "syno.study.search",
@@ -79,6 +81,7 @@ __all__ = [
     "compile",
     "conv2d",
     "explain",
+    "export_network",
     "layer_report",
     "linear",
     "load_study",

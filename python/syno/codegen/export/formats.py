@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Name of a format: the module that has it in its FORMATS.
 _MODULES = {
     "torch": "syno.codegen.export.torch_files",
+    "torch-network": "syno.codegen.export.network_files",
     "torch-export": "syno.codegen.export.programs",
     "onnx": "syno.codegen.export.programs",
     "aoti": "syno.codegen.export.programs",

@@ -170,7 +170,7 @@ class Network:
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(substitute(net, example_input=example), shape, seed)
+            return cls(usual_template(net, example), shape, seed)
         net = copy.deepcopy(net).eval()
         with torch.no_grad():
             net(example)  # slots record the sizes of their feature maps
@@ -205,7 +205,7 @@ class Network:
         if slots(template):
             checked_run(template, example, f"'{data.name}'")  # slots record their sizes
         else:
-            template = substitute(net, example_input=example)
+            template = usual_template(template, example)
         tokens = None if example.is_floating_point() else int(example.max()) + 1
         causal = tokens is not None and _is_causal(template, example)
         shape = tuple(example.shape[1:])
@@ -271,6 +271,11 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
+
+
+def usual_template(net: nn.Module, example: torch.Tensor) -> nn.Module:
+    """Return a copy of a network without slots, with those that a search gives it."""
+    return substitute(net, example_input=example)
 
 
 def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
