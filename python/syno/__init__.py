@@ -12,7 +12,16 @@ from syno._core import __version__
 from syno._util import helper_process as _helper_process  # noqa: F401  (notes the current folder)
 from syno._util.errors import InternalError, UserError
 from syno.network.sampler import Sampler
-from syno.network.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.network.substitute import (
+    LayerReport,
+    conv1d,
+    conv2d,
+    conv3d,
+    layer_report,
+    linear,
+    replace,
+    substitute,
+)
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.explanation import explain, why_not
@@ -79,7 +88,9 @@ __all__ = [
     "__version__",
     "check_rule",
     "compile",
+    "conv1d",
     "conv2d",
+    "conv3d",
     "explain",
     "export_network",
     "layer_report",

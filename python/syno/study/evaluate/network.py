@@ -13,7 +13,7 @@ from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
-from syno.network.layers import LayerReport, LayerRow
+from syno.network.layers import LayerReport, LayerRow, conv1d, conv2d, conv3d, linear
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
 from syno.operators.kernel import KernelPack
@@ -21,6 +21,14 @@ from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
 from syno.study.evaluate.weights import NetworkShape
 
+# Which layers become slots of a network that has none: those of the first filter that finds any.
+_USUAL = (
+    conv2d(kernel=3, groups=1),
+    conv2d(),
+    conv1d(),
+    conv3d(),
+    linear(),
+)
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
 
@@ -274,8 +282,27 @@ class Network:
 
 
 def usual_template(net: nn.Module, example: torch.Tensor) -> nn.Module:
-    """Return a copy of a network without slots, with those that a search gives it."""
-    return substitute(net, example_input=example)
+    """Return a copy of a network without slots, with those that a search gives it.
+
+    These are its 3x3 convolutions; a network without any gets its grouped and other convolutions,
+    those of signals or volumes, or at last its linear layers as slots.
+
+    Raises:
+        UserError: if no layer can become a slot, with the reasons.
+    """
+    found = None
+    for where in _USUAL:
+        try:
+            return substitute(net, where, example)
+        except UserError as error:
+            if "has no slots" not in str(error):
+                raise
+            found = error
+    assert found is not None
+    raise UserError(
+        f"{found}\n  what to do: choose layers with syno.substitute(net, where=..., "
+        "example_input=...)"
+    )
 
 
 def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
