@@ -422,7 +422,7 @@ def _describe(layer: nn.Module) -> str:
         return "linear, transposed" if _is_transposed(layer) else "linear"
     if not isinstance(layer, nn.modules.conv._ConvNd):
         return type(layer).__name__
-    name = "conv" if _kind(layer) is not None else type(layer).__name__
+    name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
     text = f"{name} {times(layer.kernel_size)}"
     text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
     return text + (f" groups {layer.groups}" if layer.groups > 1 else "")

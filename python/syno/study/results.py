@@ -183,16 +183,18 @@ def _front(summary: StudySummary, trials: Sequence[Evaluation], cost: str) -> li
 def wanted_weights(summary: StudySummary, *, every: bool = False) -> list[tuple[str | None, int]]:
     """List the trials whose weights are kept, as pairs (key, seed), the most important first.
 
-    These are the baseline, and then, from the best to the worst, the trials on a front of the
-    operators alone: one that the baseline beats may still be the best that there is.
+    These are the baseline, and then, from the best to the worst, the best operator and the trials
+    on a front of the operators alone: one that the baseline beats may be the best that there is.
 
     Args:
         summary: the study.
         every: whether all trained operators are kept, on a front or not.
     """
     fronts = {t.ask for cost in COSTS for t in _front(summary, summary.compared, cost)}
+    best = best_of(summary)
+    fronts |= set() if best is None else {best.ask}
     found = [trial for trial in summary.compared if every or trial.ask in fronts]
-    found.sort(key=lambda trial: -score(summary, trial))
+    found.sort(key=lambda trial: (-score(summary, trial), trial.ask))
     return [(trial.key, trial.seed) for trial in (*summary.baselines, *found)]
 
 
