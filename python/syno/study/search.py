@@ -31,7 +31,7 @@ from syno.options import (
 )
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
-from syno.store.documents import MetricDocument, TrainingSettings
+from syno.store.documents import TrainingSettings
 from syno.study.candidates import SamplerSpace
 from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.utils.data import DataLoader, Dataset
 
-    from syno.data.custom import CustomData, CustomEvaluation, Loss, Metric, MetricFunction
+    from syno.data.custom import CustomData, CustomEvaluation, Loss, MetricFunction
     from syno.store import Outcome
     from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
@@ -139,7 +139,7 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
-    from syno.study.evaluate.custom import custom, given_example
+    from syno.study.evaluate.custom import custom, given_example, metric_document
 
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
@@ -179,7 +179,7 @@ def search(
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
-        metric=None if own is None else _described(own.metric),
+        metric=metric_document(own),
     )
     # What does not go together is refused before there is a store.
     rungs = _rungs(net, settings, settings.data_dir, own)
@@ -239,7 +239,7 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
-    from syno.study.evaluate.custom import given_example
+    from syno.study.evaluate.custom import custom_again, given_example
 
     with _opened(store, create=False) as opened, _shown(observer) as observer:
         record = opened.study(study)
@@ -254,10 +254,11 @@ def resume(
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = _net_again(record.name, settings, net)
-        own = _custom_again(
+        own = custom_again(
             record.name,
-            settings,
+            settings.data,
             data,
+            is_custom=settings.metric is not None,
             validation=validation,
             loss=loss,
             metric=metric,
@@ -339,29 +340,6 @@ def _fidelity(
     if isinstance(given, Fidelity):
         return given
     return fidelity(given or usual_fidelity(data, data_dir))
-
-
-def _described(metric: Metric) -> MetricDocument:
-    return {"name": metric.name, "maximize": metric.maximize}
-
-
-def _custom_again(
-    name: str, settings: StudySettings, data: object, **given: Any
-) -> CustomData | CustomEvaluation | None:
-    """Return the custom data that a study is resumed with; None for a data set by name."""
-    from syno.study.evaluate.custom import custom
-
-    if settings.metric is None:
-        if data is not None or given["evaluate"] is not None:
-            raise UserError(f"study '{name}' is about the data set '{settings.data}'")
-        return None
-    if data is None and given["evaluate"] is None:
-        raise UserError(
-            f"study '{name}' was started with '{settings.data}', which a store cannot hold\n"
-            "  what to do: syno.resume(store, study, net=..., data=...) or evaluate=..., with the "
-            "arguments\n              that the search had"
-        )
-    return custom(data, **given)
 
 
 def _ladder(train: TrainOptions) -> Ladder | None:

@@ -28,6 +28,7 @@ class _Arguments(Options):
     baseline: bool = option("Also train the baseline network.", False)
     model: str | None = options.model(None, "resnet-small, or gpt2-small for text")
     model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
     data: str = options.data()
     data_dir: str | None = options.data_dir()
     recipe: str | None = option(
@@ -82,7 +83,7 @@ class _Arguments(Options):
         )
         return Trainings(
             model=self.model or usual_model(fidelity),
-            model_options=dict(self.model_options),
+            model_options=options.with_weights(self.model_options, self.weights),
             data=self.data,
             data_dir=self.data_dir,
             fidelity=fidelity,

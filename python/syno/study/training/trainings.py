@@ -14,6 +14,7 @@ from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.options import IsolationOptions, TimingOptions, TrainOptions
+from syno.study.evaluate.custom import metric_document
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
@@ -208,9 +209,7 @@ class Trainings:
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
-            metric=None
-            if self.own is None
-            else {"name": self.own.metric.name, "maximize": self.own.metric.maximize},
+            metric=metric_document(self.own),
         )
 
     @property
