@@ -10,7 +10,7 @@ import syno
 from syno import UserError
 from syno.data.custom import custom_evaluation
 from syno.study.evaluate.network import Network
-from syno.study.specifications import specification_for
+from syno.study.specifications import check_fit, specification_for
 
 
 def prepared(net: nn.Module, *shape: int) -> Network:
@@ -139,7 +139,7 @@ def test_a_specification_that_fits_no_slot_is_refused_once_with_the_one_that_fit
         "[N, C_in, H, H]", "[N, C_out, H, H]", ["N: 0", "C_in: 2", "C_out: 2", "H: 0"], ["k=3: 2"]
     )
     with pytest.raises(UserError) as caught:
-        specification_for(given, {}, network)
+        check_fit(given, network)
     text = str(caught.value)
     assert text.count("no slot of the network fits") == 1
     assert "[N, C_in: unordered, L] -> [N, C_out: unordered, L], fits" in text

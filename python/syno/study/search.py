@@ -48,7 +48,7 @@ from syno.study.settings import (
     stored_timing,
     timing_settings,
 )
-from syno.study.specifications import specification_for
+from syno.study.specifications import check_fit, specification_for
 from syno.study.stoppers import AnyOf
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
@@ -186,6 +186,7 @@ def search(
     settings = rungs.marked(settings)
     with _opened(store, create=True) as opened, _shown(observer) as shown:
         wanted = specification_for(specification, dict(space.limits), rungs.network)
+        check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
         study = Study.create(opened, name or _name(settings), settings, composed)

@@ -198,7 +198,6 @@ def specification_for(
         limits = {**macs_window(given, network), **limits}
     else:
         found = given
-    _check_fit(found, network)
     if not limits:
         return found
     # These limits hold for the network, not for the layers of a preset.
@@ -206,8 +205,12 @@ def specification_for(
     return found.with_changes(**{**dropped, **limits})
 
 
-def _check_fit(given: Specification, network: Network) -> None:
-    """Raise a UserError for a specification that fits no slot, with one that does."""
+def check_fit(given: Specification, network: Network) -> None:
+    """Check that a specification fits a slot of a network.
+
+    Raises:
+        UserError: if it fits none, with the default one if that does.
+    """
     from syno.network.surgery import slot_bindings
 
     try:

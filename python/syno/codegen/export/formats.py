@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 # Name of a format: the module that has it in its FORMATS.
 _MODULES = {
     "torch": "syno.codegen.export.torch_files",
-    "torch-network": "syno.codegen.export.network_files",
     "torch-export": "syno.codegen.export.programs",
     "onnx": "syno.codegen.export.programs",
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
     "cpp-network": "syno.inference.library.files",
+    "torch-network": "syno.codegen.export.network_files",
     "triton": "syno.codegen.export.loop_files",
     "tvm": "syno.codegen.export.loop_files",
 }
