@@ -12,7 +12,7 @@ from torch.utils.data import TensorDataset
 
 import syno
 
-EVALUATIONS = 4
+EVALUATIONS = 2
 
 
 def make_network() -> nn.Module:
@@ -24,7 +24,7 @@ def make_network() -> nn.Module:
     )
 
 
-def make_data(count: int = 512) -> TensorDataset:
+def make_data(count: int = 256) -> TensorDataset:
     """Images whose class says which quadrant is bright."""
     random = torch.Generator().manual_seed(0)
     labels = torch.randint(4, (count,), generator=random)
@@ -48,7 +48,7 @@ def main(folder: Path) -> syno.StudyResults:
         store=str(folder / "own.db"),
         # The classes of a script cannot be imported by another process.
         isolation=syno.IsolationOptions(isolate=False),
-        space=syno.SpaceOptions(max_nodes=20_000),
+        space=syno.SpaceOptions(max_nodes=5_000),
     )
     print(found)
     for trial in found.front("macs"):

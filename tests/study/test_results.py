@@ -14,9 +14,11 @@ from torch import nn
 import syno
 from syno import IsolationOptions, SpaceOptions, TimingOptions, TrainOptions, UserError
 from syno.cli import main as cli_main
+from syno.data import load
 from syno.store import Store
 from syno.study import Study, StudySettings
 from syno.study.candidates import SamplerSpace
+from syno.study.evaluate.network import Network
 from syno.study.progress import SearchBar, is_shown
 from syno.study.specifications import small_vision
 from syno.train import fidelity
@@ -258,6 +260,20 @@ def test_the_command_exports_a_network_of_a_module_and_of_a_model(searched, tmp_
     line = ["export-network", "--store", store, "--key", "baseline", "-o", str(tmp_path / "cnn")]
     assert _exit_code(line) == 0
     assert (tmp_path / "cnn.py").is_file() and named.baseline.accuracy is not None
+
+
+def test_a_model_by_name_starts_from_the_weights_of_a_file(tmp_path, capsys):
+    net = syno.models.build("cnn-small", classes=10, channels=1, size=8)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(0.125)
+    torch.save(net.state_dict(), tmp_path / "given.pt")
+    network = Network.named("cnn-small", {"weights": str(tmp_path / "given.pt")}, load("digits"), 3)
+    assert all(bool((p == 0.125).all()) for p in network.original().parameters())
+    line = ["search", "--model", "cnn-small", "--data", "digits", "--dry-run"]
+    assert _exit_code([*line, "--weights", str(tmp_path / "given.pt")]) == 0
+    assert _exit_code([*line, "--weights", str(tmp_path / "none.pt")]) == 2
+    assert "none.pt" in capsys.readouterr().err
 
 
 def test_a_search_starts_from_the_weights_of_the_network():
