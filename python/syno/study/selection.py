@@ -296,4 +296,6 @@ def described(choice: Choice) -> dict[str, object]:
     found = {name: getattr(choice, name) for name in names}
     if choice.objective == LOSS and choice.loss is not None:
         found |= {"loss": choice.loss, "perplexity": math.exp(min(choice.loss, 700.0))}
+    if choice.objective not in (ACCURACY, LOSS):
+        found[choice.objective.name] = choice.quality
     return found | {"primitives": choice.primitives}
