@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
-from syno._util.options import Options, memory_size, option
+from syno._util.options import Options, disk_size, memory_size, option
 from syno._util.threads import MOST_THREADS
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EVALUATIONS = 20
 METHOD = "uniform"
 KERNELS = ("eager", "compiled")
+# Bytes of trained weights that a study keeps.
+WEIGHTS_LIMIT = 1 << 30
 CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 
@@ -43,6 +45,8 @@ class TrainOptions(Options):
         kernels: what computes operators while they are trained on a CPU in float32: the `eager`
             modules of PyTorch, or `compiled` C++ with its gradients, which needs a C++ compiler.
             Anything else is computed by the eager modules.
+        weights_limit: bytes on disk for the trained weights of the baseline and of the operators on
+            the Pareto front, from which `syno.export_network` makes networks. 0 keeps none.
     """
 
     section: ClassVar[str] = "Training"
@@ -78,6 +82,14 @@ class TrainOptions(Options):
         "What computes operators while they are trained on a CPU: PyTorch, or compiled C++.",
         "eager",
         choices=KERNELS,
+    )
+    weights_limit: int = option(
+        "Disk space for the trained weights of the networks on the Pareto front, such as 200M; 0 "
+        "keeps none.",
+        WEIGHTS_LIMIT,
+        minimum=0,
+        metavar="BYTES",
+        parse=disk_size,
     )
 
 

@@ -144,7 +144,7 @@ def test_a_study_about_a_model_takes_no_module(path):
         ({"method": {"window": 0.5}}, "'method' has no field 'name'"),
         ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
         ({"net": nn.Linear(64, 10)}, "fails on the example input"),
-        ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 10))}, "has no slots"),
+        ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 3))}, "has no slots"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_and_leaves_no_study(path, changes, message):

@@ -216,6 +216,24 @@ def model_options() -> Mapping[str, int | str]:
     )
 
 
+def weights() -> str | None:
+    """Declare the trained weights that a model starts from."""
+    return option(
+        "Trained weights that the model starts from: a state dict, as torch.save or safetensors "
+        "write it.",
+        None,
+        metavar="FILE",
+        unset="random initial weights",
+    )
+
+
+def with_weights(given: Mapping[str, int | str], weights: str | None) -> dict[str, int | str]:
+    """Return the options of a model with the file of its weights."""
+    if weights is not None and "weights" in given:
+        raise UserError("--weights and --model-option weights=... name the weights twice")
+    return {**given, **({} if weights is None else {"weights": weights})}
+
+
 _MOST_DIGITS = 18  # of an option of a model
 
 

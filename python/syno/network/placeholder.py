@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -59,7 +59,7 @@ class Placeholder(nn.Module):
         self.layer = original
         self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
-        self.pool = nn.AvgPool2d(pool, ceil_mode=True) if pool > 1 else None
+        self.pool = _pooling(original)(pool, ceil_mode=True) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self._stride = max(pool, stride)
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
@@ -153,7 +153,9 @@ class Placeholder(nn.Module):
         if self.bias is None:
             return y
         # Channels are dimension 1 of a map and the last one otherwise.
-        return y + (self.bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else self.bias)
+        if isinstance(self.original, nn.modules.conv._ConvNd):
+            return y + self.bias.view(-1, *[1] * len(self.original.kernel_size))
+        return y + self.bias
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.
@@ -236,6 +238,13 @@ class Placeholder(nn.Module):
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in self.binding.items())
+
+
+def _pooling(layer: nn.Module | None) -> Callable[..., nn.Module]:
+    """The pooling of a feature map with as many dimensions as that of a layer."""
+    if isinstance(layer, nn.Conv1d):
+        return nn.AvgPool1d
+    return nn.AvgPool3d if isinstance(layer, nn.Conv3d) else nn.AvgPool2d
 
 
 def _sizes(shape: str) -> list[str]:

@@ -242,7 +242,7 @@ def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
     """Return the text of a point: key, results, costs and formula."""
     lines = [
         f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
-        f"{objective.name} {objective.shown(getattr(candidate, objective.name))}"
+        f"{objective.name} {objective.shown(getattr(candidate, objective.field))}"
         f" · {fmt.milliseconds(candidate.latency_ms)}"
         f" · {fmt.count(candidate.macs)} MACs",
     ]

@@ -32,6 +32,7 @@ STOP_TEXTS = {
     "errors": "too many consecutive operators failed",
     "exhausted": "every operator of the space was proposed",
     "interrupted": "Ctrl-C interrupted the search",
+    "callback": "a callback stopped the search",
 }
 
 
@@ -49,7 +50,9 @@ def gather(summary: StudySummary) -> Report:
             by_ask.setdefault(evaluation.ask, []).append(evaluation)
     quarantined = {record.key for record in summary.quarantined}
     candidates = tuple(
-        _candidate(found, specification, _moment(summary.study.created), quarantined)
+        _candidate(
+            found, specification, _moment(summary.study.created), quarantined, summary.objective
+        )
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -137,10 +140,11 @@ def _candidate(
     specification: Specification,
     start: datetime.datetime,
     quarantined: set[str],
+    objective: Objective,
 ) -> Candidate:
     """Summarize the evaluations of an operator: the mean over the seeds of the last rung."""
     validation = [e for e in found if e.split != TEST]
-    good = [e for e in validation if e.accuracy is not None]
+    good = [e for e in validation if objective.of(e.accuracy, e.details) is not None]
     shown = (good or validation)[-1]
     same = [e for e in good if e.rung == shown.rung]
     timed = next((e for e in reversed(validation) if e.latency_ms is not None), shown)

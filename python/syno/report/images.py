@@ -26,6 +26,11 @@ _DPI = 160
 
 def save_front(report: Report, path: Path) -> None:
     """Write accuracy or loss against latency and against MACs, side by side, to `path` (PNG)."""
+    front_figure(report).savefig(path, dpi=_DPI)
+
+
+def front_figure(report: Report) -> Figure:
+    """Draw accuracy or loss against latency and against MACs, side by side."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -38,7 +43,7 @@ def save_front(report: Report, path: Path) -> None:
     _draw_front(by_macs, report, macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     _head(figure, report.title)
-    figure.savefig(path, dpi=_DPI)
+    return figure
 
 
 def save_progress(report: Report, path: Path) -> None:

@@ -180,12 +180,12 @@ class Report:
 
     def quality(self, found: Candidate | Baseline) -> float | None:
         """Return the value of the objective on the validation split."""
-        value: float | None = getattr(found, self.objective.name)
+        value: float | None = getattr(found, self.objective.field)
         return value
 
     def tested(self, found: Candidate | Baseline) -> float | None:
         """Return the value of the objective on the test split."""
-        value: float | None = getattr(found, f"test_{self.objective.name}")
+        value: float | None = getattr(found, f"test_{self.objective.field}")
         return value
 
     def score(self, found: Candidate | Baseline) -> float | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from syno.report.model import Baseline, Candidate, Report
+from syno.store.front import pareto_front
 
 _LINEAR_SPREAD = 5.0
 
@@ -36,18 +37,11 @@ def front(report: Report, cost: Cost) -> list[Point]:
     or a cost are omitted.
     """
     points: list[Point] = [report.baseline, *report.trained]
-    known = [
-        (spent, -score, getattr(point, "number", _FIRST), point)
+    return pareto_front(
+        (spent, score, getattr(point, "number", _FIRST), point)
         for point in points
         if (score := report.score(point)) is not None and (spent := cost(point)) is not None
-    ]
-    best = math.inf
-    kept: list[Point] = []
-    for _, worse, _, point in sorted(known, key=lambda entry: entry[:3]):
-        if worse < best:
-            kept.append(point)
-            best = worse
-    return kept
+    )
 
 
 def on_front(report: Report, *costs: Cost) -> list[Candidate]:

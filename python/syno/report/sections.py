@@ -35,7 +35,7 @@ def lead(report: Report) -> Markup:
         best=best,
         is_close=close is not None,
         is_beaten=not better,
-        words=_WORDS[objective],
+        words=_words(objective),
         original=objective.in_words(original),
         reached=objective.in_words(reached),
         gap=objective.gap(reached, original),
@@ -62,6 +62,17 @@ _WORDS = {
         "The operator with the lowest loss",
     ),
 }
+
+
+def _words(objective: Objective) -> _Words:
+    """Return the words for an objective; those of a custom metric have its name."""
+    if objective in _WORDS:
+        return _WORDS[objective]
+    return _Words(
+        f"one percent of the {objective.name}",
+        f"with a {objective.name} at most one percent worse than",
+        f"The operator with the best {objective.name}",
+    )
 
 
 def _relative_cost(candidate: Candidate, base: Baseline) -> str:
@@ -119,7 +130,7 @@ def headline(report: Report) -> Markup:
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
             detail += f" · speed-up {fmt.speedup(close.latency_ratio)} over the baseline"
-        tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
+        tiles.append(_Tile(f"Fastest within {_words(objective).near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
 
 
@@ -257,10 +268,16 @@ def operators(report: Report, with_section: set[int]) -> Markup:
 
 def _columns(report: Report) -> dict[str, str]:
     """Return the kinds of the columns for which the report has values, by name."""
-    hidden = {"loss", "perplexity"} if report.objective == ACCURACY else {"accuracy"}
+    objective = report.objective
+    hidden = {"loss", "perplexity"} if objective.field == "accuracy" else {"accuracy"}
+    hidden |= set() if objective.is_entropy else {"perplexity"}
     hidden |= set() if report.final else {"test"}
     hidden |= set() if report.rungs else {"rung"}
-    return {name: kind for name, kind in _COLUMNS if name not in hidden}
+    return {
+        objective.name if name == objective.field else name: kind
+        for name, kind in _COLUMNS
+        if name not in hidden
+    }
 
 
 def _row(
@@ -274,8 +291,7 @@ def _row(
         "id": _Cell("key", linked=linked),
         "formula": _Cell("formula", _right_side(c)),
         "rung": _number(c.rung_index + 1, str(c.rung_index + 1)),
-        "accuracy": quality,
-        "loss": quality,
+        objective.name: quality,
         "perplexity": _number(value, fmt.perplexity(value)),
         "test": _number(tested, objective.shown(tested)),
         # Milliseconds of different moments do not compare: the order is that of the ratios.
@@ -307,12 +323,12 @@ def operator(
     c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
     """Render the section of one operator: results, drawing, formula, layers, code and text."""
-    value = getattr(c, objective.name)
+    value = getattr(c, objective.field)
+    maximized = objective if objective.field == "accuracy" else ACCURACY
     facts = [
-        *_text_facts(c),
+        *_loss_facts(c, objective),
         ("rung", c.rung if len(c.scores) > 1 else ""),
-        ("accuracy", _with_spread(ACCURACY.shown(c.accuracy), ACCURACY.spread(c.accuracy_spread))),
-        ("test accuracy", ACCURACY.shown(c.test_accuracy) if c.test_accuracy is not None else ""),
+        *_facts(maximized, c.accuracy, c.accuracy_spread, c.test_accuracy),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
         ("speed-up", fmt.speedup(c.latency_ratio) if c.latency_ratio is not None else ""),
         ("MACs", fmt.count(c.macs)),
@@ -337,13 +353,28 @@ def operator(
     )
 
 
-def _text_facts(c: Candidate) -> list[tuple[str, str]]:
+def _facts(
+    objective: Objective, value: float | None, spread: float | None, tested: float | None
+) -> list[tuple[str, str]]:
+    """Return the value on the validation split, and that on the test split if there is one."""
+    found = [(objective.name, _with_spread(objective.shown(value), objective.spread(spread)))]
+    if tested is not None:
+        found.append((f"test {objective.name}", objective.shown(tested)))
+    return found
+
+
+def _loss_facts(c: Candidate, objective: Objective) -> list[tuple[str, str]]:
     """Return loss and perplexity, if there are any."""
-    spread = LOSS.spread(c.loss_spread)
+    if objective.field == "accuracy" and objective != ACCURACY:
+        return []  # a custom metric, whose loss has no unit that is known here
+    minimized = objective if objective.field == "loss" else LOSS
     facts = []
-    for words, loss, around in (("", c.loss, spread), ("test ", c.test_loss, "")):
-        if loss is not None:
-            facts.append((f"{words}loss", _with_spread(LOSS.shown(loss), around)))
+    for words, loss, spread in (("", c.loss, c.loss_spread), ("test ", c.test_loss, None)):
+        if loss is None:
+            continue
+        shown = _with_spread(minimized.shown(loss), minimized.spread(spread))
+        facts.append((f"{words}{minimized.name}", shown))
+        if minimized.is_entropy:
             facts.append((f"{words}perplexity", fmt.perplexity(loss)))
     return facts
 

@@ -110,6 +110,7 @@ class TrainingSettings(TypedDict, total=False):
     memory_limit: int | None
     max_attempts: int | None
     kernels: str
+    weights_limit: int
 
 
 class SpaceSettings(TypedDict, total=False):
@@ -126,6 +127,13 @@ class LatencySettings(TypedDict, total=False):
     warmup: int
     threads: int
     latency: str
+
+
+class MetricDocument(TypedDict):
+    """The metric of a study on custom data: its name, and whether it is maximized."""
+
+    name: str
+    maximize: bool
 
 
 class SettingsDocument(TypedDict, total=False):
@@ -148,6 +156,7 @@ class SettingsDocument(TypedDict, total=False):
     seconds: float | None
     seed: int
     baseline: bool
+    metric: MetricDocument
 
 
 class EventData(TypedDict, total=False):
@@ -157,7 +166,8 @@ class EventData(TypedDict, total=False):
         (with `status`).
     operators, keys, digest, rules, rejections: of `space`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
-    key: of `released`. evaluations, seconds, training: of `resumed`.
+    key: of `released`, and with the text of the operator of `enqueued`.
+    evaluations, seconds, training: of `resumed`.
     """
 
     proposal: int

@@ -90,7 +90,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
     }
     if summary.rungs:
         entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
-    if objective != "accuracy":
+    if summary.objective.name != "accuracy":
         entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]

@@ -87,7 +87,7 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("id", lambda e: short_id(e.text, e.key)),
         *([("rung", lambda e: e.rung)] if summary.rungs else []),
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
-        *([] if objective.is_share else [perplexity]),
+        *([perplexity] if objective.is_entropy else []),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
         ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),

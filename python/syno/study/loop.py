@@ -15,7 +15,9 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
+from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
+from syno.study.results import wanted_weights
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
@@ -47,6 +49,7 @@ def run(
     stopper: Stopper | None = None,
     observer: Observer | None = None,
     checkpoints: Checkpoints | None = None,
+    weights: Weights | None = None,
 ) -> StopReason:
     """Evaluate proposals one after the other until the stopper stops the study.
 
@@ -63,6 +66,8 @@ def run(
         observer: is called with the progress of the search.
         checkpoints: those of the evaluator. Checkpoints that are no longer needed are deleted after
             each result.
+        weights: those that the evaluator writes. Of networks that are not on the Pareto front, they
+            are deleted after each result.
 
     Returns:
         Why the study stopped.
@@ -91,6 +96,8 @@ def run(
                 outcome = _evaluate(study, evaluator, proposal, observer)
                 if checkpoints is not None:
                     checkpoints.keep(study.checkpoints_needed)
+                if weights is not None:
+                    weights.keep(wanted_weights(study.store.summary(study.record)))
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
                     reason = baseline_failure([outcome] if proposal.is_baseline else [])

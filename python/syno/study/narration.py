@@ -99,7 +99,10 @@ class Narration(Observer):
             mark = self._mark(proposal, value)
             shown = f"{self._objective.shown(value):>7}"
             if not self._objective.is_share:
-                shown = f"loss {shown.strip()}, {self._objective.beside(value)}"
+                beside = self._objective.beside(value)
+                shown = f"{self._objective.name} {shown.strip()}" + (
+                    f", {beside}" if beside else ""
+                )
             macs, seconds = numbers.count(outcome.macs), numbers.duration(outcome.seconds)
             self.line(
                 f"{name:<{self._width}} {shown}  {latency:>16}  {macs:>7} MACs  {seconds:>7}{mark}"

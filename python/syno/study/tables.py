@@ -31,5 +31,7 @@ def asked_for(within: float | None, reference: str, objective: Objective) -> str
         return "trained"
     name = "the original network" if reference == "baseline" else "the best"
     if not objective.is_share:
-        return f"at most {within:g} % above the perplexity of {name}"
+        measure = "perplexity" if objective.is_entropy else objective.name
+        side = "below" if objective.greater_is_better else "above"
+        return f"at most {within:g} % {side} the {measure} of {name}"
     return f"at most {within:g} points below {name}"

@@ -35,6 +35,7 @@ class _Arguments(Options):
         None, "that of --preset paper/..., otherwise resnet-small, or gpt2-small for text"
     )
     model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
     data: str = options.data()
     data_dir: str | None = options.data_dir()
     evaluations: int = option(
@@ -102,7 +103,7 @@ def command(given: _Arguments) -> int:
             net,
             given.data,
             data_dir=given.data_dir,
-            model_options=given.model_options,
+            model_options=options.with_weights(given.model_options, given.weights),
             evaluations=given.evaluations,
             seed=given.seed,
             train=train,
@@ -115,7 +116,7 @@ def command(given: _Arguments) -> int:
             net,
             given.data,
             data_dir=given.data_dir,
-            model_options=given.model_options,
+            model_options=options.with_weights(given.model_options, given.weights),
             specification=given.named.preset or wanted,
             evaluations=given.evaluations,
             seconds=given.seconds,

@@ -28,6 +28,7 @@ class _Arguments(Options):
     baseline: bool = option("Also train the baseline network.", False)
     model: str | None = options.model(None, "resnet-small, or gpt2-small for text")
     model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
     data: str = options.data()
     data_dir: str | None = options.data_dir()
     recipe: str | None = option(
@@ -87,7 +88,7 @@ class _Arguments(Options):
         )
         return Trainings(
             model=self.model or usual_model(fidelity),
-            model_options=dict(self.model_options),
+            model_options=options.with_weights(self.model_options, self.weights),
             data=self.data,
             data_dir=self.data_dir,
             fidelity=fidelity,
@@ -155,7 +156,7 @@ def command(given: _Arguments) -> int:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
         rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
         output.console().print(output.heading(trained.study, rest))
-        output.show(results_table(trained.rows, "loss" if fidelity.task == "text" else "accuracy"))
+        output.show(results_table(trained.rows, trainings.measures[-1]))
         for line in int8_shares(trained.rows):
             output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, trained.study)}")

@@ -24,6 +24,7 @@ _MODULES = {
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
     "cpp-network": "syno.inference.library.files",
+    "torch-network": "syno.codegen.export.network_files",
     "triton": "syno.codegen.export.loop_files",
     "tvm": "syno.codegen.export.loop_files",
 }

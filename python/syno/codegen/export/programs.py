@@ -231,6 +231,9 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     found = []
     for batch in BATCHES if subject.batch else shape[:1]:
         x = torch.randn([batch, *shape[1:]], generator=random)
+        if not subject.x.is_floating_point():  # the tokens of the example in another order
+            known = subject.x.flatten()
+            x = known[torch.randint(len(known), x.shape, generator=random)]
         with torch.no_grad():
             found.append((x, subject.reference(x).contiguous()))
     return found

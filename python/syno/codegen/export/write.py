@@ -154,6 +154,8 @@ def network_subject(
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy.deepcopy(net).cpu().eval()
     x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
+    if not example_input.is_floating_point():  # tokens: any others may be out of range
+        x = torch.cat([example_input[:1].cpu()] * _TRACED_BATCH)
     with torch.no_grad():
         module(x)  # slots learn the sizes of their maps
     reference = copy.deepcopy(module)

@@ -18,7 +18,8 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native.kernels import WrongKernelError, compiled_kernels
 from syno.codegen.verify import Verification, verify
-from syno.data import TextData
+from syno.data import DataSet, Records
+from syno.data.custom import CustomEvaluation
 from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
 from syno.measure.latency import Prepare, eager
@@ -31,20 +32,22 @@ from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.documents import Details
 from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
+from syno.study.evaluate.custom import baseline_failed, evaluated
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import EAGER, RunKey
+from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
     State,
+    TrainingOutcome,
     train,
     training_images,
     validation_accuracy,
 )
-from syno.train import Outcome as Training
 
 # What the option `latency` names, as engines.
 _ENGINES = {"compiled": "syno", "inductor": "inductor"}
@@ -82,6 +85,9 @@ class NetworkEvaluator:
     At a rung of a ladder, `part` is the part of the training, and MACs and parameters are counted
     in `priced`, the network of the highest rung.
 
+    The weights of each trained network of the highest rung are written to the folder `weights`,
+    where there is one.
+
     An operator that steps 1 to 3 reject has the status `rejected`. A later failure has the status
     `error` and a reason. Only a UserError ends the search.
     """
@@ -102,6 +108,7 @@ class NetworkEvaluator:
     part: Part | None = None
     priced: Network | None = None
     kernels: str = "eager"
+    weights: Path | None = None
     _resumed: int = field(default=0, init=False)
 
     def baseline(self, state: Path | None = None) -> Outcome:
@@ -112,7 +119,16 @@ class NetworkEvaluator:
         """
         began = time.perf_counter()
         net = self.network.original()
-        training = self._train(net, None, state)
+        try:
+            training = self._train(net, None, state)
+        except UserError:
+            raise
+        except Exception as error:
+            if isinstance(self.dataset, CustomEvaluation):  # no operator would do better
+                raise baseline_failed(self.dataset, error) from error
+            raise
+        if training.ok:
+            self._keep(net, None)
         timed = self._time(net, None, [], self.timing.latency) if training.ok else None
         found = replace(
             self._outcome(training, began),
@@ -183,6 +199,7 @@ class NetworkEvaluator:
 
         timed = None
         if training.ok:
+            self._keep(net, operator)
             timed = self._time(net, self.network.original(), checks, self.timing.latency)
         found = replace(
             self._outcome(training, began),
@@ -194,6 +211,16 @@ class NetworkEvaluator:
             details=self._details(training, timed) | Details(kept=kept),
         )
         return self._with_int8(found, net)
+
+    def _keep(self, net: nn.Module, operator: Operator | None) -> None:
+        """Write the weights of a trained network, if requested."""
+        if self.weights is None or self.priced not in (None, self.network):
+            return
+        path = self.weights / file_name(None if operator is None else operator.key, self.seed)
+        try:
+            write_weights(path, net, self.network.shape)
+        except OSError as error:  # the result is stored in any case
+            self.observer.on_note(f"the weights cannot be written to '{path}': {error.strerror}")
 
     def _cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
         """Return MACs and parameters in the network of the highest rung."""
@@ -217,13 +244,15 @@ class NetworkEvaluator:
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""
-        if math.isinf(self.max_slowdown):
-            return 1.0
+        if math.isinf(self.max_slowdown) or isinstance(self.dataset, CustomEvaluation):
+            return 1.0  # only a custom evaluation knows what its steps are
         inputs = self.network.inputs(self.fidelity.batch)
         with torch_threads(self.timing.threads):
             return step_slowdown(self.network.original(), net, inputs)
 
-    def _train(self, net: nn.Module, operator: Operator | None, state: Path | None) -> Training:
+    def _train(
+        self, net: nn.Module, operator: Operator | None, state: Path | None
+    ) -> TrainingOutcome:
         """Train a network. The status at the end of a rung is `ok`, even if the training pauses."""
         self.observer.on_step("train")
         self._resumed = -1
@@ -250,7 +279,9 @@ class NetworkEvaluator:
 
     def _trained(
         self, net: nn.Module, fidelity: Fidelity, path: Path | None, stop_after: int | None = None
-    ) -> Training:
+    ) -> TrainingOutcome:
+        if isinstance(self.dataset, CustomEvaluation):
+            return evaluated(self.dataset, net, self.seed)
         return train(
             net,
             self.dataset,
@@ -317,7 +348,7 @@ class NetworkEvaluator:
 
     def _int8(self, beside: Outcome, net: nn.Module, how: Quantization) -> Outcome:
         self.observer.on_step("quantize")
-        assert not isinstance(self.dataset, TextData)
+        assert isinstance(self.dataset, (DataSet, Records))
         with torch_threads(self.timing.threads):
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
             made = quantize(net, images, engine=how.engine)
@@ -352,7 +383,7 @@ class NetworkEvaluator:
             kernels=self.kernels,
         )
 
-    def _outcome(self, training: Training, began: float) -> Outcome:
+    def _outcome(self, training: TrainingOutcome, began: float) -> Outcome:
         """Make the outcome of a training, without measurements."""
         return Outcome(
             training.status,
@@ -364,7 +395,7 @@ class NetworkEvaluator:
             seconds=time.perf_counter() - began,
         )
 
-    def _details(self, training: Training, timed: Measurement | None) -> Details:
+    def _details(self, training: TrainingOutcome, timed: Measurement | None) -> Details:
         details: Details = {
             "losses": [point.loss for point in training.curve],
             "loss_sum": training.loss_sum,
@@ -375,11 +406,12 @@ class NetworkEvaluator:
             "peak_bytes": training.peak_bytes,
             "device": self.device,
         }
+        if training.loss is not None:
+            details["loss"] = training.loss
         if self.part is not None:  # the epoch of the checkpoint that it resumed from
             details["resumed_at"] = max(self._resumed, 0)
         if training.tokens_seen:
             details |= {
-                "loss": training.loss,
                 "perplexity": training.perplexity,
                 "bits_a_byte": training.bits_a_byte,
                 "tokens_seen": training.tokens_seen,
@@ -442,6 +474,11 @@ def make_evaluator(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
+    return NetworkEvaluator(network, dataset, **settings)
+
+
+def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
+    """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
     return NetworkEvaluator(network, dataset, **settings)
 
 

@@ -86,7 +86,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     )
 
 
-def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
+def _tested(net: nn.Module, retraining: Retraining) -> tuple[float | None, Details]:
     """Measure the accuracy on the test split, and for text the loss."""
     from syno.data import Records, TextData
     from syno.train import test_accuracy, test_metrics

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from syno.store import StudySummary
     from syno.study import StudySettings
-    from syno.study.evaluate.loading import Data
+    from syno.study.evaluate.loading import NamedData
     from syno.study.evaluate.network import Network
-    from syno.train import Outcome
+    from syno.train import TrainingOutcome
 
 
 class Retraining:
@@ -37,9 +37,10 @@ class Retraining:
         from syno.train import Fidelity
 
         settings = settings_of(summary.study, list(summary.events))
-        if settings.model is None or settings.data is None:
+        if settings.model is None or settings.data is None or settings.metric is not None:
             raise UserError(
-                f"study '{summary.study.name}' is about a module that the store does not hold\n"
+                f"study '{summary.study.name}' is about a module or data that the store does not "
+                "hold\n"
                 "  expected: a study of a named model, such as resnet-small"
             )
         self.fidelity = Fidelity.from_json(settings.fidelity)
@@ -52,7 +53,7 @@ class Retraining:
                 f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}"
             )
         self.settings: StudySettings = settings
-        self.dataset: Data = dataset
+        self.dataset: NamedData = dataset
         self.network: Network = Network.named(
             settings.model,
             settings.model_options,
@@ -63,7 +64,7 @@ class Retraining:
         )
         self._specification = read_specification(summary.study.specification)
 
-    def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
+    def train(self, text: str | None) -> tuple[nn.Module, TrainingOutcome]:
         """Train the network with an operator, or the original network (None).
 
         Returns:

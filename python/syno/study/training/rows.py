@@ -91,8 +91,8 @@ class TrainedOperator:
 
     @property
     def accuracy(self) -> Spread | None:
-        """The accuracy on the validation split; None if no training succeeded."""
-        return self.measures["accuracy"][0]
+        """The accuracy on the validation split; None if no training succeeded, and for a loss."""
+        return self.measures["accuracy"][0] if "accuracy" in self.measures else None
 
     @property
     def loss(self) -> Spread | None:
@@ -123,7 +123,7 @@ def result_rows(trainings: Trainings, results: Results) -> tuple[TrainedOperator
         for key in keys:
             own = [e for e in found if e.text == text and key.counts(e)]
             own = [e for e in own if e.seed in trainings.seeds] or own
-            rows.append(_row(name, operator, key, own, originals, trainings.fidelity.task))
+            rows.append(_row(name, operator, key, own, originals, trainings.measures))
     return tuple(rows)
 
 
@@ -133,11 +133,11 @@ def _row(
     key: RunKey,
     own: Sequence[Evaluation],
     originals: Sequence[Evaluation],
-    task: str,
+    fields: Sequence[str],
 ) -> TrainedOperator:
     is_original = operator is None and key.precision == FLOAT32
     measures: dict[str, tuple[Spread | None, Paired | None]] = {}
-    for measure in ("accuracy", "loss") if task == "text" else ("accuracy",):
+    for measure in fields:
         values, base = _values(own, measure), _values(originals, measure)
         pair = None
         if not is_original:
