@@ -313,7 +313,7 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["linear", "--data", "{text}", "--model", "resnet-small"], "'resnet-small' is for images"),
         (["y[o] = sum(i:C_in) x[i] * w0[o,i]", *QUICK], "formula"),
         (["empty", *QUICK], "the folder 'empty' contains no operators"),
-        (["ab12", *QUICK], "no store to search for a key"),
+        (["ab12", *QUICK], "no store to search for an id or a key"),
         (["operator-1", "mine.txt", *QUICK], "operator 'mine' needs values of z"),
         (["conv2d", *QUICK, "--engine", "x86"], "--engine has no effect without --quantize"),
         (["conv2d", *QUICK, "--quantize", "--engine", "tpu"], "cannot compute in INT8 with engine"),
@@ -427,7 +427,8 @@ def test_sigterm_pauses_and_the_same_command_goes_on(here: Path, isolate: str) -
     process.send_signal(signal.SIGTERM)
     _, remarks = process.communicate(timeout=60)
     assert process.returncode == 143, remarks
-    assert b"paused; the same command resumes with --name long" in remarks
+    assert b"paused; `syno train conv2d " in remarks
+    assert b" --name long " in remarks and b"` resumes it" in remarks
     (state,) = here.glob("states/*.ckpt")
     resumed = run(*command, "--store", "paused.db")
     assert resumed.exit_code == 0, resumed.output
