@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
+from syno.operators import zoo
 
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
@@ -69,8 +70,8 @@ def load_operator(
             f"the operator {_short(op)} has variables that the specification does not know: "
             f"{', '.join(unknown)}\n"
             f"  known variables: {', '.join(known)}\n"
-            "  what to do: give the specification of the operator, or give all sizes with "
-            "--binding only"
+            "  what to do: give the specification of the operator, or omit it, and give sizes with "
+            "--binding"
         )
     return operator
 
@@ -95,6 +96,8 @@ def _found(
                 f"cannot read the operator file '{op}'\n"
                 f"  expected: readable text in UTF-8      got: {error}"
             ) from error
+    if op in zoo.names():
+        return zoo.load(op, specification)
     if store is not None and is_key(op):
         return _stored(op, store, study, specification)
     if is_key(op):

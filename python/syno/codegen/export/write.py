@@ -153,7 +153,7 @@ def network_subject(
     if not isinstance(example_input, torch.Tensor) or example_input.dim() == 0:
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy.deepcopy(net).cpu().eval()
-    x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
+    x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]], dtype=example_input.dtype)
     with torch.no_grad():
         module(x)  # slots learn the sizes of their maps
     reference = copy.deepcopy(module)
