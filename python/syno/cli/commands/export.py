@@ -83,7 +83,7 @@ class _Arguments(Options):
 
 @framework.command("export", _Arguments)
 def command(given: _Arguments) -> int:
-    """Write an operator, or a network with the operator, as files that run without Syno.
+    """Write an operator, or a network with or without it, as files that run without Syno.
 
     The format torch is a .py file with PyTorch code and a .safetensors file with weights;
     `python FILE.py` compares its results with stored outputs of the reference interpreter. The
