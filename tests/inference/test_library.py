@@ -324,7 +324,7 @@ def test_an_operator_can_be_written(name, tmp_path):
 
 
 def test_infinite_numbers_are_written():
-    from syno.inference.library.lower import number
+    from syno.inference.library.program import number
 
     assert number(math.inf) == "__builtin_inff()"
     assert number(-0.5) == "-0.5f"

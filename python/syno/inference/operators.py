@@ -205,10 +205,12 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
         source, weight, bias = _operands(node, constant)
     inside = shape_of(source)
     rows = inside[1:-1] if batch else inside[:-1]
+    if batch and len(inside) == 2:
+        rows = [_samples(inside[0])]  # of one element of the batch
     if not all(isinstance(n, int) for n in rows):
         raise NotCovered("a batch that is not the first dimension")
     count = math.prod(int(n) for n in rows)
-    if len(inside) == 2 and (batch or count == 1):
+    if len(inside) == 2 and count == 1:
         parsed = _parsed("y[n,o] = sum(i) x[n,i] * W[o,i]", "[N, C_in]", "[N, C_out]")
         sizes = {}
     else:
@@ -221,6 +223,14 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
     channel = 2 if sizes else 1
     whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
     return Found(LINEAR, computation, weights, bias, channel, rows=not whole)
+
+
+def _samples(size: int | torch.SymInt) -> int:
+    """The factor k of a size k * batch; 1 for another."""
+    if isinstance(size, int):
+        return 1
+    factor = size.node.expr.as_coeff_Mul()[0]
+    return int(factor) if factor.is_Integer and factor > 0 else 1
 
 
 def _operands(

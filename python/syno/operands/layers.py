@@ -49,8 +49,9 @@ def fit_to_network(named: NamedOperator, template: nn.Module, sizes: Mapping[str
     """The operator under a specification with the layers of the network.
 
     One that was found under a specification keeps its variables. For another, or one whose
-    variables its specification does not know, variables get the names that the network's slots have, by where they stand in the shapes, and what is left is a
-    coefficient, with its value from `sizes`, or from what the operator came with.
+    variables its specification does not know, variables get the names that the network's slots
+    have, by where they stand in the shapes, and what is left is a coefficient, with its value from
+    `sizes`, or from what the operator came with.
 
     UserError for a coefficient without a value, and where no slot fits.
     """

@@ -23,7 +23,7 @@ class NetworkLibrary:
         network = syno.inference.load("net.cpp")
         y = network(x, threads=2)
 
-    input_shape, output_shape: without the batch. Several threads may call it at the same time.
+    input_shape, output_shape: without the batch; input_type: float32, or int64 for token ids. Several threads may call it at the same time.
     """
 
     def __init__(self, library: ctypes.CDLL, name: str, weights: Path) -> None:
@@ -35,6 +35,7 @@ class NetworkLibrary:
             "error": ctypes.c_char_p,
             "run": ctypes.c_int,
             "destroy": None,
+            "input_type": ctypes.c_char_p,
             "input_rank": ctypes.c_int,
             "output_rank": ctypes.c_int,
             "input_shape": ctypes.POINTER(ctypes.c_long),
@@ -49,6 +50,7 @@ class NetworkLibrary:
             ctypes.c_long,
             ctypes.c_int,
         ]
+        self.input_type = np.dtype(self._function("input_type")().decode())
         self.input_shape = self._shape("input")
         self.output_shape = self._shape("output")
         self._destroy = self._function("destroy")
@@ -60,7 +62,12 @@ class NetworkLibrary:
     def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
         """y for any number of images. UserError for an array of another shape."""
         check_threads(threads)
-        data = np.asarray(number_array("x", x), np.float32, order="C")
+        given = number_array("x", x)
+        if self.input_type == np.int64 and given.dtype.kind not in "iu":
+            raise UserError(
+                f"x has the type {given.dtype}\n  expected: token ids, which are whole numbers"
+            )
+        data = np.asarray(given, self.input_type, order="C")
         if data.shape[1:] != self.input_shape or data.ndim == 0:
             raise UserError(
                 "x of the wrong shape\n"
