@@ -69,7 +69,22 @@ PLAIN = {
     "layer norm": lambda x: F.layer_norm(x, (8,), torch.arange(8.0), torch.ones(8)),
     "layer norm of maps": lambda x: F.layer_norm(x, (9, 8)),
     "padded": lambda x: F.pad(x, (1, 2, 0, 1)),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "nearest, 7x11": lambda x: F.interpolate(x, (7, 11)),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bilinear, 5x13, corners": lambda x: F.interpolate(
+        x, (5, 13), mode="bilinear", align_corners=True
+    ),
+    "pixel shuffle": lambda x: F.pixel_shuffle(x[:, :4], 2),
+    "pixel unshuffle": lambda x: F.pixel_unshuffle(x[:, :, 1:], 2),
+    "group norm": lambda x: F.group_norm(x, 3, torch.arange(6.0), torch.ones(6)),
+    "group norm, plain": lambda x: F.group_norm(x * 3, 2, eps=0.1),
+    "leaky": lambda x: F.leaky_relu(x, 0.2),
+    "product": lambda x: x @ x.transpose(2, 3),
+    "product, wide": lambda x: x.transpose(2, 3) @ torch.cat([x] * 9, 3),
     "attention": attention,
+    "attention, heads joined": lambda x: attention(x).transpose(1, 2).reshape(-1, 8, 54),
+    "attention, causal mask": lambda x: attention(x, attn_mask=torch.ones(8, 8).tril().bool()),
     "attention, causal": lambda x: attention(x, is_causal=True),
     "attention, masked": lambda x: attention(
         x, attn_mask=torch.ones(8, 8).tril().bool(), scale=2.0

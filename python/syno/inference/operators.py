@@ -21,6 +21,7 @@ CONVOLUTIONS = {
     _aten.conv1d.padding: 1,
     _aten.conv2d.default: 2,
     _aten.conv2d.padding: 2,
+    _aten.conv_transpose2d.input: 2,
 }
 LINEAR_LAYERS = (_aten.linear.default, _aten.addmm.default)
 
@@ -64,6 +65,8 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 
     NotCovered where the language has no words for it.
     """
+    if node.target is _aten.conv_transpose2d.input:
+        return _transposed(node, constant)
     if node.target in CONVOLUTIONS:
         return _convolution(node, constant)
     return _linear(node, constant, batch)
@@ -189,6 +192,32 @@ def _conv_binding(
         if axis.stride > 1 and not (axis.kernel > 1 and axis.padding == 0):
             sizes[s] = axis.stride
     return sizes
+
+
+def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
+    """A transposed convolution whose patches do not overlap."""
+    source, weight, bias = _operands(node, constant)
+    names = ("stride", "padding", "output_padding", "groups", "dilation")
+    given: dict[str, Any] = dict(zip(names, (1, 0, 0, 1, 1), strict=True))
+    given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
+    kernel = list(weight.shape[2:])
+    stride, inside = _each(given["stride"], 2), shape_of(source)
+    plain = (
+        given["groups"] == 1
+        and _each(given["dilation"], 2) == [1, 1]
+        and _each(given["padding"], 2) == _each(given["output_padding"], 2) == [0, 0]
+    )
+    if not plain or kernel != stride or 1 in kernel or len(inside) != 4:
+        raise NotCovered(f"transposed, kernel {kernel} with stride {stride}")
+    if not all(isinstance(n, int) for n in inside[1:]):
+        raise NotCovered("a size that is not fixed")
+    k, m = ("k", "k") if kernel[0] == kernel[1] else ("k", "m")
+    formula = f"y[n,o,h*{k}+a,w*{m}+b] = sum(i) x[n,i,h,w] * W[i,o,a,b]"
+    parsed = _parsed(formula, "[N, C_in, H, W]", f"[N, C_out, {k}*H, {m}*W]")
+    sizes = {"N": 1, "C_in": weight.shape[0], "C_out": weight.shape[1]}
+    sizes |= {"H": int(inside[2]), "W": int(inside[3]), k: kernel[0], m: kernel[1]}
+    weights = (weight.permute(parsed.order),)
+    return Found(CONVOLUTION, Computation(parsed.text, sizes), weights, bias, 1)
 
 
 def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Found:

@@ -230,10 +230,22 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     shape = list(subject.x.shape)
     found = []
     for batch in BATCHES if subject.batch else shape[:1]:
-        x = torch.randn([batch, *shape[1:]], generator=random)
+        sizes = [batch, *shape[1:]]
+        if subject.x.is_floating_point():
+            x = torch.randn(sizes, generator=random)
+        else:
+            x = torch.randint(_token_ids(subject.module), sizes, generator=random)
         with torch.no_grad():
             found.append((x, subject.reference(x).contiguous()))
     return found
+
+
+def _token_ids(module: nn.Module) -> int:
+    """A number of token ids that every embedding knows."""
+    from torch import nn
+
+    tables = [each.num_embeddings for each in module.modules() if isinstance(each, nn.Embedding)]
+    return min(tables, default=1)
 
 
 @contextlib.contextmanager

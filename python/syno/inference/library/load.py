@@ -23,7 +23,8 @@ class NetworkLibrary:
         network = syno.inference.load("net.cpp")
         y = network(x, threads=2)
 
-    input_shape, output_shape: without the batch; input_type: float32, or int64 for token ids. Several threads may call it at the same time.
+    input_shape, output_shape: without the batch; input_type: float32, or int64 for token ids.
+    Several threads may call it at the same time.
     """
 
     def __init__(self, library: ctypes.CDLL, name: str, weights: Path) -> None:

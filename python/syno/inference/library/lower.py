@@ -13,6 +13,7 @@ from torch import fx
 from syno._util.errors import UserError
 from syno.inference.layer import Layer
 from syno.inference.library import program as memory
+from syno.inference.library import resample as resample
 from syno.inference.library.language import check_types
 from syno.inference.library.program import Address, Buffer, Call, Program, Step, Value, number
 from syno.inference.library.registry import CODE
