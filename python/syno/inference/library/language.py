@@ -27,8 +27,7 @@ def _embedding(self: _Lowering, node: fx.Node) -> None:
     table, tokens = self._get(node.args[0]), self._get(node.args[1])
     if tokens.buffer.kind != memory.INPUT or not tokens.contiguous:
         raise UserError(
-            "the network library has no code for an embedding of ids that the network computes\n"
-            f"  in the module {module_name(node)}"
+            "the network library has no code for an embedding of ids that the network computes"
         )
     y = self.program.new(node.meta["val"].shape)
     rows, width = table.shape
@@ -44,10 +43,7 @@ def _embedding(self: _Lowering, node: fx.Node) -> None:
 def check_types(node: fx.Node, values: list[Value]) -> None:
     """UserError where a node computes with token ids: only embeddings and views do."""
     if any(value.view.dtype != torch.float32 for value in values):
-        raise UserError(
-            f"the network library has no code for '{node.target}' of token ids\n"
-            f"  in the module {module_name(node)}"
-        )
+        raise UserError(f"the network library has no code for '{node.target}' of token ids")
 
 
 @_code(_aten.scaled_dot_product_attention.default)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ _ACTIVATIONS = {
     "tanh": "Tanh",
     "hardsigmoid": "Hardsigmoid",
 }
-_VIEWS = {
+VIEWS = {
     _aten.permute.default,
     _aten.transpose.int,
     _aten.t.default,
@@ -52,7 +53,7 @@ _VIEWS = {
     _aten.unbind.int,
     _aten.narrow.default,
 }
-_RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
+RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
 _BINARY: dict[object, str] = {
     _aten.add.Tensor: "+",
     _aten.sub.Tensor: "-",
@@ -88,7 +89,8 @@ class _Lowering:
             elif node.op == "call_module":
                 self.values[node] = self._layer(node)
             elif node.op == "call_function":
-                self._function(node)
+                with _naming(node):
+                    self._function(node)
         self.program.plan_memory()
         return self.program
 
@@ -168,10 +170,10 @@ class _Lowering:
         if node.target is operator.getitem:
             self.values[node] = self._get(node.args[0])[node.args[1]]
             return
-        if node.target in _VIEWS:
+        if node.target in VIEWS:
             self.values[node] = self._view(node)
             return
-        if node.target in _RESHAPES:
+        if node.target in RESHAPES:
             value, shape = self._get(node.args[0]), list(node.meta["val"].shape)
             self.values[node] = self._reshaped(value, shape)
             return
@@ -192,7 +194,6 @@ class _Lowering:
         if made is None:
             raise UserError(
                 f"the network library has no code for '{node.target}'\n"
-                f"  in the module {module_name(node)}\n"
                 "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
             )
         made(self, node)
@@ -251,6 +252,17 @@ class _Lowering:
         return self._step(code, operands, y, about)
 
 
+@contextmanager
+def _naming(node: fx.Node) -> Iterator[None]:
+    """Errors name the module and the operator that a node comes from."""
+    try:
+        yield
+    except UserError as error:
+        head, _, rest = str(error).partition("\n")
+        place = f"  in the module {module_name(node)}, at {node.target}"
+        raise UserError("\n".join([head, place, *([rest] if rest else [])])) from error
+
+
 def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
     """Neighbouring dimensions as one, where they are for all of the strides."""
     kept: list[tuple[int, list[int]]] = []
@@ -306,7 +318,7 @@ def _power(self: _Lowering, node: fx.Node) -> None:
 def _batch_norm(self: _Lowering, node: fx.Node) -> None:
     found = batch_norm_of(node, self.held)
     if found is None:
-        raise UserError(f"the BatchNorm {module_name(node)} has no constant statistics")
+        raise UserError("the BatchNorm has no constant statistics")
     x = self._get(node.args[0])
     over = [1, -1, *[1] * (x.view.dim() - 2)]
     scale, shift = (self.program.constant(t) for t in found)

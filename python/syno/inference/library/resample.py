@@ -132,7 +132,7 @@ def _product(self: _Lowering, node: fx.Node) -> None:
     if a.view.dim() < 2 or b.view.dim() < 2 or a.shape[:-2] != b.shape[:-2]:
         raise UserError(
             f"the network library has no code for '{node.target}' of the shapes {a.shape} and "
-            f"{b.shape}\n  in the module {module_name(node)}"
+            f"{b.shape}"
         )
     y = self.program.new(node.meta["val"].shape)
     rows, terms, columns = *a.shape[-2:], b.shape[-1]

@@ -39,7 +39,7 @@ def _argument_of_gelu(node: fx.Node) -> fx.Node | None:
 
 
 def _is_cube(node: fx.Node, x: fx.Node) -> bool:
-    return node.target is _aten.pow.Tensor_Scalar and node.args[0] is x and node.args[1] == 3
+    return node.target is _aten.pow.Tensor_Scalar and node.args == (x, 3)
 
 
 def _both(node: object, target: object) -> list[tuple[fx.Node, fx.Node]]:
