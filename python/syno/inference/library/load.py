@@ -34,7 +34,7 @@ class NetworkLibrary:
         for function, result in {
             "create": ctypes.c_void_p,
             "error": ctypes.c_char_p,
-            "run": ctypes.c_int,
+            "run_timed": ctypes.c_int,
             "destroy": None,
             "input_type": ctypes.c_char_p,
             "input_rank": ctypes.c_int,
@@ -43,13 +43,14 @@ class NetworkLibrary:
             "output_shape": ctypes.POINTER(ctypes.c_long),
         }.items():
             self._function(function).restype = result
-        self._run = self._function("run")
+        self._run = self._function("run_timed")
         self._run.argtypes = [
             ctypes.c_void_p,
             ctypes.c_void_p,
             ctypes.c_void_p,
             ctypes.c_long,
             ctypes.c_int,
+            ctypes.c_void_p,
         ]
         self.input_type = np.dtype(self._function("input_type")().decode())
         self.input_shape = self._shape("input")
@@ -62,6 +63,18 @@ class NetworkLibrary:
 
     def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
         """y for any number of images. UserError for an array of another shape."""
+        return self._called(x, threads, None)
+
+    def layer_seconds(self, x: ArrayLike, threads: int = 1) -> float:
+        """The time that one thread spends in layers in a call, in seconds.
+
+        Layers are convolutions, linear layers and operators.
+        """
+        seconds = ctypes.c_double()
+        self._called(x, threads, ctypes.byref(seconds))
+        return seconds.value
+
+    def _called(self, x: ArrayLike, threads: int, seconds: object) -> NDArray[np.float32]:
         check_threads(threads)
         given = number_array("x", x)
         if self.input_type == np.int64 and given.dtype.kind not in "iu":
@@ -75,7 +88,10 @@ class NetworkLibrary:
                 f"  expected: {['n', *self.input_shape]}      got: {list(data.shape)}"
             )
         y = np.empty((len(data), *self.output_shape), np.float32)
-        if self._run(self._handle, data.ctypes.data, y.ctypes.data, len(data), threads) != 0:
+        if (
+            self._run(self._handle, data.ctypes.data, y.ctypes.data, len(data), threads, seconds)
+            != 0
+        ):
             raise UserError(f"the network cannot run: {self._error()}")
         return y
 

@@ -191,8 +191,9 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
             )
         else:
             code = step.code(program.address)
+        watch = "    const Stopwatch watch{layer_seconds};\n" if isinstance(step, Call) else ""
         body = "\n".join(f"    {line}" for line in code.splitlines())
-        steps.append(f"  {{  // {number}: {step.about}\n{body}\n  }}\n  wait(team);")
+        steps.append(f"  {{  // {number}: {step.about}\n{watch}{body}\n    wait(team);\n  }}")
     body = "\n".join(steps)
     layers = str(len(program.layers))
     values = {"LAYERS": layers, "STEPS": body}
