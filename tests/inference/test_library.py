@@ -1,7 +1,9 @@
 """A network as one C++ library: values, memory, files, errors."""
 
 import math
+import os
 import subprocess
+import sys
 import threading
 from itertools import combinations
 from pathlib import Path
@@ -219,8 +221,43 @@ def test_input_is_checked(block):
     network = load(block[1].code)
     with pytest.raises(UserError, match=r"expected: \['n', 3, 8, 8\] {6}got: \[1, 3, 8, 9\]"):
         network(np.zeros((1, 3, 8, 9)))
+    with pytest.raises(UserError, match="x does not contain numbers"):
+        network(np.zeros((1, 3, 8, 8), complex))
     with pytest.raises(UserError, match="'threads'"):
         network(np.zeros((1, 3, 8, 8)), threads=0)
+
+
+def test_a_missing_compiler_is_named(block, monkeypatch):
+    find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    try:
+        with pytest.raises(UserError, match="there is no C\\+\\+ compiler 'no-such-compiler'"):
+            load(block[1].code)
+    finally:
+        find_compiler.cache_clear()
+
+
+LOAD = """
+import sys
+import numpy as np
+from syno.inference import load
+
+network = load(sys.argv[1])
+print(float(np.abs(network(np.ones((1, 3, 8, 8)))).sum()))
+"""
+
+
+def test_two_processes_that_compile_one_network_at_once_both_get_it(block, tmp_path):
+    environment = os.environ | {"SYNO_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", LOAD, str(block[1].code)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    expected = np.abs(load(block[1].code)(np.ones((1, 3, 8, 8)))).sum()
+    assert [float(text) for text in said] == pytest.approx([expected, expected])
 
 
 def test_a_program_links_the_library(block, tmp_path):
