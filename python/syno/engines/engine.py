@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from syno._util.errors import UserError
@@ -59,6 +60,22 @@ class Engine(Protocol):
         Raises:
             UserError: the engine cannot run the network.
         """
+
+
+@dataclass(frozen=True)
+class Layered:
+    """A prepared network that knows the time of its layers.
+
+    run: runs the network; outside: runs it, and returns the share of the time that is not spent in
+    kernels of layers, measured in that run.
+    """
+
+    run: Callable[[], torch.Tensor]
+    outside: Callable[[], float]
+
+    def __call__(self) -> torch.Tensor:
+        """The output of the network."""
+        return self.run()
 
 
 def names() -> tuple[str, ...]:

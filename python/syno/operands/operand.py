@@ -73,8 +73,8 @@ def load_operator(
             f"the operator {_short(op)} has variables that the specification does not know: "
             f"{', '.join(unknown)}\n"
             f"  known variables: {', '.join(known)}\n"
-            "  what to do: give the specification of the operator, or give all sizes with "
-            "--binding only"
+            "  what to do: give the specification of the operator, or omit it, and give sizes with "
+            "--binding"
         )
     return operator
 

@@ -40,9 +40,12 @@ class Operand(Options):
 
     def load(self, op: str) -> Operator:
         """Load the operator that `op` names."""
-        store, study = self.store, self.study
-        wanted = specification_of(op, preset=self.preset, store=store, study=study)
-        return load_operator(op, store=store, study=study, specification=wanted)
+        wanted = self.specification(op)
+        return load_operator(op, store=self.store, study=self.study, specification=wanted)
+
+    def specification(self, op: str) -> Specification | None:
+        """The specification that defines the coefficients of an operator."""
+        return specification_of(op, preset=self.preset, store=self.store, study=self.study)
 
     def explained(self, op: str, named: NamedSpecification) -> tuple[Operator, Specification]:
         """Load an operator together with its specification.

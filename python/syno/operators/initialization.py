@@ -96,7 +96,7 @@ def scale_weights(
     weights = dict(kernel.named_parameters())
     if not weights:
         return
-    square = _mean_square(operator, tuple(sorted(binding.items()))) / math.prod(fan_in)
+    square = _mean_square(operator.text, tuple(sorted(binding.items()))) / math.prod(fan_in)
     if square == 0.0:
         return
     factor = (reference.gain**2 / square) ** (0.5 / len(weights))
@@ -122,5 +122,8 @@ def _within(scale: float) -> float:
 
 
 @functools.lru_cache(maxsize=4096)
-def _mean_square(operator: Operator, binding: tuple[tuple[str, int], ...]) -> float:
-    return float(operator.mean_square(dict(binding)))
+def _mean_square(text: str, binding: tuple[tuple[str, int], ...]) -> float:
+    # Text, because what is cached must not keep objects of the extension until the very end.
+    from syno.operators.operator import Operator
+
+    return float(Operator.from_text(text).mean_square(dict(binding)))

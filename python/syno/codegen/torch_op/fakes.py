@@ -38,6 +38,7 @@ def apply(
     if record.batched and x.dim() > 0:
         expected[0] = shape[0] = x.shape[0]
     given = (x, packed, channel, residual)
+    _check_devices(given)
     wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
     if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
         # A graph that torch.compile traces for training: when it runs, nothing says so any more.
@@ -50,5 +51,18 @@ def apply(
     return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)
 
 
-def apply_out(*_: object, out: torch.Tensor) -> None:
+def apply_out(*given: object, out: torch.Tensor) -> None:
     """Nothing: `out` stays as it is."""
+    _check_devices((*given, out))
+
+
+def _check_devices(given: tuple[object, ...]) -> None:
+    """One tensor on the meta device among others brings a call here, and none may then compute."""
+    found = {str(each.device) for each in given if isinstance(each, torch.Tensor)}
+    torch._check(
+        len(found) <= 1,
+        lambda: (
+            "syno::apply: arguments on several devices\n"
+            f"  expected: all on cpu      got: {', '.join(sorted(found))}"
+        ),
+    )

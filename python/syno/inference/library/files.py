@@ -91,8 +91,8 @@ class CppNetwork:
             return IsolatedRun(False, str(error))
         found = examples(subject)
         said: dict[str, Any] = {"name": _function_name(exported.code), "examples": len(found)}
-        said |= {f"x{i}": _floats(x) for i, (x, _) in enumerate(found)}
-        said |= {f"y{i}": _floats(y) for i, (_, y) in enumerate(found)}
+        said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
+        said |= {f"y{i}": _array(y) for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
             np.savez(path, **said)
@@ -103,8 +103,8 @@ class CppNetwork:
 FORMATS = {"cpp-network": CppNetwork()}
 
 
-def _floats(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:
-    return np.ascontiguousarray(tensor.detach().numpy(), np.float32)
+def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(tensor.detach().numpy())
 
 
 def _function_name(code: Path) -> str:

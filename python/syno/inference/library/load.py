@@ -23,7 +23,8 @@ class NetworkLibrary:
         network = syno.inference.load("net.cpp")
         y = network(x, threads=2)
 
-    input_shape, output_shape: without the batch. Several threads may call it at the same time.
+    input_shape, output_shape: without the batch; input_type: float32, or int64 for token ids.
+    Several threads may call it at the same time.
     """
 
     def __init__(self, library: ctypes.CDLL, name: str, weights: Path) -> None:
@@ -33,22 +34,25 @@ class NetworkLibrary:
         for function, result in {
             "create": ctypes.c_void_p,
             "error": ctypes.c_char_p,
-            "run": ctypes.c_int,
+            "run_timed": ctypes.c_int,
             "destroy": None,
+            "input_type": ctypes.c_char_p,
             "input_rank": ctypes.c_int,
             "output_rank": ctypes.c_int,
             "input_shape": ctypes.POINTER(ctypes.c_long),
             "output_shape": ctypes.POINTER(ctypes.c_long),
         }.items():
             self._function(function).restype = result
-        self._run = self._function("run")
+        self._run = self._function("run_timed")
         self._run.argtypes = [
             ctypes.c_void_p,
             ctypes.c_void_p,
             ctypes.c_void_p,
             ctypes.c_long,
             ctypes.c_int,
+            ctypes.c_void_p,
         ]
+        self.input_type = np.dtype(self._function("input_type")().decode())
         self.input_shape = self._shape("input")
         self.output_shape = self._shape("output")
         self._destroy = self._function("destroy")
@@ -59,15 +63,35 @@ class NetworkLibrary:
 
     def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
         """y for any number of images. UserError for an array of another shape."""
+        return self._called(x, threads, None)
+
+    def layer_seconds(self, x: ArrayLike, threads: int = 1) -> float:
+        """The time that one thread spends in layers in a call, in seconds.
+
+        Layers are convolutions, linear layers and operators.
+        """
+        seconds = ctypes.c_double()
+        self._called(x, threads, ctypes.byref(seconds))
+        return seconds.value
+
+    def _called(self, x: ArrayLike, threads: int, seconds: object) -> NDArray[np.float32]:
         check_threads(threads)
-        data = np.asarray(number_array("x", x), np.float32, order="C")
+        given = number_array("x", x)
+        if self.input_type == np.int64 and given.dtype.kind not in "iu":
+            raise UserError(
+                f"x has the type {given.dtype}\n  expected: token ids, which are whole numbers"
+            )
+        data = np.asarray(given, self.input_type, order="C")
         if data.shape[1:] != self.input_shape or data.ndim == 0:
             raise UserError(
                 "x of the wrong shape\n"
                 f"  expected: {['n', *self.input_shape]}      got: {list(data.shape)}"
             )
         y = np.empty((len(data), *self.output_shape), np.float32)
-        if self._run(self._handle, data.ctypes.data, y.ctypes.data, len(data), threads) != 0:
+        if (
+            self._run(self._handle, data.ctypes.data, y.ctypes.data, len(data), threads, seconds)
+            != 0
+        ):
             raise UserError(f"the network cannot run: {self._error()}")
         return y
 

@@ -63,6 +63,9 @@ def emit(program: Program, name: str) -> Source:
         "Y_FLOATS": str(_floats(program.output)),
         "X_SHAPE": ", ".join(map(str, _shape(program.input))),
         "Y_SHAPE": ", ".join(map(str, _shape(program.output))),
+        "X_TYPE": "std::int64_t" if program.tokens else "float",
+        "X_DTYPE": "int64" if program.tokens else "float32",
+        "CHECK": _check(program),
         "X_RANK": str(len(_shape(program.input))),
         "Y_RANK": str(len(_shape(program.output))),
         "PACKING": "\n".join(
@@ -78,7 +81,8 @@ def emit(program: Program, name: str) -> Source:
     content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
     header = struct.pack("<8sQQQ", _MAGIC, fingerprint, len(content) // 4, checksum(content))
     weights = header.ljust(64, b"\0") + content
-    return Source(head + "\n".join(pieces), _filled(_text("network.h.txt"), values), weights, parts)
+    in_c = values | {"X_TYPE": values["X_TYPE"].removeprefix("std::")}
+    return Source(head + "\n".join(pieces), _filled(_text("network.h.txt"), in_c), weights, parts)
 
 
 def checksum(content: bytes) -> int:
@@ -187,11 +191,26 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
             )
         else:
             code = step.code(program.address)
+        watch = "    const Stopwatch watch{layer_seconds};\n" if isinstance(step, Call) else ""
         body = "\n".join(f"    {line}" for line in code.splitlines())
-        steps.append(f"  {{  // {number}: {step.about}\n{body}\n  }}\n  wait(team);")
+        steps.append(f"  {{  // {number}: {step.about}\n{watch}{body}\n    wait(team);\n  }}")
     body = "\n".join(steps)
     layers = str(len(program.layers))
-    return _filled(_text("image.cpp.txt"), {"LAYERS": layers, "STEPS": body})
+    values = {"LAYERS": layers, "STEPS": body}
+    values["X_TYPE"] = "std::int64_t" if program.tokens else "float"
+    return _filled(_text("image.cpp.txt"), values)
+
+
+def _check(program: Program) -> str:
+    """The check of token ids."""
+    if not program.tokens:
+        return ""
+    return f"""  for (long i = 0; i < batch * {_floats(program.input)}; ++i) {{
+    if (x[i] >= 0 && x[i] < {program.tokens}) continue;
+    failed("the token id " + std::to_string(x[i]) + " is not below {program.tokens}");
+    return -1;
+  }}
+"""
 
 
 def _filled(template: str, values: dict[str, str]) -> str:
