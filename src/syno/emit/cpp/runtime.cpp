@@ -327,6 +327,9 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
   }
 }
 
+// Floats: some hundred steps of a tile, what a far cache takes to answer.
+constexpr long kAhead = 2048;
+
 // Winograd's F(2, 3): results of two neighbouring rows, with data d of four rows and weights g of three taps, are
 //   m0 + m1 + m2 and m1 - m2 - m3   with
 //   m0 = (d0 - d2) g0, m1 = (d1 + d2) (g0 + g1 + g2) / 2, m2 = (d2 - d1) (g0 - g1 + g2) / 2, m3 = (d1 - d3) g2.
@@ -346,6 +349,7 @@ inline void pair_product(const float* data, const float* weights, float* results
 #pragma GCC unroll 2
   for (long k = 0; k < C::kTerms; ++k) {
     const float* const from = data + C::term(k);
+    __builtin_prefetch(weights + kAhead);
     Vector v[N];
 #pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
@@ -403,8 +407,6 @@ inline void pair_tile(const float* data, const float* weights, float* y, long ti
   }
 }
 
-// Floats: some hundred steps of a tile, what a far cache takes to answer.
-constexpr long kAhead = 2048;
 constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
 
 // N columns, and rows in vectors.
