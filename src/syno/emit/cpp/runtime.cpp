@@ -390,18 +390,18 @@ inline void pair_tile(const float* data, const float* weights, float* y, long ti
   pair_product<C, 1, N>(data + n0, weights + kStep, results);
   pair_product<C, 2, N>(data + n0, weights + 2 * kStep, results);
   pair_product<C, 3, N>(data + n0, weights + 3 * kStep, results);
-  const long end = least(n0 + N * kLanes, C::kBlock);
-  for (long i = 0; i < least(M, C::kRows - tile * M); ++i) {
-    float* const to = y + C::row(tile * M + i);
-    const auto ends = epilogue.template along<C::kChannelOfRow>(to);
-    for (long n = n0, count; n < end; n += count) {
-      const long pair = n / kWidth, w = n % kWidth;
-      count = least(kWidth - w, end - n);
-      for (long odd = 0; odd < 2 && 2 * pair + odd < C::kPairRows; ++odd) {
-        const float* const from = results + (odd * M + i) * N * kLanes + (n - n0);
-        float* const at = to + (2 * pair + odd) * kWidth + w;
+  const long end = least(n0 + N * kLanes, C::kBlock), rows = least(M, C::kRows - tile * M);
+  for (long n = n0, count; n < end; n += count) {
+    const long pair = n / kWidth, w = n % kWidth;
+    count = least(kWidth - w, end - n);
+    for (long odd = 0; odd < 2 && 2 * pair + odd < C::kPairRows; ++odd) {
+      const float* from = results + odd * M * N * kLanes + (n - n0);
+      float* const place = y + (2 * pair + odd) * kWidth + w;
+      for (long i = 0; i < rows; ++i, from += N * kLanes) {
+        float* const to = place + C::row(tile * M + i);
+        const auto ends = epilogue.template along<C::kChannelOfRow>(to);
         for (long j = 0; j < count; j += kLanes)
-          store_end(ends, at + j, load_part(from + j, 0, count - j), count - j);
+          store_end(ends, to + j, load(from + j), count - j);
       }
     }
   }
