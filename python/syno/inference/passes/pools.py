@@ -18,22 +18,27 @@ _ADAPTIVE, _MEAN = _aten.adaptive_avg_pool2d.default, _aten.mean.dim
 
 class Pool(nn.Module):
     """Windows of a maximum or an average over maps; window: height and width of the windows, of
-    their distance, and of what is around the maps."""
+    their distance, and of what is around the maps; flat: windows are whole maps, and the result has
+    no dimensions of them."""
 
-    def __init__(self, place: str, name: str, window: tuple[int, ...], average: bool) -> None:
+    def __init__(
+        self, place: str, name: str, window: tuple[int, ...], average: bool, flat: bool = False
+    ) -> None:
         super().__init__()
         self.place = place
         self.name = name
         self.window = window
         self.average = average
+        self.flat = flat
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The maximum or average of each window."""
         y = memory.result(self.place)
         if y is None:
             found: torch.Tensor = torch.ops.syno.pool(x, *self.window, self.average)
-            return found
-        torch.ops.syno.pool.out(x, *self.window, self.average, out=y)
+            return found.flatten(1) if self.flat else found
+        out = y[..., None, None] if self.flat else y
+        torch.ops.syno.pool.out(x, *self.window, self.average, out=out)
         return y
 
     @property
@@ -54,16 +59,12 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
         if window is None:
             continue
         name = f"syno_pool_{len(found)}"
-        pool = Pool(name, module_name(node), window, node.target is not _MAX)
+        flat = node.meta["val"].dim() == 2  # the mean of each map
+        pool = Pool(name, module_name(node), window, node.target is not _MAX, flat)
         graph.add_module(name, pool)
         with graph.graph.inserting_before(node):
             made = graph.graph.call_module(name, (node.args[0],))
-            made.meta = dict(node.meta)
-            if node.meta["val"].dim() == 2:  # the mean of each map
-                made.meta["val"] = node.meta["val"].unsqueeze(-1).unsqueeze(-1)
-                flat = graph.graph.call_function(_aten.flatten.using_ints, (made, 1))
-                flat.meta = dict(node.meta)
-                made = flat
+        made.meta = dict(node.meta)
         node.replace_all_uses_with(made)
         graph.graph.erase_node(node)
         found.append(pool)
