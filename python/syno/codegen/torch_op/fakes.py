@@ -51,6 +51,17 @@ def apply(
     return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)
 
 
+def pool(
+    x: torch.Tensor, kh: int, kw: int, sh: int, sw: int, ph: int, pw: int, average: bool
+) -> torch.Tensor:
+    """y of windows without values."""
+    if x.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_exporting():
+        raise RuntimeError(_NO_GRADIENT)
+    batch, channels, height, width = x.shape
+    sizes = ((height + 2 * ph - kh) // sh + 1, (width + 2 * pw - kw) // sw + 1)
+    return x.new_empty(batch, channels, *sizes)
+
+
 def apply_out(*given: object, out: torch.Tensor) -> None:
     """Nothing: `out` stays as it is."""
     _check_devices((*given, out))

@@ -210,6 +210,8 @@ def _register() -> None:
     fakes.find = kernel_of
     torch.library.register_fake("syno::apply", fakes.apply)
     torch.library.register_fake("syno::apply.out", fakes.apply_out)
+    torch.library.register_fake("syno::pool", fakes.pool)
+    torch.library.register_fake("syno::pool.out", fakes.apply_out)
     atexit.register(_forget)
 
 

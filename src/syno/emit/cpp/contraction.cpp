@@ -20,6 +20,11 @@ constexpr double kFillShare = 0.1;
 constexpr double kMostLaneCost = 1.05;
 // Fewer terms side by side fill no vectors.
 constexpr std::int64_t kLeastInside = 8;
+// Pairs of rows need a third more weights: they pay where each weight meets so many columns, and where so much of the
+// products is left with the lanes that are not used.
+constexpr std::int64_t kLeastPairColumns = 96;
+constexpr std::int64_t kLeastPairTerms = 16;
+constexpr double kMostPairCost = 0.9;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -164,7 +169,12 @@ class Matcher {
     std::vector<std::int64_t> extents = nest().extents();
     if (!c_.columns.empty()) find_taps(read, extents);
     put_terms_inside();
+    c_.paired = can_pair();
     choose_block(extents);
+    if (c_.paired && !pairs_pay()) {
+      c_.paired = false;
+      choose_block(extents);
+    }
     build_fill(read, extents);
   }
 
@@ -225,8 +235,28 @@ class Matcher {
     c_.point = c_.term_count();
   }
 
+  // Winograd's F(2, 3): two results of three neighbouring taps take four products.
+  bool can_pair() const {
+    if (c_.columns.empty() || c_.point > 1 || c_.taps.size() != 1) return false;
+    const Index stored = flat_address(program_, nest(), nest().store);
+    return extent(c_.taps[0]) == 3 && c_.slides[0].step == 1 && c_.slides[0].phases == 1 &&
+           stored.coefficient(c_.columns.back()) == 1 && c_.row_count() >= kLanes &&
+           c_.term_count() >= kLeastPairTerms &&
+           c_.column_count() * c_.product(c_.slices) >= kLeastPairColumns;
+  }
+
+  bool pairs_pay() const {
+    if (c_.block_rows % 2 != 0 && c_.blocks > 1) return false;
+    const std::int64_t lanes = (c_.block_columns() + kLanes - 1) / kLanes * kLanes;
+    const std::int64_t plain = 3 * c_.block_rows * c_.width();
+    return static_cast<double>(4 * lanes) <= kMostPairCost * static_cast<double>(plain);
+  }
+
   void choose_block(const std::vector<std::int64_t>& extents) {
     if (c_.columns.empty()) return;
+    c_.block_rows = extent(c_.columns[0]);
+    c_.blocks = 1;
+    c_.private_panel = false;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
     std::int64_t row_elements = c_.width() * c_.term_count();
@@ -239,12 +269,15 @@ class Matcher {
         !only_affine(stored, c_.columns[0]))
       return;
     std::int64_t largest = rows;
-    while (rows % largest != 0 || ((largest + halo) * row_elements > 2 * cache_floats_ &&
-                                   largest > 4 * std::max<std::int64_t>(halo, 1)))
+    const auto fits = [&](std::int64_t size) {
+      return rows % size == 0 && (!c_.paired || rows % 2 != 0 || size % 2 == 0);
+    };
+    while (!fits(largest) || ((largest + halo) * row_elements > 2 * cache_floats_ &&
+                              largest > 4 * std::max<std::int64_t>(halo, 1)))
       --largest;
     c_.block_rows = largest;
     for (std::int64_t size = largest; 2 * size >= largest; --size) {
-      if (rows % size == 0 && block_cost(size, halo) < block_cost(c_.block_rows, halo))
+      if (fits(size) && block_cost(size, halo) < block_cost(c_.block_rows, halo))
         c_.block_rows = size;
     }
     c_.blocks = rows / c_.block_rows;
@@ -261,10 +294,10 @@ class Matcher {
       const std::int64_t most = (units + threads - 1) / threads;
       cost *= static_cast<double>(most * threads) / static_cast<double>(units);
     }
-    const std::int64_t columns = size * c_.width();
+    const std::int64_t columns = (c_.paired ? (size + 1) / 2 : size) * c_.width();
     const std::int64_t lanes = (columns + kLanes - 1) / kLanes * kLanes;
-    return cost *
-           std::min(kMostLaneCost, static_cast<double>(lanes) / static_cast<double>(columns));
+    const double used = static_cast<double>(lanes) / static_cast<double>(columns);
+    return cost * (c_.paired ? used : std::min(kMostLaneCost, used));
   }
 
   // Of the outermost column axis, in the panel of a block.
@@ -301,6 +334,11 @@ class Matcher {
         values[at(axis)] = add(name, extent(axis));
         continue;
       }
+      if (c_.paired) {
+        const Index odd = add("odd", 2);
+        values[at(axis)] = add(name, (c_.block_rows + 1) / 2 + 1) * 2 + odd + block * c_.block_rows;
+        continue;
+      }
       values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
     if (c_.point > 1) add_all(c_.terms);
@@ -312,7 +350,13 @@ class Matcher {
     }
     for (std::size_t a = 0; a < fill.outputs; ++a)
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
-    fill.operands.push_back(substituted(read, fill.extents(), values));
+    Access filled = read;
+    // The last row of an odd number has a partner that is not there.
+    if (c_.paired && c_.block_rows % 2 != 0) {
+      const int axis = c_.columns[0];
+      filled.conditions.insert(filled.conditions.begin(), {Index::axis(axis), extents[at(axis)]});
+    }
+    fill.operands.push_back(substituted(filled, fill.extents(), values));
   }
 
   const LoopProgram& program_;
@@ -332,6 +376,10 @@ std::int64_t Contraction::width() const {
   std::int64_t result = 1;
   for (std::size_t c = 1; c < columns.size(); ++c) result *= nest.axes[at(columns[c])].extent;
   return result;
+}
+
+std::int64_t Contraction::block_columns() const {
+  return paired ? (block_rows + 1) / 2 * width() : column_count() / blocks;
 }
 
 std::int64_t Contraction::block_elements() const {

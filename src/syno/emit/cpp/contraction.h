@@ -44,6 +44,9 @@ struct Contraction {
   };
   std::vector<Slide> slides;
   bool in_place = false;
+  /// Neighbouring rows of the outermost column axis are computed in pairs, with four products for six. The panel has its
+  /// even rows before its odd ones.
+  bool paired = false;
   /// Data between neighbouring columns; 1 in a panel, or the number of terms where they lie inside of columns.
   std::int64_t point = 1;
   /// Rows of a block: extents of the outermost column axis, which they divide.
@@ -64,6 +67,8 @@ struct Contraction {
   std::int64_t slice_count() const { return product(groups) * product(slices); }
   /// Elements of a column without the outermost column axis.
   std::int64_t width() const;
+  /// Columns of a block; of each pair of rows one.
+  std::int64_t block_columns() const;
   /// Elements of the panel of one block of one group and slice.
   std::int64_t block_elements() const;
 };

@@ -174,8 +174,10 @@ class Emitter {
     constant("kRows", c.row_count());
     constant("kTerms", c.term_count());
     constant("kTaps", c.tap_count());
-    constant("kBlock", c.column_count() / c.blocks);
+    constant("kBlock", c.block_columns());
     constant("kPoint", c.point);
+    constant("kPairWidth", c.paired ? c.width() : 0);
+    if (c.paired) constant("kPairRows", c.block_rows);
     out_.line("static constexpr bool kInPlace = " + std::string(c.in_place ? "true" : "false") +
               ";");
     out_.line("static constexpr float kScale = " + number(nest.scale) + ";");

@@ -213,10 +213,13 @@ constexpr long parts_of_row(long length, long tile) {
 //   row(m), column(n)                           places in the result
 //   weight(w, group, m, k, t)                   an element of the weight
 //   kChannelOfRow                               all columns of a row have one channel of the epilogue
+//   kPairWidth, kPairRows                       see pair_tile; 0 for contractions without pairs
 
 // Rows of a tile that fit into the registers together with kVectors columns of vectors.
 constexpr long kVectors = kRegisters == 32 ? 3 : 2;
 constexpr long kMostRows = kRegisters == 32 ? 8 : 5;
+constexpr long kPairVectors = 2;
+constexpr long kMostPairRows = kRegisters == 32 ? 13 : 5;
 
 // Vectors lie over columns, or over rows where that leaves fewer lanes unused.
 template <class C>
@@ -226,22 +229,41 @@ struct Tiling {
   static constexpr double kColumnCost = double(kPadded) / double(C::kBlock);
   static constexpr double kRowCost =
       double(ceil_divide(C::kRows, kLanes) * kLanes) / double(C::kRows);
+  static constexpr bool kPaired = C::kPairWidth > 0;
   static constexpr bool kOverColumns =
-      C::kColumnsAreContiguous && !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost);
-  static constexpr long kRowTiles = ceil_divide(C::kRows, kOverColumns ? kMostRows : kWideRows);
+      kPaired ||
+      (C::kColumnsAreContiguous && !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost));
+  static constexpr long kMost = kPaired ? kMostPairRows : kOverColumns ? kMostRows : kWideRows;
+  static constexpr long kRowTiles = ceil_divide(C::kRows, kMost);
   // Balanced: no tile is much smaller than the others.
   static constexpr long kTileRows =
       kOverColumns ? ceil_divide(C::kRows, kRowTiles)
                    : ceil_divide(ceil_divide(C::kRows, kRowTiles), kLanes) * kLanes;
-  static constexpr long kPackedGroup = kRowTiles * kTileRows * C::kTerms * C::kTaps;
+  static constexpr long kProducts = kPaired ? 4 : C::kTaps;
+  static constexpr long kPackedTile = kTileRows * C::kTerms * kProducts;
+  static constexpr long kPackedGroup = kRowTiles * kPackedTile;
 };
 
-// [group][tile][term][tap][row of the tile]; rows that are not there are zero.
+// [group][tile][term][tap][row of the tile]; rows that are not there are zero. Of pairs [group][tile][product][term][row].
 template <class C>
 void pack(const float* w, float* packed) {
   using T = Tiling<C>;
   for (long g = 0; g < C::kGroups; ++g)
     for (long tile = 0; tile < T::kRowTiles; ++tile)
+      if constexpr (T::kPaired) {
+        for (long p = 0; p < T::kProducts; ++p)
+          for (long k = 0; k < C::kTerms; ++k)
+            for (long i = 0; i < T::kTileRows; ++i) {
+              const long m = tile * T::kTileRows + i;
+              float value = 0.0f;
+              if (m < C::kRows) {
+                const float a = C::weight(w, g, m, k, 0), b = C::weight(w, g, m, k, 1);
+                const float c = C::weight(w, g, m, k, 2), ends = 0.5f * (a + c);
+                value = p == 0 ? a : p == 1 ? ends + 0.5f * b : p == 2 ? ends - 0.5f * b : c;
+              }
+              *packed++ = C::kScale * value;
+            }
+      } else
       for (long k = 0; k < C::kTerms; ++k)
         for (long t = 0; t < C::kTaps; ++t)
           for (long i = 0; i < T::kTileRows; ++i) {
@@ -307,6 +329,84 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
 
 // Floats: some hundred steps of a tile, what a far cache takes to answer.
 constexpr long kAhead = 2048;
+
+// Winograd's F(2, 3): results of two neighbouring rows, with data d of four rows and weights g of three taps, are
+//   m0 + m1 + m2 and m1 - m2 - m3   with
+//   m0 = (d0 - d2) g0, m1 = (d1 + d2) (g0 + g1 + g2) / 2, m2 = (d2 - d1) (g0 - g1 + g2) / 2, m3 = (d1 - d3) g2.
+// Columns are those of pairs of rows, kPairWidth each. The data has even rows first, and then odd ones.
+template <class C, int P, int N>
+inline void pair_product(const float* data, const float* weights, float* results) {
+  constexpr int M = Tiling<C>::kTileRows;
+  constexpr long kOdd = (C::kPairRows + 1) / 2 * C::kPairWidth + C::kPairWidth;
+  constexpr long kRow[] = {0, kOdd, C::kPairWidth, kOdd + C::kPairWidth};
+  constexpr long kFirst = kRow[P == 0 ? 0 : P == 2 ? 2 : 1];
+  constexpr long kSecond = kRow[P == 2 ? 1 : P == 3 ? 3 : 2];
+  Vector sum[M][N];
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) sum[i][j] = Vector{};
+#pragma GCC unroll 2
+  for (long k = 0; k < C::kTerms; ++k) {
+    const float* const from = data + C::term(k);
+    __builtin_prefetch(weights + kAhead);
+    Vector v[N];
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) {
+      const Vector a = load(from + kFirst + j * kLanes), b = load(from + kSecond + j * kLanes);
+      v[j] = P == 1 ? a + b : a - b;
+      SYNO_HOLD(v[j]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < M; ++i) {
+      const Vector w = splat(weights[i]);
+#pragma GCC unroll 16
+      for (int j = 0; j < N; ++j) sum[i][j] += w * v[j];
+    }
+    weights += M;
+  }
+  constexpr long kRest = M * N * kLanes;
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) {
+      float* const even = results + (i * N + j) * kLanes;
+      float* const odd = even + kRest;
+      if (P == 0) store(even, sum[i][j]);
+      if (P == 1 || P == 2) store(even, load(even) + sum[i][j]);
+      if (P == 1) store(odd, sum[i][j]);
+      if (P == 2 || P == 3) store(odd, load(odd) - sum[i][j]);
+    }
+}
+
+// kTileRows rows and N vectors of columns from n0 on.
+template <class C, int N, class E>
+inline void pair_tile(const float* data, const float* weights, float* y, long tile, long n0,
+                      const E& epilogue) {
+  constexpr int M = Tiling<C>::kTileRows;
+  constexpr long kStep = M * C::kTerms, kWidth = C::kPairWidth;
+  alignas(64) float results[(2 * M * N + 1) * kLanes];
+  pair_product<C, 0, N>(data + n0, weights, results);
+  pair_product<C, 1, N>(data + n0, weights + kStep, results);
+  pair_product<C, 2, N>(data + n0, weights + 2 * kStep, results);
+  pair_product<C, 3, N>(data + n0, weights + 3 * kStep, results);
+  const long end = least(n0 + N * kLanes, C::kBlock), rows = least(M, C::kRows - tile * M);
+  for (long n = n0, count; n < end; n += count) {
+    const long pair = n / kWidth, w = n % kWidth;
+    count = least(kWidth - w, end - n);
+    for (long odd = 0; odd < 2 && 2 * pair + odd < C::kPairRows; ++odd) {
+      const float* from = results + odd * M * N * kLanes + (n - n0);
+      float* const place = y + (2 * pair + odd) * kWidth + w;
+      for (long i = 0; i < rows; ++i, from += N * kLanes) {
+        float* const to = place + C::row(tile * M + i);
+        const auto ends = epilogue.template along<C::kChannelOfRow>(to);
+        for (long j = 0; j < count; j += kLanes)
+          store_end(ends, to + j, load(from + j), count - j);
+      }
+    }
+  }
+}
+
 constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
 
 // N columns, and rows in vectors.
@@ -379,7 +479,8 @@ template <class C>
 struct Block {
   using T = Tiling<C>;
   static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kBlock;
-  static constexpr long kAcross = ceil_divide(kWidth, T::kOverColumns ? kVectors : kMostPoints);
+  static constexpr long kAcross =
+      ceil_divide(kWidth, T::kPaired ? kPairVectors : T::kOverColumns ? kVectors : kMostPoints);
   static constexpr long kTiles = T::kRowTiles * kAcross;
   // Balanced: a tile has kNarrow or kWide vectors or columns.
   static constexpr int kNarrow = kWidth / kAcross, kWide = ceil_divide(kWidth, kAcross);
@@ -389,7 +490,9 @@ struct Block {
   template <int N, class E>
   static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin,
                    const E& epilogue) {
-    if constexpr (T::kOverColumns && C::kInPlace && C::kBlock < N * kLanes) {
+    if constexpr (T::kPaired) {
+      pair_tile<C, N>(data, weights, y, row_tile_, begin * kLanes, epilogue);
+    } else if constexpr (T::kOverColumns && C::kInPlace && C::kBlock < N * kLanes) {
       column_tile<C, N, true>(data, weights, y, row_tile_, C::kBlock, 0, epilogue);
     } else if constexpr (T::kOverColumns) {
       long n = begin * kLanes, skip = 0;
@@ -410,7 +513,7 @@ struct Block {
     for (long i = first; i < last; ++i) {
       const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
       const long part = kRowsOutside ? i % kAcross : i / T::kRowTiles;
-      const float* weights = packed + row_tile_ * (T::kTileRows * C::kTerms * C::kTaps);
+      const float* weights = packed + row_tile_ * T::kPackedTile;
       const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
       if (end - begin == kWide) {
         tile<kWide>(data, weights, y, row_tile_, begin, epilogue);
