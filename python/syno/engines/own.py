@@ -12,7 +12,7 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import Subject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import FLOAT32, Engine
+from syno.engines.engine import BFLOAT16, FLOAT32, Engine
 from syno.inference.library.files import CppNetwork
 
 
@@ -45,9 +45,11 @@ class Compiled:
 class Library:
     """The export format cpp-network: the network as C++ that does not use PyTorch."""
 
-    name = "syno-cpp"
-    precision = FLOAT32
     own = True
+
+    def __init__(self, name: str, precision: str) -> None:
+        self.name = name
+        self.precision = precision
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""
@@ -61,11 +63,22 @@ class Library:
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
-            subject = Subject(net, example.clone(), batch=True, pack=None, seed=0, reference=net)
+            subject = Subject(
+                net,
+                example.clone(),
+                batch=True,
+                pack=None,
+                seed=0,
+                reference=net,
+                precision=self.precision,
+            )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
             library = inference.load(written.code, written.weights)
         array = example.numpy()
         return lambda: torch.from_numpy(library(array, threads=threads))
 
 
-ENGINES: dict[str, Engine] = {each.name: each for each in (Compiled(), Library())}
+ENGINES: dict[str, Engine] = {
+    each.name: each
+    for each in (Compiled(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
+}

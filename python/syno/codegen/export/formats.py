@@ -38,6 +38,7 @@ class Subject:
     weights and of what is drawn besides. reference: computes the same with the same weights by the
     cheapest plans, what is written is compared with it. fold_weights: whether what depends on
     weights alone is computed once, when the file is written or its weights are loaded.
+    precision: what convolutions, linear layers and operators multiply; they add in float32.
     """
 
     module: nn.Module
@@ -47,6 +48,7 @@ class Subject:
     seed: int
     reference: nn.Module
     fold_weights: bool = False
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/error.h"
 
 namespace syno::cpp {
 namespace {
@@ -23,6 +24,8 @@ constexpr double kLeastReads = 4;
 constexpr double kLeastPartialReads = 16;
 constexpr double kMostGathered = 16e6;
 constexpr double kMostGatheredWeight = 1e6;
+// Of products of up to 255 * 128 in 31 bits.
+constexpr std::int64_t kMostCodeTerms = ((std::int64_t{1} << 31) - 1) / (255 * 128);
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -171,7 +174,19 @@ class Scheduler {
     if (precision == Precision::kInt8 && (data != Element::kCode || !integers))
       precision = Precision::kFloat32;
     if (precision == Precision::kFloat32 && data != Element::kFloat32) return std::nullopt;
-    return match_contraction(program_, nest, cache_floats_, precision, data);
+    std::optional<Contraction> found =
+        match_contraction(program_, nest, cache_floats_, precision, data);
+    if (found && precision == Precision::kInt8) check_sums(*found);
+    return found;
+  }
+
+  // Sums of codes are int32, and so are those of their parts in any order modulo 2^32.
+  static void check_sums(const Contraction& c) {
+    const std::int64_t terms = c.term_count() * c.tap_count();
+    if (terms <= kMostCodeTerms) return;
+    throw UserError("sums of " + std::to_string(terms) +
+                    " products in int8 may exceed 32 bits\n  expected: at most " +
+                    std::to_string(kMostCodeTerms) + " terms");
   }
 
   // Sums a producer in registers where its result is large, or lies badly for the consumer.
