@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,11 @@ class _Arguments(Options):
     fold_weights: bool = option(
         "Multiply weights with each other beforehand if this saves MACs.", False
     )
+    precision: str = option(
+        "Number format that layers multiply in the format cpp-network: float32 or bfloat16.",
+        "float32",
+        metavar="NAME",
+    )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
         None,
@@ -92,6 +97,7 @@ def command(given: _Arguments) -> int:
         given.format_ or ("torch" if given.network is None else "torch-export"),
         networks=given.network is not None,
         fold_weights=given.fold_weights,
+        precision=given.precision,
     )
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
@@ -102,7 +108,8 @@ def command(given: _Arguments) -> int:
     if given.network is not None:
         if given.binding is not None:
             raise UserError("--binding cannot be used with --network: the layers define the sizes")
-        subject = _network(given, given.network, operator, plans)
+        network = _network(given, given.network, operator, plans)
+        subject = replace(network, precision=given.precision)
     else:
         line = given.operand.line("export", given.op, "-o", str(given.out))
         if given.binding is None:

@@ -18,7 +18,7 @@ from syno.codegen.export.programs import examples
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
-from syno.inference.precision import TOLERANCES, checked_precision
+from syno.inference.precision import PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
@@ -59,6 +59,7 @@ class CppNetwork:
     suffix = ".cpp"
     networks = True
     folds = True
+    precisions = PRECISIONS
     emitter = "cpp"
 
     def available(self) -> str | None:
@@ -78,7 +79,7 @@ class CppNetwork:
         source = emit(
             lower(prepare(net, (subject.x[:1],), batch=False).graph),
             _function_name(code),
-            checked_precision(subject.precision),
+            subject.precision,
         )
         files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
         files.write(header, lambda temporary: temporary.write_text(source.header))

@@ -12,8 +12,8 @@ import torch
 
 from syno import _core
 from syno.inference.layer import Layer
-from syno.inference.precision import FLOAT32
 from syno.inference.library.program import LINE, Call, Program, Value
+from syno.inference.precision import FLOAT32
 
 # Pieces of the source that are compiled side by side: SYNO_PART chooses one, 0 is the network.
 PARTS = 8
