@@ -55,6 +55,7 @@ struct Contraction0 {
     static constexpr long kTaps = 3;
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
+    using Words = Floats;
     static constexpr bool kInPlace = false;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = true;

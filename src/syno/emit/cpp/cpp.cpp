@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "syno/emit/cpp/epilogue.h"
+#include "syno/emit/cpp/interface.h"
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
@@ -28,28 +29,6 @@ std::int64_t rounded(std::int64_t floats) {
 
 std::int64_t floats_of(std::int64_t elements, Element element) {
   return (elements * bytes_of(element) + 3) / 4;
-}
-
-Formats parse_formats(const CppOptions& options) {
-  const Formats formats{parse_precision(options.precision),
-                        parse_element("input format", options.input_format),
-                        parse_element("output format", options.output_format)};
-  const Element own = panel_element(formats.precision);
-  const auto fits = [&](Element element) { return element == own || element == Element::kFloat32; };
-  const bool codes = formats.precision == Precision::kInt8 && formats.input != own;
-  if (!fits(formats.input) || !fits(formats.output) || codes) {
-    throw UserError(
-        "input format " + options.input_format + " and output format " + options.output_format +
-        " do not fit the precision " + options.precision +
-        "\n  expected: float32, with bfloat16 also bfloat16, and in int8 codes of uint8 "
-        "as input");
-  }
-  return formats;
-}
-
-// The type in C of what a pointer of the interface points to.
-std::string of(Element element) {
-  return element == Element::kFloat32 ? "float" : "void";
 }
 
 class Emitter {
@@ -514,18 +493,6 @@ class Emitter {
     out_.line("}");
   }
 
-  // A pointer of the interface as the kernel sees it.
-  static std::string source(const std::string& name, Element element, const std::string& codes) {
-    if (element == Element::kFloat32) return name;
-    if (element == Element::kBfloat16) return "static_cast<const Bfloat16*>(" + name + ")";
-    return "Codes{static_cast<const std::uint8_t*>(" + name + "), " + codes + "}";
-  }
-  static std::string target(const std::string& name, Element element, const std::string& codes) {
-    if (element == Element::kFloat32) return name;
-    if (element == Element::kBfloat16) return "static_cast<Bfloat16*>(" + name + ")";
-    return "CodesOut{static_cast<std::uint8_t*>(" + name + "), " + codes + "}";
-  }
-
   // The arguments of a phase, up to y.
   std::string phase_arguments(const std::string& image) const {
     const std::int64_t in = image_elements(program_.input);
@@ -537,10 +504,13 @@ class Emitter {
     if (epilogue_.uses_channels())
       values = program_.buffer(program_.output).shape[channel_place()] * (epilogue_.scale ? 2 : 1);
     const auto code = [&](std::int64_t place) { return "channel[" + number(values + place) + "]"; };
-    const std::string y = from(target("y", formats_.output, code(3) + ", " + code(4)), result);
-    std::string text = from(source("x", formats_.input, code(0) + ", 1.0f"), in) + ", packed, ";
+    const std::string y =
+        from(target_pointer("y", formats_.output, code(3) + ", " + code(4)), result);
+    std::string text =
+        from(source_pointer("x", formats_.input, code(0) + ", 1.0f"), in) + ", packed, ";
     if (!epilogue_.empty()) {
-      const std::string more = source("residual", formats_.output, code(1) + ", " + code(2));
+      const std::string more =
+          source_pointer("residual", formats_.output, code(1) + ", " + code(2));
       const bool codes = formats_.output == Element::kCode;
       const std::string residual = epilogue_.residual ? from(more, result)
                                    : codes            ? "Codes{}"
@@ -552,12 +522,13 @@ class Emitter {
 
   void interface_run() {
     const std::string inside = options_.name + "_detail::";
-    out_.line("void " + options_.name + "_run(const " + of(formats_.input) +
+    out_.line("void " + options_.name + "_run(const " + c_type(formats_.input) +
               "* x, const float* packed,");
     if (has_ends())
       out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const " +
-                of(formats_.output) + "* residual,");
-    out_.line("    " + of(formats_.output) + "* y, float* workspace, long batch, int threads) {")
+                c_type(formats_.output) + "* residual,");
+    out_.line("    " + c_type(formats_.output) +
+              "* y, float* workspace, long batch, int threads) {")
         .indent();
     if (!program_.batched) out_.line("batch = 1;");
     out_.line("run_images(" + inside + "kPhases, batch, threads, workspace, " + number(shared_) +
@@ -572,11 +543,11 @@ class Emitter {
   void interface_phase() {
     const std::string inside = options_.name + "_detail::";
     out_.line("int " + options_.name + "_phase_count(void) { return " + inside + "kPhases; }");
-    out_.line("void " + options_.name + "_phase(int phase, const " + of(formats_.input) +
+    out_.line("void " + options_.name + "_phase(int phase, const " + c_type(formats_.input) +
               "* x, const float* packed,");
     out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const " +
-              of(formats_.output) + "* residual,");
-    out_.line("    " + of(formats_.output) + "* y, float* workspace, long part, long parts) {")
+              c_type(formats_.output) + "* residual,");
+    out_.line("    " + c_type(formats_.output) + "* y, float* workspace, long part, long parts) {")
         .indent();
     out_.line(inside + "phase(phase, " + phase_arguments("") + ", workspace,")
         .line("    workspace + " + number(shared_) + " + part * " + number(own_) +
@@ -610,47 +581,6 @@ Source emit_cpp(const Plan& plan, const CppOptions& options) {
 
 std::string cpp_runtime() {
   return cpp::runtime_text();
-}
-
-std::string cpp_header(const CppOptions& options) {
-  const std::string& name = options.name;
-  const cpp::Formats formats = cpp::parse_formats(options);
-  const bool codes = formats.precision == cpp::Precision::kInt8;
-  const bool ends = !cpp::parse_epilogue(options.epilogue).empty() || codes;
-  const std::string x = "const " + cpp::of(formats.input) + "* x";
-  const std::string y = cpp::of(formats.output) + "* y";
-  const std::string residual = "const " + cpp::of(formats.output) + "* residual";
-  return "#pragma once\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-         "/* Floats that pack writes. */\nlong " +
-         name +
-         "_packed_size(void);\n"
-         "/* Once a model: the weights in the order that the kernels read them in. */\nvoid " +
-         name +
-         "_pack(const float* const* weights, float* packed);\n"
-         "/* Floats of scratch memory. */\nlong " +
-         name + "_workspace_size(int threads);\n" +
-         (ends ? "/* channel: C floats of bias; with scale 2*C, bias before scale. "
-                 "residual: like y, and may be y. */\n"
-               : "") +
-         (codes
-              ? "/* Behind them: the zero of x, the zero and the scale of residual, the zero of y "
-                "and 1 / its scale. */\n"
-              : "") +
-         "void " + name + "_run(" + x + ", const float* packed, " +
-         (ends ? "const float* channel,\n    " + residual + ", " + y +
-                     ", float* workspace, long batch, int threads);\n"
-               : y + ", float* workspace, long batch,\n    int threads);\n") +
-         "/* One image by phases, of which all parts end before the next phase begins. The "
-         "workspace\n"
-         "   has the size for `parts` threads; channel and residual are null without an epilogue. "
-         "*/\n"
-         "int " +
-         name + "_phase_count(void);\nvoid " + name + "_phase(int phase, " + x +
-         ", const float* packed, const float* channel,\n"
-         "    " +
-         residual + ", " + y +
-         ", float* workspace, long part, long parts);\n"
-         "#ifdef __cplusplus\n}\n#endif\n";
 }
 
 }  // namespace syno

@@ -254,7 +254,8 @@ class RowPrinter {
       first = "most(" + first + ", " + over(least) + ")";
       last = "least(" + last + ", " + over(most) + ")";
     }
-    out_.line(source_of(o) + " const from" + number + " = a" + number + " + (" + row_address(o) + ");");
+    out_.line(source_of(o) + " const from" + number + " = a" + number + " + (" + row_address(o) +
+              ");");
     out_.line("const long first" + number + " = " + first + ", last" + number + " = " + last + ";");
   }
 
