@@ -12,7 +12,7 @@ namespace syno::cpp {
 namespace {
 
 // A producer is computed inside of a panel where it costs at most this share of the contraction's MACs.
-constexpr double kMostInlineShare = 0.25;
+constexpr double kMostInlineShare = 0.05;
 // A producer of so few MACs an element is summed in registers where its result is large.
 constexpr std::int64_t kMostFusedSum = 32;
 // A contraction of more rows is better off with the producer's result in memory.
