@@ -35,7 +35,9 @@ int lane_of(const LoopNest& nest, const Index& stored, std::size_t kept, int par
   for (std::size_t a = kept; a < nest.outputs; ++a) {
     const int axis = static_cast<int>(a);
     if (axis == part) continue;
-    if (part >= 0 && stored.coefficient(axis) == nest.axes[at(part)].extent) return axis;
+    if (part >= 0 && is_linear(stored, axis) &&
+        stored.coefficient(axis) == nest.axes[at(part)].extent)
+      return axis;
     const auto better = [&](int one, int other) {
       if (other < 0) return true;
       const bool side = stored.coefficient(one) == 1 && is_linear(stored, one);
