@@ -81,6 +81,7 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "openvino-int8",
         "syno",
         "syno-cpp",
+        "syno-cpp-bf16",
     ],
 )
 def test_an_engine_computes_what_the_network_computes(name: str) -> None:

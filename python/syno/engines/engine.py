@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 FLOAT32 = "float32"
+BFLOAT16 = "bfloat16"
 DEFAULT_PRECISION = "default"
 INT8 = "int8"
 
@@ -30,6 +31,7 @@ _MODULES = {
     "openvino-int8": "syno.engines.onnx",
     "syno": "syno.engines.own",
     "syno-cpp": "syno.engines.own",
+    "syno-cpp-bf16": "syno.engines.own",
 }
 DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
 

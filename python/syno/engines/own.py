@@ -13,7 +13,7 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import Subject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import FLOAT32, Engine, Layered
+from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered
 from syno.inference.compiled_network import CompiledLayer, CompiledNetwork
 from syno.inference.library.files import CppNetwork
 
@@ -47,9 +47,11 @@ class Compiled:
 class Library:
     """The export format cpp-network: the network as C++ that does not use PyTorch."""
 
-    name = "syno-cpp"
-    precision = FLOAT32
     own = True
+
+    def __init__(self, name: str, precision: str) -> None:
+        self.name = name
+        self.precision = precision
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""
@@ -63,7 +65,15 @@ class Library:
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
-            subject = Subject(net, example.clone(), batch=True, pack=None, seed=0, reference=net)
+            subject = Subject(
+                net,
+                example.clone(),
+                batch=True,
+                pack=None,
+                seed=0,
+                reference=net,
+                precision=self.precision,
+            )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
             library = inference.load(written.code, written.weights)
         array = example.numpy()
@@ -102,4 +112,7 @@ def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:
             del layer.forward
 
 
-ENGINES: dict[str, Engine] = {each.name: each for each in (Compiled(), Library())}
+ENGINES: dict[str, Engine] = {
+    each.name: each
+    for each in (Compiled(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
+}

@@ -85,6 +85,7 @@ struct Contraction1 {
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
     static constexpr long kPairWidth = 0;
+    using Words = Floats;
     static constexpr bool kInPlace = false;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = true;

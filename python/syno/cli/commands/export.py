@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,11 @@ class _Arguments(Options):
     fold_weights: bool = option(
         "Multiply weights with each other beforehand if this saves MACs.", False
     )
+    precision: str = option(
+        "Number format that layers multiply in the format cpp-network: float32 or bfloat16.",
+        "float32",
+        metavar="NAME",
+    )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
         None,
@@ -101,6 +106,7 @@ def command(given: _Arguments) -> int:
         given.format_ or ("torch" if given.network is None else "torch-export"),
         networks=given.network is not None,
         fold_weights=given.fold_weights,
+        precision=given.precision,
     )
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
@@ -108,7 +114,7 @@ def command(given: _Arguments) -> int:
         writer.name, writer.emitter, given.measure_plans, given.threads or 1, given.fold_weights
     )
     if given.network is not None:
-        subject = _network(given, given.network, plans)
+        subject = replace(_network(given, given.network, plans), precision=given.precision)
     elif given.op == ORIGINAL:
         raise UserError(
             "'none' is no operator\n  what to do: name the network without one: --network NAME"

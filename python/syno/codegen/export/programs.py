@@ -60,6 +60,7 @@ class _Program:
     suffix: str
     networks = True
     folds = True
+    precisions = ("float32",)
     emitter = "pytorch"
     # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
     loader: str

@@ -30,6 +30,7 @@ class TorchFiles:
     suffix = ".py"
     networks = False
     folds = False
+    precisions = ("float32",)
     emitter = "pytorch"
 
     def available(self) -> str | None:

@@ -58,12 +58,14 @@ class Variant:
     epilogue: y = activation(operator(x) * scale[c] + bias[c] + residual) with the parts of
     `scale+bias+residual+relu` that it names; channel: the dimension of y that c counts;
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory.
+    precision: what contractions multiply, `float32` or `bfloat16`. They add in float32.
     """
 
     epilogue: str = ""
     channel: int = 1
     input_order: tuple[int, ...] | None = None
     output_order: tuple[int, ...] | None = None
+    precision: str = "float32"
 
     def has(self, part: str) -> bool:
         """Whether the epilogue names the part."""

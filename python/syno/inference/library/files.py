@@ -14,10 +14,11 @@ from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
-from syno.codegen.export.programs import TOLERANCE, examples
+from syno.codegen.export.programs import examples
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
+from syno.inference.precision import PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
@@ -58,6 +59,7 @@ class CppNetwork:
     suffix = ".cpp"
     networks = True
     folds = True
+    precisions = PRECISIONS
     emitter = "cpp"
 
     def available(self) -> str | None:
@@ -75,7 +77,9 @@ class CppNetwork:
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         net = subject.module if subject.pack is None else subject.pack
         source = emit(
-            lower(prepare(net, (subject.x[:1],), batch=False).graph), _function_name(code)
+            lower(prepare(net, (subject.x[:1],), batch=False).graph),
+            _function_name(code),
+            subject.precision,
         )
         files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
         files.write(header, lambda temporary: temporary.write_text(source.header))
@@ -96,7 +100,7 @@ class CppNetwork:
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
             np.savez(path, **said)
-            program = _CHECK.replace("@TOLERANCE@", str(TOLERANCE))
+            program = _CHECK.replace("@TOLERANCE@", str(TOLERANCES[subject.precision]))
             return run_program(program, [Path(library._name), exported.weights, path])
 
 

@@ -57,17 +57,23 @@ std::set<std::pair<std::int64_t, std::int64_t>> possible_slides(const Access& ac
 
 class Matcher {
  public:
-  Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats)
-      : program_(program), cache_floats_(cache_floats) {
+  Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats,
+          Precision precision, Element data)
+      : program_(program),
+        word_(terms_of_word(precision)),
+        cache_elements_(cache_floats * word_),
+        data_element_(data) {
     c_.nest = nest;
+    c_.precision = precision;
   }
 
   std::optional<Contraction> run() {
     if (!find_operands()) return std::nullopt;
     find_roles();
     if (c_.row_count() < kLeastRows || c_.row_count() * c_.term_count() < 16) return std::nullopt;
+    if (word_ > 1 && c_.terms.empty()) return std::nullopt;
     choose_columns();
-    c_.in_place = is_in_place();
+    c_.in_place = word_ == 1 ? is_in_place() : words_are_in_place();
     if (!c_.in_place) make_panel();
     return std::move(c_);
   }
@@ -161,6 +167,23 @@ class Matcher {
     return false;
   }
 
+  // Vectors over rows read words of terms side by side, from wherever the columns are.
+  bool words_are_in_place() {
+    if (data_element_ != panel_element(c_.precision) || !data().conditions.empty() ||
+        c_.columns.size() > 1)
+      return false;
+    const Index address = flat_address(program_, nest(), data());
+    if (!address.is_affine()) return false;
+    const std::int64_t point = c_.columns.empty() ? 0 : address.coefficient(c_.columns[0]);
+    const auto pair = std::find_if(c_.terms.begin(), c_.terms.end(), [&](int axis) {
+      return address.coefficient(axis) == 1 && extent(axis) % word_ == 0;
+    });
+    if (pair == c_.terms.end() || point == 1) return false;
+    std::rotate(pair, pair + 1, c_.terms.end());
+    if (!c_.columns.empty()) c_.point = point;
+    return true;
+  }
+
   // --- the panel --------------------------------------------------------------------------------------------------
 
   void make_panel() {
@@ -169,6 +192,7 @@ class Matcher {
     std::vector<std::int64_t> extents = nest().extents();
     if (!c_.columns.empty()) find_taps(read, extents);
     put_terms_inside();
+    if (word_ > 1) make_words(read, extents);
     c_.paired = can_pair();
     choose_block(extents);
     if (c_.paired && !pairs_pay()) {
@@ -181,6 +205,7 @@ class Matcher {
   // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h the outermost column axis.
   void find_taps(Access& read, std::vector<std::int64_t>& extents) {
     for (std::size_t t = 0; t < c_.terms.size();) {
+      if (word_ > 1 && c_.terms.size() == 1) return;  // words have terms
       const int tap = c_.terms[t];
       const auto slides = possible_slides(read, c_.columns[0], tap);
       const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
@@ -232,12 +257,38 @@ class Matcher {
     });
     if (inner == c_.terms.end()) return;
     std::rotate(inner, inner + 1, c_.terms.end());
-    c_.point = c_.term_count();
+    c_.terms_inside = true;
+  }
+
+  // The last axis of the terms becomes one that has whole words.
+  void make_words(Access& read, std::vector<std::int64_t>& extents) {
+    const auto words = [&](int axis) { return (extent(axis) + word_ - 1) / word_; };
+    if (!c_.terms_inside) {
+      const Index address = flat_address(program_, nest(), data());
+      const auto cost = [&](int axis) {
+        return static_cast<double>(words(axis) * word_) / static_cast<double>(extent(axis));
+      };
+      const auto worse = [&](int a, int b) {
+        if (cost(a) != cost(b)) return cost(a) > cost(b);
+        // Neighbours in memory are expensive to part.
+        return std::abs(address.coefficient(a)) < std::abs(address.coefficient(b));
+      };
+      const auto best = std::max_element(c_.terms.begin(), c_.terms.end(), worse);
+      std::rotate(best, best + 1, c_.terms.end());
+    }
+    const int axis = c_.terms.back();
+    const std::int64_t size = extent(axis), whole = words(axis) * word_;
+    if (size == whole) return;
+    const Condition inside{Index::axis(axis), size};
+    for (Access* access : {&read, &c_.nest.operands[c_.data], &c_.nest.operands[c_.weight]})
+      access->conditions.insert(access->conditions.begin(), inside);
+    c_.nest.axes[at(axis)].extent = whole;
+    extents[at(axis)] = whole;
   }
 
   // Winograd's F(2, 3): two results of three neighbouring taps take four products.
   bool can_pair() const {
-    if (c_.columns.empty() || c_.point > 1 || c_.taps.size() != 1) return false;
+    if (word_ > 1 || c_.terms_inside || c_.columns.empty() || c_.taps.size() != 1) return false;
     const Index stored = flat_address(program_, nest(), nest().store);
     return extent(c_.taps[0]) == 3 && c_.slides[0].step == 1 && c_.slides[0].phases == 1 &&
            stored.coefficient(c_.columns.back()) == 1 && c_.row_count() >= kLanes &&
@@ -253,6 +304,7 @@ class Matcher {
   }
 
   void choose_block(const std::vector<std::int64_t>& extents) {
+    c_.point = c_.terms_inside ? c_.term_count() : word_;
     if (c_.columns.empty()) return;
     c_.block_rows = extent(c_.columns[0]);
     c_.blocks = 1;
@@ -264,15 +316,15 @@ class Matcher {
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
     const Index stored = flat_address(program_, nest(), nest().store);
-    const bool in_steps = c_.point > 1 || stored.coefficient(c_.columns.back()) == 1;
-    if (whole <= cache_floats_ || weights > whole || !in_steps ||
+    const bool in_steps = c_.terms_inside || stored.coefficient(c_.columns.back()) == 1;
+    if (whole <= cache_elements_ || weights > whole || !in_steps ||
         !only_affine(stored, c_.columns[0]))
       return;
     std::int64_t largest = rows;
     const auto fits = [&](std::int64_t size) {
       return rows % size == 0 && (!c_.paired || rows % 2 != 0 || size % 2 == 0);
     };
-    while (!fits(largest) || ((largest + halo) * row_elements > 2 * cache_floats_ &&
+    while (!fits(largest) || ((largest + halo) * row_elements > 2 * cache_elements_ &&
                               largest > 4 * std::max<std::int64_t>(halo, 1)))
       --largest;
     c_.block_rows = largest;
@@ -321,7 +373,15 @@ class Matcher {
     };
     add_all(c_.groups);
     add_all(c_.slices);
-    if (c_.point == 1) add_all(c_.terms);
+    // Neighbouring terms that share words come last.
+    std::vector<int> outer = c_.terms;
+    const bool parts = word_ > 1 && !c_.terms_inside;
+    if (parts) outer.pop_back();
+    if (!c_.terms_inside) add_all(outer);
+    if (parts) {
+      const int axis = c_.terms.back();
+      values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis) / word_) * word_;
+    }
     for (std::size_t t = 0; t < c_.taps.size(); ++t) {
       if (c_.slides[t].phases == 1) continue;
       const int axis = c_.taps[t];
@@ -341,9 +401,11 @@ class Matcher {
       }
       values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
-    if (c_.point > 1) add_all(c_.terms);
+    if (c_.terms_inside) add_all(c_.terms);
+    if (parts) values[at(c_.terms.back())] = values[at(c_.terms.back())] + add("part", word_);
     fill.outputs = fill.axes.size();
-    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width() * c_.point;
+    std::int64_t elements =
+        c_.columns.empty() ? c_.point : panel_rows(extents) * c_.width() * c_.point;
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
       c_.slides[t].phase_elements = elements;
       elements *= c_.slides[t].phases;
@@ -360,7 +422,9 @@ class Matcher {
   }
 
   const LoopProgram& program_;
-  std::int64_t cache_floats_;
+  std::int64_t word_;
+  std::int64_t cache_elements_;
+  Element data_element_;
   Contraction c_;
 };
 
@@ -389,8 +453,9 @@ std::int64_t Contraction::block_elements() const {
 }
 
 std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
-                                             std::int64_t cache_floats) {
-  return Matcher(program, nest, cache_floats).run();
+                                             std::int64_t cache_floats, Precision precision,
+                                             Element data) {
+  return Matcher(program, nest, cache_floats, precision, data).run();
 }
 
 }  // namespace syno::cpp

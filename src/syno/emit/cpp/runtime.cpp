@@ -208,6 +208,7 @@ constexpr long parts_of_row(long length, long tile) {
 //
 // C is a struct that describes one:  y[row][column] = sum over terms k and taps t of weight * data
 //   kGroups, kRows, kColumns, kTerms, kTaps     extents; each group has weights of its own
+//   Words                                       what is multiplied: Floats, Pairs or Quads
 //   kPoint                                      data of column n stands at n * kPoint
 //   term(k), tap(t)                             places in the data
 //   row(m), column(n)                           places in the result
@@ -240,64 +241,88 @@ struct Tiling {
       kOverColumns ? ceil_divide(C::kRows, kRowTiles)
                    : ceil_divide(ceil_divide(C::kRows, kRowTiles), kLanes) * kLanes;
   static constexpr long kProducts = kPaired ? 4 : C::kTaps;
-  static constexpr long kPackedTile = kTileRows * C::kTerms * kProducts;
+  // Words of a tile in packed weights.
+  static constexpr long kPackedTile =
+      kTileRows * (C::kTerms / C::Words::kTerms * kProducts + C::Words::kHead);
   static constexpr long kPackedGroup = kRowTiles * kPackedTile;
 };
 
-// [group][tile][term][tap][row of the tile]; rows that are not there are zero. Of pairs [group][tile][product][term][row].
+// [group][tile][word][tap][row of the tile]; rows that are not there are zero. Where words have a
+// head, a tile begins with the sums of its rows. Of pairs [group][tile][product][term][row].
 template <class C>
 void pack(const float* w, float* packed) {
   using T = Tiling<C>;
+  using W = typename C::Words;
+  const auto term = [&](long g, long m, long k, long t) {
+    return m < C::kRows ? C::kScale * C::weight(w, g, m, k, t) : 0.0f;
+  };
   for (long g = 0; g < C::kGroups; ++g)
-    for (long tile = 0; tile < T::kRowTiles; ++tile)
+    for (long tile = 0; tile < T::kRowTiles; ++tile) {
+      const long m = tile * T::kTileRows;
       if constexpr (T::kPaired) {
         for (long p = 0; p < T::kProducts; ++p)
           for (long k = 0; k < C::kTerms; ++k)
             for (long i = 0; i < T::kTileRows; ++i) {
-              const long m = tile * T::kTileRows + i;
-              float value = 0.0f;
-              if (m < C::kRows) {
-                const float a = C::weight(w, g, m, k, 0), b = C::weight(w, g, m, k, 1);
-                const float c = C::weight(w, g, m, k, 2), ends = 0.5f * (a + c);
-                value = p == 0 ? a : p == 1 ? ends + 0.5f * b : p == 2 ? ends - 0.5f * b : c;
-              }
-              *packed++ = C::kScale * value;
+              const float a = term(g, m + i, k, 0), b = term(g, m + i, k, 1);
+              const float c = term(g, m + i, k, 2), ends = 0.5f * (a + c);
+              *packed++ = p == 0 ? a : p == 1 ? ends + 0.5f * b : p == 2 ? ends - 0.5f * b : c;
             }
-      } else
-      for (long k = 0; k < C::kTerms; ++k)
+        continue;
+      }
+      if constexpr (W::kHead > 0)
+        for (long i = 0; i < T::kTileRows; ++i) {
+          std::int32_t sum = 0;
+          for (long k = 0; k < C::kTerms; ++k)
+            for (long t = 0; t < C::kTaps; ++t) sum += W::code(term(g, m + i, k, t));
+          std::memcpy(packed++, &sum, sizeof sum);
+        }
+      for (long k = 0; k < C::kTerms; k += W::kTerms)
         for (long t = 0; t < C::kTaps; ++t)
           for (long i = 0; i < T::kTileRows; ++i) {
-            const long m = tile * T::kTileRows + i;
-            *packed++ = m < C::kRows ? C::kScale * C::weight(w, g, m, k, t) : 0.0f;
+            if constexpr (W::kTerms == 1) {
+              *packed++ = term(g, m + i, k, t);
+            } else {
+              float terms[W::kTerms];
+              for (long part = 0; part < W::kTerms; ++part) terms[part] = term(g, m + i, k + part, t);
+              const std::uint32_t word = W::word(terms);
+              std::memcpy(packed++, &word, sizeof word);
+            }
           }
+    }
 }
 
 // kTileRows rows and N vectors of columns. kPart: the data has fewer columns, and nothing behind them may be read.
-template <class C, int N, bool kPart = false, class E>
-inline void column_tile(const float* data, const float* weights, float* y, long tile, long count,
-                        long skip, const E& epilogue) {
+template <class C, int N, bool kPart = false, class Y, class E>
+inline void column_tile(typename C::Words::Data data, const float* weights, Y y, long tile,
+                        long count, long skip, const E& epilogue) {
+  using W = typename C::Words;
   constexpr int M = Tiling<C>::kTileRows;
-  Vector sum[M][N];
+  typename W::Sum sum[M][N];
 #pragma GCC unroll 16
   for (int i = 0; i < M; ++i)
 #pragma GCC unroll 16
-    for (int j = 0; j < N; ++j) sum[i][j] = Vector{};
-  for (long k = 0; k < C::kTerms; ++k) {
-    const float* from = data + C::term(k);
+    for (int j = 0; j < N; ++j) {
+      if constexpr (W::kHead > 0) sum[i][j] = W::first(W::splat_word(weights + i), data);
+      else sum[i][j] = Vector{};
+    }
+  weights += W::kHead * M;
+  for (long k = 0; k < C::kTerms; k += W::kTerms) {
+    const auto from = data + C::term(k);
 #pragma GCC unroll 4
     for (long t = 0; t < C::kTaps; ++t) {
-      Vector v[N];
+      typename W::Lanes v[N];
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j) {
-        const float* const at = from + C::tap(t) + j * kLanes;
-        v[j] = kPart ? load_part(at, 0, C::kBlock - j * kLanes) : load(at);
+        const auto at = from + (C::tap(t) + j * kLanes * W::kTerms);
+        if constexpr (kPart) v[j] = load_part(at, 0, C::kBlock - j * kLanes);
+        else v[j] = W::load_words(at);
         SYNO_HOLD(v[j]);
       }
 #pragma GCC unroll 16
       for (int i = 0; i < M; ++i) {
-        const Vector w = splat(weights[i]);
+        const typename W::Lanes w = W::splat_word(weights + i);
 #pragma GCC unroll 16
-        for (int j = 0; j < N; ++j) sum[i][j] += w * v[j];
+        for (int j = 0; j < N; ++j) W::add(sum[i][j], v[j], w);
       }
       weights += M;
     }
@@ -306,23 +331,23 @@ inline void column_tile(const float* data, const float* weights, float* y, long 
   for (int i = 0; i < M; ++i) {
     const long m = tile * M + i;
     if (C::kRows % M != 0 && m >= C::kRows) break;
-    float* to = y + C::row(m);
+    const Y to = y + C::row(m);
     // What is skipped may lie before the row.
     const auto ends = epilogue.template along<C::kChannelOfRow>(to + skip);
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {
         float lanes[2 * kLanes] = {};
-        store(lanes, sum[i][0]);
+        store(lanes, W::value(sum[i][0]));
         store_end(ends, to + skip, load(lanes + skip), kLanes - skip);
       } else {
-        store_end(ends, to, sum[i][0]);
+        store_end(ends, to, W::value(sum[i][0]));
       }
 #pragma GCC unroll 16
-      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, sum[i][j]);
+      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, W::value(sum[i][j]));
     } else {
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j)
-        store_end(ends, to + j * kLanes, sum[i][j], count - j * kLanes);
+        store_end(ends, to + j * kLanes, W::value(sum[i][j]), count - j * kLanes);
     }
   }
 }
@@ -410,55 +435,63 @@ inline void pair_tile(const float* data, const float* weights, float* y, long ti
 constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
 
 // N columns, and rows in vectors.
-template <class C, int N, class E>
-inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0,
+template <class C, int N, class Y, class E>
+inline void row_tile(typename C::Words::Data data, const float* weights, Y y, long tile, long n0,
                      const E& epilogue) {
+  using W = typename C::Words;
   constexpr int M = Tiling<C>::kTileRows;
   constexpr int V = M / kLanes;
-  Vector sum[N][V];
+  typename W::Sum sum[N][V];
 #pragma GCC unroll 16
   for (int n = 0; n < N; ++n)
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) sum[n][v] = Vector{};
-  for (long k = 0; k < C::kTerms; ++k) {
-    const float* from = data + C::term(k);
+    for (int v = 0; v < V; ++v) {
+      if constexpr (W::kHead > 0) sum[n][v] = W::first(W::load_words(weights + v * kLanes), data);
+      else sum[n][v] = Vector{};
+    }
+  weights += W::kHead * M;
+  for (long k = 0; k < C::kTerms; k += W::kTerms) {
+    const auto from = data + C::term(k);
 #pragma GCC unroll 4
     for (long t = 0; t < C::kTaps; ++t) {
-      Vector w[V];
+      typename W::Lanes w[V];
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) {
         // Weights stream by once; the processor's own prefetch ends at each page.
         __builtin_prefetch(weights + kAhead + v * kLanes);
-        w[v] = load(weights + v * kLanes);
+        w[v] = W::load_words(weights + v * kLanes);
         SYNO_HOLD(w[v]);
       }
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {
-        const Vector x = splat(from[C::tap(t) + n * C::kPoint]);
+        const typename W::Lanes x = W::splat_word(from + (C::tap(t) + n * C::kPoint));
 #pragma GCC unroll 16
-        for (int v = 0; v < V; ++v) sum[n][v] += x * w[v];
+        for (int v = 0; v < V; ++v) W::add(sum[n][v], x, w[v]);
       }
       weights += M;
     }
   }
   const long rows = least(M, C::kRows - tile * M);
   if (C::kRowsAreContiguous) {
-    float* const start = y + C::row(tile * M);
+    const Y start = y + C::row(tile * M);
     for (int v = 0; v < V; ++v) {
       const long count = rows - v * kLanes;
       if (count <= 0) break;
       const auto ends = epilogue.template across<C::kChannelOfRow>(
           start + C::column(n0) + v * kLanes, count);
       for (int n = 0; n < N; ++n)
-        store_end(ends, start + C::column(n0 + n) + v * kLanes, sum[n][v], count);
+        store_end(ends, start + C::column(n0 + n) + v * kLanes, W::value(sum[n][v]), count);
     }
   } else {
     alignas(64) float turned[N][M];
-    std::memcpy(turned, sum, sizeof turned);
+#pragma GCC unroll 16
+    for (int n = 0; n < N; ++n)
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) store(&turned[n][v * kLanes], W::value(sum[n][v]));
     for (long i = 0; i < rows; ++i) {
-      float* to = y + C::row(tile * M + i);
+      const Y to = y + C::row(tile * M + i);
       if constexpr (std::is_same_v<E, Plain>) {
-        for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
+        for (int n = 0; n < N; ++n) put(to + C::column(n0 + n), turned[n][i]);
         continue;
       }
       const auto ends = epilogue.template along<C::kChannelOfRow>(to + C::column(n0));
@@ -487,8 +520,9 @@ struct Block {
   // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
   static constexpr bool kRowsOutside = T::kPackedGroup * 4 > (1 << 18);
 
-  template <int N, class E>
-  static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin,
+  using Data = typename C::Words::Data;
+  template <int N, class Y, class E>
+  static void tile(Data data, const float* weights, Y y, long row_tile_, long begin,
                    const E& epilogue) {
     if constexpr (T::kPaired) {
       pair_tile<C, N>(data, weights, y, row_tile_, begin * kLanes, epilogue);
@@ -501,14 +535,14 @@ struct Block {
         skip = n + N * kLanes - C::kBlock;
         n -= skip;
       }
-      column_tile<C, N>(data + n, weights, y + n, row_tile_, C::kBlock - n, skip, epilogue);
+      column_tile<C, N>(data + n * C::Words::kTerms, weights, y + n, row_tile_, C::kBlock - n, skip, epilogue);
     } else {
       row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin, epilogue);
     }
   }
 
-  template <class E = Plain>
-  static void run(const float* data, const float* packed, float* y, long first, long last,
+  template <class Y, class E = Plain>
+  static void run(Data data, const float* packed, Y y, long first, long last,
                   const E& epilogue = {}) {
     for (long i = first; i < last; ++i) {
       const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
@@ -572,8 +606,8 @@ void run_images(int phases, long batch, int threads, float* workspace, long shar
   });
 }
 
-template <class C, class E = Plain>
-void run_blocks(const float* data, const float* packed, float* y, const Team& team,
+template <class C, class Y, class E = Plain>
+void run_blocks(typename C::Words::Data data, const float* packed, Y y, const Team& team,
                 const E& epilogue = {}) {
   constexpr long kTiles = Block<C>::kTiles;
   const long last = team.end(C::kSlices * kTiles);
@@ -592,7 +626,8 @@ void run_blocks(const float* data, const float* packed, float* y, const Team& te
 }  // namespace
 
 std::string runtime_text() {
-  return std::string(kVectors) + std::string(epilogue_runtime_text()) + std::string(kLoops);
+  return std::string(kVectors) + std::string(formats_runtime_text()) +
+         std::string(epilogue_runtime_text()) + std::string(kLoops);
 }
 
 }  // namespace syno::cpp
