@@ -428,8 +428,7 @@ void boxed_set_loader(StableIValue* stack, std::uint64_t, std::uint64_t) {
   "(Tensor x, Tensor packed, Tensor? channel, Tensor? residual, str key, str epilogue"
 
 // Height and width of windows, of their distance and of what is around the maps.
-#define SYNO_WINDOWS \
-  "(Tensor x, int kh, int kw, int sh, int sw, int ph, int pw, bool average"
+#define SYNO_WINDOWS "(Tensor x, int kh, int kw, int sh, int sw, int ph, int pw, bool average"
 
 /// Registers the operators; false where another copy of this library did, which then has all kernels.
 ///
