@@ -41,8 +41,8 @@ class TrainOptions(Options):
         max_slowdown: operators whose training step takes more than this many times as long as that
             of the baseline are rejected before training; `math.inf` rejects none.
         kernels: what computes operators while they are trained on a CPU in float32: the `eager`
-            modules of PyTorch, or `compiled` C++ with its gradients, which needs a C++ compiler.
-            Anything else is computed by the eager modules.
+            modules of PyTorch, or `compiled` C++ with its gradients. Anything else is computed by
+            the eager modules. Default: `compiled` on a CPU if there is a C++ compiler.
     """
 
     section: ClassVar[str] = "Training"
@@ -74,10 +74,11 @@ class TrainOptions(Options):
         minimum=0,
         above=True,
     )
-    kernels: str = option(
+    kernels: str | None = option(
         "What computes operators while they are trained on a CPU: PyTorch, or compiled C++.",
-        "eager",
+        None,
         choices=KERNELS,
+        unset="compiled if there is a C++ compiler",
     )
 
 
@@ -91,7 +92,8 @@ class TimingOptions(Options):
         threads: number of threads of timing and training.
         latency: the engine that runs the networks whose latency is measured, the original network
             included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
-            with constant weights).
+            with constant weights). Default: `compiled` if there is a C++ compiler and the networks
+            are trained on a CPU, otherwise `eager`.
     """
 
     section: ClassVar[str] = "Timing"
@@ -100,10 +102,11 @@ class TimingOptions(Options):
     threads: int = option(
         "Number of threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS
     )
-    latency: str = option(
+    latency: str | None = option(
         "Engine that runs the networks whose latency is measured.",
-        "eager",
+        None,
         choices=("compiled", "eager", "inductor"),
+        unset="compiled if there is a C++ compiler",
     )
 
 

@@ -54,6 +54,11 @@ def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}\N{MULTIPLICATION SIGN}"
 
 
+def speedup(ratio: float | None) -> str:
+    """How many times as fast something is that takes `ratio` times as long: 0.5 gives `2.00x`."""
+    return MISSING if not ratio else f"{1 / ratio:.2f}\N{MULTIPLICATION SIGN}"
+
+
 def duration(seconds: float | None) -> str:
     """A duration: `9.4 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds is None:

@@ -247,7 +247,7 @@ def front_table(result: Demonstration, report: Report) -> Table:
         ("Pareto front", lambda entry: entry["key"][:8]),
         ("accuracy>", lambda entry: fmt.percent(entry["accuracy"])),
         ("latency>", lambda entry: fmt.milliseconds(entry["latency_ms"])),
-        ("ratio>", lambda entry: fmt.ratio(entry["latency_ratio"])),
+        ("speed-up>", lambda entry: fmt.speedup(entry["latency_ratio"])),
         ("MACs>", lambda entry: fmt.count(entry["macs"])),
         ("params>", lambda entry: fmt.count(entry["params"])),
         ("formula~", lambda entry: entry["formula"].partition("\n")[0]),

@@ -76,9 +76,7 @@ def training_steps(
     )
 
 
-def _named(
-    network: Network, names: Sequence[str], sizes: Mapping[str, int]
-) -> dict[str, Operator]:
+def _named(network: Network, names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, Operator]:
     from syno.operands.layers import fit_to_network, layer_specification
     from syno.operands.lookup import named_operators
 

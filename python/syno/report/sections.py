@@ -67,7 +67,7 @@ def _relative_cost(candidate: Candidate, base: Baseline) -> str:
     if candidate.macs is not None and base.macs:
         parts.append(f"{fmt.ratio(candidate.macs / base.macs)} the MACs in the replaced layers")
     if candidate.latency_ratio is not None:
-        parts.append(f"{fmt.ratio(candidate.latency_ratio)} the latency of the network")
+        parts.append(f"a speed-up of the network of {fmt.speedup(candidate.latency_ratio)}")
     return f", with {' and '.join(parts)}" if parts else ""
 
 
@@ -96,7 +96,7 @@ def headline(report: Report) -> Markup:
             f"Baseline {objective.name}",
             objective.shown(report.quality(base)),
             f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
-            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}",
+            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}{_rival(base)}",
         ),
     ]
     if trained:
@@ -114,9 +114,17 @@ def headline(report: Report) -> Markup:
         detail = objective.shown(report.quality(close)) + _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
-            detail += f" · {fmt.ratio(close.latency_ratio)} the latency of the baseline"
+            detail += f" · speed-up {fmt.speedup(close.latency_ratio)} over the baseline"
         tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
+
+
+def _rival(base: Baseline) -> str:
+    """Return the latency of the original network in the best engine of others, if one ran it."""
+    if not base.rival:
+        return ""
+    time = _with_spread(fmt.milliseconds(base.rival_ms), _spread(base.rival_spread_ms))
+    return f" · {time} in {base.rival}, the best other engine at hand"
 
 
 def _reached(report: Report) -> str:
@@ -212,7 +220,7 @@ _COLUMNS = (
     ("perplexity", "number"),
     ("test", "number"),
     ("latency", "number"),
-    ("to baseline", "number"),
+    ("speed-up", "number"),
     ("MACs", "number"),
     ("params", "number"),
     ("primitives", "text"),
@@ -273,7 +281,9 @@ def _row(
         "perplexity": _number(value, fmt.perplexity(value)),
         "test": _number(tested, objective.shown(tested)),
         "latency": _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
-        "to baseline": _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
+        "speed-up": _number(
+            1 / c.latency_ratio if c.latency_ratio else None, fmt.speedup(c.latency_ratio)
+        ),
         "MACs": _number(c.macs, fmt.count(c.macs)),
         "params": _number(c.params, fmt.count(c.params)),
         "primitives": _Cell("primitives", fmt.primitives(c.primitives)),
@@ -303,7 +313,7 @@ def operator(
         ("accuracy", _with_spread(ACCURACY.shown(c.accuracy), ACCURACY.spread(c.accuracy_spread))),
         ("test accuracy", ACCURACY.shown(c.test_accuracy) if c.test_accuracy is not None else ""),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
-        ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
+        ("speed-up", fmt.speedup(c.latency_ratio) if c.latency_ratio else ""),
         ("MACs", fmt.count(c.macs)),
         ("parameters", fmt.count(c.params)),
         ("training time", fmt.duration(c.seconds) if c.seconds is not None else ""),

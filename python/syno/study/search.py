@@ -104,9 +104,12 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
+    from syno.study.evaluate.engines import decide
+
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
     ladder = _ladder(train)
+    train, timing, note = decide(train, timing)
     rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
     method_name, method_options = _method(method)
     settings = StudySettings(
@@ -123,7 +126,7 @@ def search(
             "isolate": isolation.isolate,
             "memory_limit": isolation.memory_limit,
             "max_attempts": isolation.max_attempts or MAX_ATTEMPTS,
-            **kernel_settings(train.kernels),
+            **kernel_settings(train),
         },
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
@@ -134,6 +137,8 @@ def search(
         seed=seed,
     )
     observer = observer or Observer()
+    if note is not None:
+        observer.on_note(note)
     # What does not go together is refused before there is a store.
     rungs = _rungs(net, settings, settings.data_dir)
     settings = rungs.marked(settings)

@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack, cast
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.options import EVALUATIONS, METHOD, TimingOptions
+from syno.options import EVALUATIONS, METHOD, TimingOptions, TrainOptions
 from syno.store.documents import (
     LadderDocument,
     LatencySettings,
@@ -103,9 +103,9 @@ class StudySettings:
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
 
 
-def kernel_settings(kernels: str) -> TrainingSettings:
+def kernel_settings(train: TrainOptions) -> TrainingSettings:
     """Return the setting of a study for what computes operators; none where that is eager."""
-    return {} if kernels == "eager" else {"kernels": kernels}
+    return {"kernels": "compiled"} if train.kernels == "compiled" else {}
 
 
 def timing_settings(timing: TimingOptions) -> LatencySettings:
@@ -114,7 +114,7 @@ def timing_settings(timing: TimingOptions) -> LatencySettings:
         "repeats": timing.repeats,
         "warmup": timing.warmup,
         "threads": timing.threads,
-        "latency": timing.latency,
+        "latency": timing.latency or "eager",
     }
 
 

@@ -16,7 +16,7 @@ def choices_table(chosen: Sequence[Choice], objective: Objective) -> Table:
         chosen,
         ("key", lambda choice: choice.key[:8]),
         (f"{objective.name}>", lambda choice: objective.shown(choice.quality)),
-        ("ratio>", lambda choice: fmt.ratio(choice.latency_ratio)),
+        ("speed-up>", lambda choice: fmt.speedup(choice.latency_ratio)),
         ("MACs>", lambda choice: fmt.count(choice.macs)),
         ("params>", lambda choice: fmt.count(choice.params)),
         ("primitives~", lambda choice: fmt.primitives(choice.primitives)),

@@ -48,9 +48,7 @@ class _Arguments(Options):
         "Name of the study; an existing study is continued.", None, metavar="NAME"
     )
     seed: int = options.seed()
-    latency: bool = option(
-        "Measure the CPU latency of each trained network, alternately with the baseline. [on]", True
-    )
+    no_latency: bool = option("Do not measure latencies.", False)
     device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
     workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
     checkpoints: str | None = option(
@@ -95,7 +93,7 @@ class _Arguments(Options):
             device=self.device,
             workers=self.workers,
             checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
-            latency=self.latency,
+            latency=not self.no_latency,
             quantization=Quantization.chosen(self.quantization),
         )
 

@@ -79,7 +79,7 @@ def _status(row: TrainedOperator) -> str:
 def _latency(row: TrainedOperator) -> str:
     if row.latency_ms is None:
         return "-"
-    return f"{row.latency_ms:.3g} ms (x {row.latency_ratio:.2f})"
+    return f"{row.latency_ms:.3g} ms (speed-up {numbers.speedup(row.latency_ratio)})"
 
 
 def _int8_share(row: TrainedOperator) -> str:

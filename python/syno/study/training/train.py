@@ -244,7 +244,10 @@ def run(
 
     with Store.open(store) as opened:
         results = Results(opened, name, trainings)
-        paused = _train(trainings, results, observer or TrainingObserver(), group or Group())
+        observer = observer or TrainingObserver()
+        if trainings.note is not None:
+            observer.on_note(trainings.note)
+        paused = _train(trainings, results, observer, group or Group())
         rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)
 
