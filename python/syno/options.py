@@ -20,6 +20,8 @@ DEFAULT_STORE = "sqlite:///runs.db"
 EVALUATIONS = 20
 METHOD = "uniform"
 KERNELS = ("eager", "compiled")
+# What trains and runs networks on a CPU where the options leave it open and there is a compiler.
+DEFAULT_ENGINE = "compiled"
 CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 

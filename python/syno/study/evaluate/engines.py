@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
+from syno import options
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import no_compiler
 from syno.codegen.native.kernels import compiled_kernels
+from syno.codegen.torch_op.library import kernel_compiler
 from syno.engines import engine as engines
 from syno.measure.timing import Timing, interleaved
 from syno.options import TimingOptions, TrainOptions
@@ -34,7 +36,7 @@ def decide(
         The options, and a note for the user where compiled code is not possible.
     """
     reason = no_compiler()
-    usual = COMPILED if reason is None and device == "cpu" else EAGER
+    usual = options.DEFAULT_ENGINE if reason is None and device == "cpu" else EAGER
     train = dataclasses.replace(train, kernels=train.kernels or usual)
     timing = dataclasses.replace(timing, latency=timing.latency or usual)
     if reason is None or device != "cpu":
@@ -44,6 +46,12 @@ def decide(
         train = dataclasses.replace(train, kernels=EAGER)
         timing = dataclasses.replace(timing, latency=EAGER)
     return train, timing, f"operators are trained and measured in eager PyTorch: {first}"
+
+
+def prepare() -> None:
+    """Prepare what is the same for the compiled networks of all evaluations."""
+    with contextlib.suppress(UserError):  # what goes wrong here does so in each evaluation
+        kernel_compiler().precompile()
 
 
 @contextlib.contextmanager

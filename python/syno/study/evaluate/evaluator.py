@@ -481,6 +481,8 @@ def make_evaluator(
     """
     if settings.get("quantization") is not None:  # once, and not in every child
         fx_mode()
+    if settings["timing"].latency == COMPILED:
+        engines.prepare()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
