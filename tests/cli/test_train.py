@@ -413,7 +413,7 @@ def test_too_little_memory_is_refused_before_anything_is_trained(here: Path) -> 
 def test_sigterm_pauses_and_the_same_command_goes_on(here: Path, isolate: str) -> None:
     command = ["conv2d", "--data", "digits", "--model-option", "width=8", "--name", "long"]
     command += ["--seeds", "2", "--checkpoints", "states", "--no-latency", "--json"]
-    command += ["--epochs", "4", "--images", "500"]
+    command += ["--epochs", "4", "--images", "500", "--kernels", "eager"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     launched = [sys.executable, "-m", "syno.cli", "train", *command, "--store", "paused.db"]
     launched.append(isolate)

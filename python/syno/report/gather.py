@@ -14,6 +14,7 @@ from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Sourc
 from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
 from syno.store.objective import ACCURACY, LOSS, Objective
+from syno.store.tables import best_rival
 
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
@@ -123,6 +124,7 @@ def _baseline(summary: StudySummary) -> Baseline:
         for e in summary.evaluations
         if e.latency_ms is not None and e.latency_ratio
     ]
+    rival, time = best_rival(found.details.get("rivals", {})) or ("", None)
     return Baseline(
         accuracy=found.accuracy,
         test_accuracy=_mean(ACCURACY, tested),
@@ -130,6 +132,9 @@ def _baseline(summary: StudySummary) -> Baseline:
         test_loss=_mean(LOSS, tested),
         latency_ms=statistics.median(timed) if timed else found.latency_ms,
         latency_spread_ms=found.latency_spread_ms,
+        rival=rival,
+        rival_ms=None if time is None else time["median_ms"],
+        rival_spread_ms=None if time is None else time["spread_ms"],
         macs=found.macs,
         params=found.params,
     )

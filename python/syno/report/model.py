@@ -110,7 +110,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The original network, trained and measured in the same way as the operators."""
+    """The original network, trained and measured in the same way as the operators.
+
+    rival: the fastest engine of others that was at hand, with the network's latency in it; empty
+    where none was measured.
+    """
 
     accuracy: float | None = None
     test_accuracy: float | None = None
@@ -118,6 +122,9 @@ class Baseline:
     test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
+    rival: str = ""
+    rival_ms: float | None = None
+    rival_spread_ms: float | None = None
     macs: int | None = None
     params: int | None = None
 

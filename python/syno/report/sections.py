@@ -111,7 +111,7 @@ def headline(report: Report) -> Markup:
             f"Baseline {objective.name}",
             objective.shown(report.quality(base)),
             f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
-            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}",
+            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}{_rival(base)}",
         ),
     ]
     if trained:
@@ -132,6 +132,14 @@ def headline(report: Report) -> Markup:
             detail += f" · speed-up {fmt.speedup(close.latency_ratio)} over the baseline"
         tiles.append(_Tile(f"Fastest within {_words(objective).near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
+
+
+def _rival(base: Baseline) -> str:
+    """Return the latency of the original network in the best engine of others, if one ran it."""
+    if not base.rival:
+        return ""
+    time = _with_spread(fmt.milliseconds(base.rival_ms), _spread(base.rival_spread_ms))
+    return f" · {time} in {base.rival}, the best other engine at hand"
 
 
 def _reached(report: Report) -> str:

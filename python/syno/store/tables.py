@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from syno._util import numbers
 from syno._util.tables import Table
 from syno.operators.summary import short_id
+from syno.store.documents import EngineTime
 from syno.store.overview import best_of, failed, ordered, rejected, trained
 from syno.store.summary import StudySummary
 
@@ -95,3 +96,29 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )
+
+
+def engine_lines(summary: StudySummary) -> list[str]:
+    """Sentences about the latency of the original network in its engine and in the best other."""
+    found = summary.baseline
+    if found is None or found.latency_ms is None:
+        return []
+    engine = found.details.get("latency_engine", "eager")
+    own = _with_spread(found.latency_ms, found.latency_spread_ms)
+    lines = [f"The original network takes {own} ({engine}); a speed-up above 1 is faster."]
+    best = best_rival(found.details.get("rivals", {}))
+    if best is not None:
+        name, time = best
+        other = _with_spread(time["median_ms"], time["spread_ms"])
+        lines.append(f"The best other engine at hand, {name}, takes {other} for it.")
+    return lines
+
+
+def _with_spread(median_ms: float, spread_ms: float | None) -> str:
+    around = "" if spread_ms is None else f" \N{PLUS-MINUS SIGN} {numbers.milliseconds(spread_ms)}"
+    return numbers.milliseconds(median_ms) + around
+
+
+def best_rival(rivals: Mapping[str, EngineTime]) -> tuple[str, EngineTime] | None:
+    """The fastest of the engines that ran the original network; None where there was none."""
+    return min(rivals.items(), key=lambda each: each[1]["median_ms"], default=None)

@@ -24,6 +24,7 @@ class Narration(Observer):
         self._best: float | None = None
         self._objective = ACCURACY
         self._now = ""
+        self._notes: set[str] = set()
         self._width = 16
         self._rung = 0
         self._bests: dict[int, float] = {}  # accuracies of two rungs do not compare
@@ -79,8 +80,10 @@ class Narration(Observer):
         self.line(f"{self._now:<16} {outcome.reason}; it is evaluated once more")
 
     def on_note(self, text: str) -> None:
-        """Show the note."""
-        self.line(text)
+        """Show the note, once: each trial may have the same to say."""
+        if text not in self._notes:
+            self._notes.add(text)
+            self.line(text)
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """Show one line for each result."""

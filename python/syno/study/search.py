@@ -142,6 +142,7 @@ def search(
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
     from syno.study.evaluate.custom import custom, given_example, metric_document
+    from syno.study.evaluate.engines import decide
 
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
@@ -155,6 +156,7 @@ def search(
         example=functools.partial(given_example, net, example_input),
     )
     ladder = _ladder(train)
+    train, timing, note = decide(train, timing)
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = _method(method)
@@ -188,8 +190,9 @@ def search(
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
     with _opened(store, create=True) as opened, _shown(observer) as shown:
-        if lost is not None:
-            shown.on_note(lost)
+        for message in (note, lost):
+            if message is not None:
+                shown.on_note(message)
         wanted = specification_for(specification, dict(space.limits), rungs.network)
         check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)

@@ -114,7 +114,7 @@ def kernel_settings(train: TrainOptions) -> TrainingSettings:
 
     Defaults are left out, as in stores from before these settings.
     """
-    found: TrainingSettings = {} if train.kernels == "eager" else {"kernels": train.kernels}
+    found: TrainingSettings = {"kernels": "compiled"} if train.kernels == "compiled" else {}
     if train.weights_limit != WEIGHTS_LIMIT:
         found["weights_limit"] = train.weights_limit
     return found
@@ -126,7 +126,7 @@ def timing_settings(timing: TimingOptions) -> LatencySettings:
         "repeats": timing.repeats,
         "warmup": timing.warmup,
         "threads": timing.threads,
-        "latency": timing.latency,
+        "latency": timing.latency or "eager",
     }
 
 

@@ -56,7 +56,7 @@ class _Arguments(Options):
         unset="model, data and a number",
     )
     seed: int = options.seed()
-    no_latency: bool = option("Do not measure the CPU latency of each trained network.", False)
+    no_latency: bool = option("Do not measure latencies.", False)
     device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
     workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
     checkpoints: str | None = option(

@@ -96,7 +96,7 @@ class Evaluators:
             "seed": seed,
             "timing": given.timing,
             "deadline_s": given.train.deadline_s,
-            "kernels": given.train.kernels,
+            "kernels": given.train.kernels or "eager",
             "device": given.device,
             "workers": given.workers,
             "checkpoints": given.checkpoints,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
@@ -71,11 +72,16 @@ class Retraining:
             The network, and the outcome of the training.
         """
         from syno.operators.operator import Operator
+        from syno.study.evaluate.engines import EAGER, kernels
         from syno.train import train
 
         net = self.network.original()
         if text is not None:
             operator = Operator.from_text(text, self._specification)
             net, _ = self.network.with_operator(operator)
-        with torch_threads(int(self.settings.latency.get("threads", 1))):
+        wanted = self.settings.training.get("kernels", EAGER)
+        with (
+            torch_threads(int(self.settings.latency.get("threads", 1))),
+            kernels(net, wanted, lambda text: warnings.warn(text, stacklevel=4)),
+        ):
             return net, train(net, self.dataset, self.fidelity, self.settings.seed)

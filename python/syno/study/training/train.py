@@ -290,6 +290,8 @@ def run(
         results = Results(opened, name, trainings)
         observer = observer or TrainingObserver()
         observer.on_study(results.record.name)
+        if trainings.note is not None:
+            observer.on_note(trainings.note)
         paused = _train(trainings, results, observer, group or Group())
         rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)

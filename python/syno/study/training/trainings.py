@@ -15,10 +15,11 @@ from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.evaluate.custom import metric_document
+from syno.study.evaluate.engines import decide
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
-from syno.study.evaluate.run_key import RunKey
+from syno.study.evaluate.run_key import EAGER, RunKey
 from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
@@ -76,6 +77,7 @@ class Trainings:
     net: nn.Module | None = None
     own: CustomData | CustomEvaluation | None = None
     dataset: Data = field(init=False)
+    note: str | None = field(init=False)  # for the user, about how networks are trained and timed
     chosen: list[NamedOperator] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     _networks: dict[int, Network] = field(default_factory=dict)
@@ -83,6 +85,7 @@ class Trainings:
     def __post_init__(self) -> None:
         self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
         self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
+        self.train, self.timing, self.note = decide(self.train, self.timing, self.device)
 
     def prepare(self) -> None:
         """Load the data and build the network.
@@ -225,8 +228,8 @@ class Trainings:
             self.fidelity.to_json(),
             self.dataset.fingerprint,
             self.timing.threads,
-            latency=self.timing.latency,
-            kernels=self.train.kernels,
+            latency=self.timing.latency or EAGER,
+            kernels=self.train.kernels or EAGER,
         )
 
     def run_keys(self) -> list[RunKey]:
