@@ -470,7 +470,8 @@ def _networks() -> dict[str, Call]:
         return (before, str(report), report.totals(), report.bindings(), y, restored)
 
     def reported() -> Any:
-        net = syno.substitute(trained, [syno.conv2d(), syno.linear()], example)
+        maps = [syno.conv1d(), syno.conv2d(), syno.conv3d()]
+        net = syno.substitute(trained, [*maps, syno.linear()], example)
         report = syno.layer_report(net)
         return (
             (report.replaced, report.kept, report.slots, report.replaced_share, report.table()),
@@ -531,7 +532,17 @@ def _stores(folder: Path) -> dict[str, Call]:
         with Store.open(address, read_only=True) as other:
             return read(other)
 
+    def results() -> Any:
+        found = syno.load_study(address, "study")
+        return (
+            (repr(found), repr(found.trials), repr(found.best), repr(found.front("macs"))),
+            (repr(found.trial("baseline")), syno.Outcome("ok", accuracy=0.5)),
+            error_of(lambda: found.operator("baseline")),
+            error_of(lambda: len(found.rows())),
+        )
+
     return {
+        "StudyResults": results,
         "Store": lambda: read(store),
         "Store.open": opened,
     }
@@ -560,6 +571,9 @@ LEFT_OUT = {
     "search": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "resume": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "select": "reads a store of trained operators: tests/study/test_training.py, tests/cli",
+    "export_network": "traces with torch.export: tests/study/test_results.py",
+    "StudyResults.trials_dataframe": "needs pandas: tests/study/test_results.py",
+    "StudyResults.plot_front": "draws with Matplotlib: tests/study/test_results.py",
     "train_operators": "trains with threads and processes of its own: tests/study/test_training.py",
 }
 
