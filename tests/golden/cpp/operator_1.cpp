@@ -17,6 +17,7 @@ struct Contraction0 {
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
     static constexpr long kPairWidth = 0;
+    using Words = Floats;
     static constexpr bool kInPlace = true;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = false;
