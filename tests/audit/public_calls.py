@@ -493,9 +493,10 @@ def _networks() -> dict[str, Call]:
         with torch.no_grad():
             slot.bias.zero_()
             y = slot(torch.ones(1, 8, 6, 6))
+            ends = slot.kernel_input(y), slot.kernel_output(y)
         asked = syno.Placeholder({"C_in": 8, "C_out": 8, "H": 6})
         return (
-            (y, slot.kernel is pack, slot.original is slot.layer, repr(slot.reference)),
+            (y, ends, slot.kernel is pack, slot.original is slot.layer, repr(slot.reference)),
             (asked.binding_for(specification()), asked.binding_of(drawn), repr(asked)),
             error_of(lambda: asked(torch.zeros(1))),
         )

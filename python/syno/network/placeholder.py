@@ -129,9 +129,13 @@ class Placeholder(nn.Module):
     def kernel_output(self, y: torch.Tensor) -> torch.Tensor:
         """What a kernel returns when the slot returns y: without bias, with joined positions."""
         bias = getattr(self.original, "bias", None)
-        if bias is not None:
-            y = y - (bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else bias)
-        return self._rows(y)
+        return self._rows(y if bias is None else y - self._along_channels(bias))
+
+    def _along_channels(self, bias: torch.Tensor) -> torch.Tensor:
+        """A bias in a shape that adds to maps, whose channels are dimension 1, and to rows."""
+        if isinstance(self.original, nn.modules.conv._ConvNd):
+            return bias.view(-1, *[1] * len(self.original.kernel_size))
+        return bias
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies kernel or original. UserError when the slot has neither."""
@@ -150,12 +154,7 @@ class Placeholder(nn.Module):
         y = self.layer(self.kernel_input(x))
         if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
-        if self.bias is None:
-            return y
-        # Channels are dimension 1 of a map and the last one otherwise.
-        if isinstance(self.original, nn.modules.conv._ConvNd):
-            return y + self.bias.view(-1, *[1] * len(self.original.kernel_size))
-        return y + self.bias
+        return y if self.bias is None else y + self._along_channels(self.bias)
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.

@@ -44,7 +44,7 @@ class WeightNames:
         """Return the names w0, w1, ... in the canonical order."""
         return cls(tuple(f"w{t}" for t in range(count)), ((),) * count, False)
 
-    def arranged(self, given: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    def arranged(self, given: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
         """Return arrays in canonical order.
 
         Args:

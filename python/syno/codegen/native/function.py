@@ -141,7 +141,10 @@ class NativeFunction:
             named: arrays by the names in the index notation of the operator (w0, w1, ... if it has
                 none), indexed as there: `function.pack(a=a, v=v)`.
         """
-        weights = self.weight_names.arranged(named if weights is None else weights)
+        names = self.weight_names
+        if weights is None and (named or not names.names):
+            weights = named
+        weights = names.arranged(weights)
         arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
         given = [array.shape for array in arrays]
         if given != self.weight_shapes:
