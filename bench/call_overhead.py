@@ -15,6 +15,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import shlex
 import sys
 import tempfile
 import time
@@ -127,6 +128,7 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         found = {
+            "command": shlex.join(["python", *sys.argv]),
             "microseconds": measure(given.rounds, Path(folder)),
             "rounds": given.rounds,
             "environment": dataclasses.asdict(capture_environment(threads=1, rules="")),

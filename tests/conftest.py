@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from syno import options
+
 sys.path.insert(0, str(Path(__file__).parent))
 import skips
 from postgresql import database as postgresql_database
@@ -23,6 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     skips.register(config)
+    # Compilation takes longer than the networks of tests: those of compiled code ask for it.
+    options.DEFAULT_ENGINE = "eager"
 
 
 @pytest.fixture(scope="module")

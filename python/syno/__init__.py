@@ -12,7 +12,16 @@ from syno._core import __version__
 from syno._util import helper_process as _helper_process  # noqa: F401  (notes the current folder)
 from syno._util.errors import InternalError, UserError
 from syno.network.sampler import Sampler
-from syno.network.substitute import LayerReport, conv2d, layer_report, linear, replace, substitute
+from syno.network.substitute import (
+    LayerReport,
+    conv1d,
+    conv2d,
+    conv3d,
+    layer_report,
+    linear,
+    replace,
+    substitute,
+)
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.explanation import explain, why_not
@@ -29,17 +38,24 @@ if TYPE_CHECKING:
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
     from syno.options import IsolationOptions, TimingOptions, TrainOptions
+    from syno.store import Outcome
+    from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
     from syno.study.selection import select
+    from syno.study.trained_network import export_network
     from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
     "IsolationOptions": "syno.options",
+    "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
+    "StudyResults": "syno.study.results",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
     "compile": "syno.inference",
+    "export_network": "syno.study.trained_network",
+    "load_study": "syno.study.results",
     "models": "syno.network",
     "resume": "syno.study.search",
     "search": "syno.study.search",
@@ -54,6 +70,7 @@ __all__ = [
     "IsolationOptions",
     "LayerReport",
     "Operator",
+    "Outcome",
     "PartialGraph",
     "Placeholder",
     "Rule",
@@ -61,6 +78,7 @@ __all__ = [
     "Space",
     "SpaceOptions",
     "Specification",
+    "StudyResults",
     "TimingOptions",
     "TrainOptions",
     "Tree",
@@ -70,10 +88,14 @@ __all__ = [
     "__version__",
     "check_rule",
     "compile",
+    "conv1d",
     "conv2d",
+    "conv3d",
     "explain",
+    "export_network",
     "layer_report",
     "linear",
+    "load_study",
     "models",
     "replace",
     "resume",

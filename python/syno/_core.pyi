@@ -361,6 +361,13 @@ def reads_future(op: Operator, binding: Mapping[str, int], output_dim: int, inpu
     A text that says where an output reads a later input; empty if none does.
     """
 
+def access_tables(op: Operator, binding: Mapping[str, int], most: int = 268435456) -> tuple[list[int], int, tuple[list[int], NDArray[numpy.int64]], list[tuple[list[int], NDArray[numpy.int64]]], list[tuple[list[int], NDArray[numpy.int64]]]]:
+    """
+    (extents of the variables, how many are output dimensions, data, weights, masks).
+
+    A table is (its variables, an array with a dimension for each of them): the row-major position of the element that a term reads, -1 where a window falls outside.
+    """
+
 def mean_square(op: Operator, binding: Mapping[str, int], seed: int = 0) -> float:
     """
     The mean of y^2 for data and weights of variance 1, over sampled elements if there are many terms.
@@ -907,7 +914,7 @@ def emit_triton(plan: Plan, formula: str = '', least_product: int = 8) -> tuple[
     least_product: smallest number of rows and terms for which a nest is a matrix product.
     """
 
-def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536, epilogue: str = '', channel: int = 1, input_order: Sequence[int] | None = None, output_order: Sequence[int] | None = None) -> tuple[str, str]:
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536, epilogue: str = '', channel: int = 1, input_order: Sequence[int] | None = None, output_order: Sequence[int] | None = None, precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32') -> tuple[str, str]:
     """
     A C++ translation unit with a plain C interface, and its manifest as JSON.
 
@@ -915,9 +922,11 @@ def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_ru
     epilogue: what happens to results before they are stored: parts of 'scale+bias+residual+relu', in this order, with any activation in place of relu.
     channel: the dimension of y that scale and bias have values for.
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory, the outermost first; None is row-major.
+    precision: what contractions multiply: 'float32', 'bfloat16' or 'int8'.
+    input_format, output_format: how x, and y and residual, are stored: 'float32', with bfloat16 also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.
     """
 
-def cpp_header(name: str = 'syno_operator', epilogue: str = '') -> str:
+def cpp_header(name: str = 'syno_operator', epilogue: str = '', precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32') -> str:
     """The C header for the source that emit_cpp returns."""
 
 def cpp_runtime() -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from syno._util.options import Options, memory_size, option
+from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
+from syno._util.options import Options, disk_size, memory_size, option
 from syno._util.threads import MOST_THREADS
 
 if TYPE_CHECKING:
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
     from syno.train import Fidelity
 
 
-DEFAULT_STORE = "sqlite:///runs.db"
 # The default number of operators that a search trains, and the default search method.
 EVALUATIONS = 20
 METHOD = "uniform"
 KERNELS = ("eager", "compiled")
+# Bytes of trained weights that a study keeps.
+WEIGHTS_LIMIT = 1 << 30
+# What trains and runs networks on a CPU where the options leave it open and there is a compiler.
+DEFAULT_ENGINE = "compiled"
 CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 
@@ -41,8 +45,10 @@ class TrainOptions(Options):
         max_slowdown: operators whose training step takes more than this many times as long as that
             of the baseline are rejected before training; `math.inf` rejects none.
         kernels: what computes operators while they are trained on a CPU in float32: the `eager`
-            modules of PyTorch, or `compiled` C++ with its gradients, which needs a C++ compiler.
-            Anything else is computed by the eager modules.
+            modules of PyTorch, or `compiled` C++ with its gradients. Anything else is computed by
+            the eager modules. Default: `compiled` on a CPU if there is a C++ compiler.
+        weights_limit: bytes on disk for the trained weights of the baseline and of the operators on
+            the Pareto front, from which `syno.export_network` makes networks. 0 keeps none.
     """
 
     section: ClassVar[str] = "Training"
@@ -74,10 +80,19 @@ class TrainOptions(Options):
         minimum=0,
         above=True,
     )
-    kernels: str = option(
+    kernels: str | None = option(
         "What computes operators while they are trained on a CPU: PyTorch, or compiled C++.",
-        "eager",
+        None,
         choices=KERNELS,
+        unset="compiled if there is a C++ compiler",
+    )
+    weights_limit: int = option(
+        "Disk space for the trained weights of the networks on the Pareto front, such as 200M; 0 "
+        "keeps none.",
+        WEIGHTS_LIMIT,
+        minimum=0,
+        metavar="BYTES",
+        parse=disk_size,
     )
 
 
@@ -91,7 +106,8 @@ class TimingOptions(Options):
         threads: number of threads of timing and training.
         latency: the engine that runs the networks whose latency is measured, the original network
             included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
-            with constant weights).
+            with constant weights). Default: `compiled` if there is a C++ compiler and the networks
+            are trained on a CPU, otherwise `eager`.
     """
 
     section: ClassVar[str] = "Timing"
@@ -100,10 +116,11 @@ class TimingOptions(Options):
     threads: int = option(
         "Number of threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS
     )
-    latency: str = option(
+    latency: str | None = option(
         "Engine that runs the networks whose latency is measured.",
-        "eager",
+        None,
         choices=("compiled", "eager", "inductor"),
+        unset="compiled if there is a C++ compiler",
     )
 
 
@@ -158,12 +175,20 @@ class FidelityOptions(Options):
         metavar="NAME",
         unset="tiny; digits for that data set; fast/text for text",
     )
-    images: int | None = option("Number of training images.", None, minimum=1)
-    resolution: int | None = option("Height and width of the images in pixels.", None, minimum=1)
-    epochs: int | None = option("Number of epochs.", None, minimum=1)
-    steps: int | None = option("Number of training steps (text).", None, minimum=1)
-    context: int | None = option("Context length in tokens (text).", None, minimum=1)
-    batch: int | None = option("Batch size.", None, minimum=1)
+    images: int | None = option(
+        "Number of training images.", None, minimum=1, unset="that of the fidelity"
+    )
+    resolution: int | None = option(
+        "Height and width of the images in pixels.", None, minimum=1, unset="that of the fidelity"
+    )
+    epochs: int | None = option("Number of epochs.", None, minimum=1, unset="that of the fidelity")
+    steps: int | None = option(
+        "Number of training steps (text).", None, minimum=1, unset="that of the fidelity"
+    )
+    context: int | None = option(
+        "Context length in tokens (text).", None, minimum=1, unset="that of the fidelity"
+    )
+    batch: int | None = option("Batch size.", None, minimum=1, unset="that of the fidelity")
 
     @property
     def changes(self) -> dict[str, int]:

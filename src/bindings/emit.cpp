@@ -54,8 +54,8 @@ void bind_emit(nb::module_& m) {
       "emit_cpp",
       [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
          std::int64_t cache_floats, std::string epilogue, int channel,
-         std::optional<std::vector<int>> input_order,
-         std::optional<std::vector<int>> output_order) {
+         std::optional<std::vector<int>> input_order, std::optional<std::vector<int>> output_order,
+         std::string precision, std::string input_format, std::string output_format) {
         const CppOptions options{
             .name = std::move(name),
             .formula = std::move(formula),
@@ -65,13 +65,17 @@ void bind_emit(nb::module_& m) {
             .channel = channel,
             .input_order = input_order.value_or(std::vector<int>{}),
             .output_order = output_order.value_or(std::vector<int>{}),
+            .precision = std::move(precision),
+            .input_format = std::move(input_format),
+            .output_format = std::move(output_format),
         };
         return text_and_manifest(emit_cpp(plan, options));
       },
       "plan"_a, "name"_a = "syno_operator", "formula"_a = "", "with_runtime"_a = true,
       "cache_floats"_a = CppOptions{}.cache_floats, "epilogue"_a = "",
       "channel"_a = CppOptions{}.channel, "input_order"_a = nb::none(),
-      "output_order"_a = nb::none(), nb::call_guard<LongCall>(),
+      "output_order"_a = nb::none(), "precision"_a = "float32", "input_format"_a = "float32",
+      "output_format"_a = "float32", nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
       "cache_floats: number of floats in the cache of a core; larger tensors are processed in "
       "blocks.\n"
@@ -79,16 +83,25 @@ void bind_emit(nb::module_& m) {
       "'scale+bias+residual+relu', in this order, with any activation in place of relu.\n"
       "channel: the dimension of y that scale and bias have values for.\n"
       "input_order, output_order: the dimensions of x, and of y and residual, in the order of "
-      "memory, the outermost first; None is row-major.");
+      "memory, the outermost first; None is row-major.\n"
+      "precision: what contractions multiply: 'float32', 'bfloat16' or 'int8'.\n"
+      "input_format, output_format: how x, and y and residual, are stored: 'float32', with "
+      "bfloat16 "
+      "also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.");
   m.def(
       "cpp_header",
-      [](std::string name, std::string epilogue) {
+      [](std::string name, std::string epilogue, std::string precision, std::string input_format,
+         std::string output_format) {
         CppOptions options;
         options.name = std::move(name);
         options.epilogue = std::move(epilogue);
+        options.precision = std::move(precision);
+        options.input_format = std::move(input_format);
+        options.output_format = std::move(output_format);
         return cpp_header(options);
       },
-      "name"_a = "syno_operator", "epilogue"_a = "",
+      "name"_a = "syno_operator", "epilogue"_a = "", "precision"_a = "float32",
+      "input_format"_a = "float32", "output_format"_a = "float32",
       "The C header for the source that emit_cpp returns.");
   m.def("cpp_runtime", &cpp_runtime,
         "The text before the first operator, which emit_cpp omits with with_runtime=False.");

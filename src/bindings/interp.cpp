@@ -5,8 +5,10 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "syno/interp/access_tables.h"
 #include "syno/interp/causality.h"
 #include "syno/interp/interpreter.h"
 #include "syno/interp/moments.h"
@@ -99,6 +101,24 @@ std::pair<Output<T>, std::vector<Output<T>>> gradient_arrays(const Operator& op,
   return {to_array(std::move(result.x)), std::move(arrays)};
 }
 
+using Table = std::pair<std::vector<int>, Output<std::int64_t>>;
+
+// The variables of a table, and its elements with a dimension for each of them.
+Table to_table(AccessTable table, const std::vector<std::int64_t>& extents) {
+  Tensor<std::int64_t> index;
+  for (const int variable : table.variables)
+    index.shape.push_back(extents[static_cast<std::size_t>(variable)]);
+  index.data = std::move(table.index);
+  return {std::move(table.variables), to_array(std::move(index))};
+}
+
+std::vector<Table> to_tables(std::vector<AccessTable> tables,
+                             const std::vector<std::int64_t>& extents) {
+  std::vector<Table> made;
+  for (AccessTable& table : tables) made.push_back(to_table(std::move(table), extents));
+  return made;
+}
+
 // Without conversions: of float32 the overload for integers would make other numbers.
 template <class T>
 void bind_interpreter(nb::module_& m) {
@@ -138,6 +158,25 @@ void bind_interp(nb::module_& m) {
       },
       "op"_a, "binding"_a, "output_dim"_a, "input_dim"_a,
       "A text that says where an output reads a later input; empty if none does.");
+
+  m.def(
+      "access_tables",
+      [](const Operator& op, const Bound& binding, std::int64_t most) {
+        const Values values = resolve(op, binding);
+        AccessTables tables;
+        {
+          const LongCall call;
+          tables = access_tables(op, values, most);
+        }
+        const std::vector<std::int64_t>& extents = tables.extents;
+        return std::tuple(extents, tables.outputs, to_table(std::move(tables.data), extents),
+                          to_tables(std::move(tables.weights), extents),
+                          to_tables(std::move(tables.masks), extents));
+      },
+      "op"_a, "binding"_a, "most"_a = std::int64_t{1} << 28,
+      "(extents of the variables, how many are output dimensions, data, weights, masks).\n\n"
+      "A table is (its variables, an array with a dimension for each of them): the row-major "
+      "position of the element that a term reads, -1 where a window falls outside.");
 
   m.def(
       "mean_square",

@@ -1,7 +1,8 @@
 """Runs compiled operators on memory between pages that kill the process when they are touched.
 
 Usage: guarded_pages.py NAME...   prints each name of the zoo that came through with right values,
-or with --small each linear layer and 1x1 convolution of few rows and columns.
+or with --small each linear layer and 1x1 convolution of few rows and columns, or with --pairs each
+convolution whose rows are computed in pairs.
 """
 
 from __future__ import annotations
@@ -35,6 +36,20 @@ def small():
                 yield f"{formula} {binding}", operator, binding
 
 
+CONVOLUTION = "y[n,o,h,w] = sum(i,a,b) x[n,i,h+a-k/2,w+b-k/2] * W[o,i,a,b]"
+
+
+def pairs():
+    """Convolutions of even and odd numbers of rows, in one block and in several."""
+    inside, outside = "[N, C_in, H, W]", "[N, C_out, H, W]"
+    operator = Operator.parse(CONVOLUTION, input=inside, output=outside)
+    for height, width in ((8, 13), (9, 16), (12, 31), (56, 57), (7, 16), (30, 4)):
+        for inputs, outputs in ((17, 16), (32, 45)):
+            sizes = {"C_in": inputs, "C_out": outputs, "H": height, "W": width}
+            binding = {"N": 1, "k": 3} | sizes
+            yield f"{CONVOLUTION} {binding}", operator, binding
+
+
 def check(operator, binding, end):
     """Whether the operator's code stays in its memory, and is right."""
     random = np.random.default_rng(0)
@@ -58,6 +73,8 @@ def check(operator, binding, end):
 def main():
     if sys.argv[1:] == ["--small"]:
         cases = small()
+    elif sys.argv[1:] == ["--pairs"]:
+        cases = pairs()
     else:
         loaded = ((name, zoo.load(name)) for name in sys.argv[1:])
         cases = ((name, each, sizes(each, CHANNELS, SIZE, 1)) for name, each in loaded)

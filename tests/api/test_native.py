@@ -90,12 +90,13 @@ def test_touches_no_memory_but_its_own(first):
     assert result.stdout.split() == names, f"{result.returncode} {result.stderr}"
 
 
-def test_small_layers_touch_no_memory_but_their_own():
+@pytest.mark.parametrize(("kind", "count"), [("--small", 16), ("--pairs", 12)])
+def test_layers_of_odd_sizes_touch_no_memory_but_their_own(kind, count):
     script = Path(__file__).with_name("guarded_pages.py")
     result = subprocess.run(
-        [sys.executable, script, "--small"], capture_output=True, text=True, check=False
+        [sys.executable, script, kind], capture_output=True, text=True, check=False
     )
-    assert len(result.stdout.splitlines()) == 16, f"{result.returncode} {result.stderr}"
+    assert len(result.stdout.splitlines()) == count, f"{result.returncode} {result.stderr}"
 
 
 def test_is_compiled_once(tmp_path, monkeypatch):

@@ -240,3 +240,50 @@ def test_networks_without_slots_are_refused_with_reasons():
         syno.substitute(network(), "conv")
     with pytest.raises(UserError, match="stride must be 1, 2"):
         syno.conv2d(stride=3)
+
+
+def test_the_report_of_a_replaced_network_has_the_costs_of_its_operators():
+    net = syno.substitute(network(), syno.conv2d(kernel=3, groups=1), EXAMPLE)
+    before = syno.layer_report(net)
+    operator = syno.Operator.parse(
+        "y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * v[o,i]",
+        input="[N, C_in: unordered, H, H]",
+        output="[N, C_out: unordered, H, H]",
+    )
+    report = syno.replace(net, operator)
+    (row,) = report.replaced
+    assert (row.macs, row.params) == (8 * 8 * 9 * 64, 8 * 8 * 9)
+    assert (row.new_macs, row.new_params) == (8 * 8 * 64, 8 * 8)
+    assert report.macs == before.macs
+    assert report.new_macs == before.macs - 8 * 8 * 8 * 64
+    assert report.new_params == sum(p.numel() for p in net.parameters())
+    lines = str(report).splitlines()
+    assert "new MACs  new params" in lines[0]
+    assert "4,096          64  replaced" in str(report)
+    assert lines[-1].startswith(f"with operators: {report.new_macs:,} MACs a sample, ")
+    assert "new MACs" not in str(before)
+
+
+def test_a_layer_that_runs_twice_is_counted_twice_after_replacement_too():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(8, 8, 3, padding=1)
+
+        def forward(self, x):
+            return self.conv(self.conv(x))
+
+    net = syno.substitute(Twice(), example_input=torch.zeros(1, 8, 8, 8))
+    (row,) = syno.replace(net, conv_operator()).replaced
+    assert row.new_macs == row.macs == 2 * 8 * 8 * 9 * 64
+
+
+def test_the_report_of_a_plain_network_lists_its_layers_and_says_why_they_are_no_slots():
+    report = syno.layer_report(network())
+    assert [row.name for row in report.rows] == [
+        *("0", "1.first", "1.grouped", "1.shortcut"),
+        *("2.first", "2.grouped", "2.shortcut", "5"),
+    ]
+    assert {row.status for row in report.rows} == {"kept"}
+    assert "kept: it is not a slot; syno.substitute creates slots" in str(report)
+    assert report.params == sum(p.numel() for p in network().parameters())

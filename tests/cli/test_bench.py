@@ -63,3 +63,19 @@ def test_walks_go_on_to_the_full_depth() -> None:
     result = run(*SHAPES, "--depth", "4", "--walk-seconds", "0.5")
     assert result.exit_code == 0, result.output
     assert "walk_coverage" in result.stdout
+
+
+def test_training_steps_of_a_named_and_a_sampled_operator() -> None:
+    size = ("--model", "cnn-small", "--model-option", "width=4", "--size", "8", "--batch", "4")
+    more = ("--operators", "conv1x1", "--sampled", "1", "--rounds", "2", "--json")
+    result = CliRunner().invoke(cli, ["bench", "training", *size, *more])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["input"] == [4, 3, 8, 8]
+    named, sampled = found["times"]
+    assert named["name"] == "conv1x1"
+    assert sampled["formula"].startswith("y[n,o,h,w]")
+    for time in (named, sampled):
+        assert time["compiled"] > 0 and time["eager"] > 0 and time["compile_s"] > 0
+    product = named["compiled"] * sampled["compiled"]
+    assert found["geometric_mean"] == pytest.approx(product**0.5)

@@ -56,6 +56,53 @@ def test_a_network_holds_the_operator(tmp_path: Path) -> None:
     assert (8, 8, 3) in shapes
 
 
+def written_network(op: str, out: Path, *arguments: str) -> dict[str, object]:
+    words = ["export", op, "--network", "resnet-small", "--model-option", "width=8", "--image"]
+    words += ["3:8", "-o", str(out), "--format", "cpp-network", "--check", "--json"]
+    result = CliRunner().invoke(cli, [*words, *arguments])
+    assert result.exit_code == 0, result.output
+    answer: dict[str, object] = json.loads(result.stdout)
+    assert answer["ran_without_syno"] is True
+    return answer
+
+
+def test_a_network_without_an_operator_is_one_library(tmp_path: Path) -> None:
+    import torch
+
+    from syno import inference, models
+
+    answer = written_network("none", tmp_path / "net.cpp", "--seed", "3")
+    assert answer["key"] is None
+    assert [Path(str(file)).name for file in answer["written"]] == ["net.cpp", "net.bin", "net.h"]  # type: ignore[attr-defined]
+    torch.manual_seed(3)
+    net = models.build("resnet-small", size=8, width=8).eval()
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        expected = net(x)
+    y = torch.from_numpy(inference.load(tmp_path / "net.cpp")(x.numpy()))
+    torch.testing.assert_close(y, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("preset", [(), ("--preset", "paper/resnet18")])
+def test_an_operator_of_the_zoo_takes_the_sizes_of_the_slots(
+    preset: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Its variables k, g and s are none of the preset's."""
+    sizes = ("--binding", "g=4")
+    answer = written_network("operator-1", tmp_path / "net.cpp", *sizes, *preset)
+    assert len(str(answer["key"])) == 32
+    # All six slots hold it: the stem is the only 3x3 convolution that is left.
+    text = (tmp_path / "net.cpp").read_text()
+    assert text.count("x[n,i,h+a-k/2,w+b-k/2] * w0[o,i,a,b]\n") == 1
+
+
+def test_none_is_no_operator(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["export", "none", "-o", str(tmp_path / "x")])
+    assert result.exit_code == 2
+    assert "'none' is no operator" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_same_seed_gives_the_same_network(tmp_path: Path) -> None:
     import torch
 
@@ -74,7 +121,8 @@ def test_the_same_seed_gives_the_same_network(tmp_path: Path) -> None:
     [
         (("--format", "tensorflow"), "unknown format 'tensorflow'\n  expected: one of torch, "),
         ((*NETWORK, "--format", "torch"), "unknown format of networks 'torch'"),
-        ((*NETWORK, "--binding", "H=8"), "--binding cannot be used with --network"),
+        ((*NETWORK, "--binding", "H=0"), "H"),
+        ((*NETWORK[:3], "study", "--binding", "g=2"), "is exported with an operator of its search"),
         ((*NETWORK[:3], "vgg"), "unknown model 'vgg'"),
         ((*NETWORK[:3], "study"), "name it with --store"),
         ((*NETWORK, "--image", "three"), "'three' is not a size of images"),

@@ -47,8 +47,8 @@ def test_the_start_of_a_key_in_a_store_with_its_specification(runs: str) -> None
     ("op", "store", "message"),
     [
         ("nothing.txt", False, "there is no operator file 'nothing.txt'"),
-        ("c0c0c0", False, "no store to search for a key"),
-        ("dddd", True, "no operator with a key that starts with 'dddd'"),
+        ("c0c0c0", False, "no store to search for an id or a key"),
+        ("dddd", True, "no operator with an id or a key that starts with 'dddd'"),
     ],
 )
 def test_what_cannot_be_found_is_said(op: str, store: bool, message: str, runs: str) -> None:
@@ -59,12 +59,13 @@ def test_what_cannot_be_found_is_said(op: str, store: bool, message: str, runs: 
 def test_a_key_that_begins_several_operators_needs_more_digits(
     runs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from syno.operators import zoo
     from syno.store import Store
 
     with Store.open(runs) as store:
         study = store.study()
-        store.ask(study, 3, (CONV + "\n", "c0c0c0c0" + "1" * 24), "worker")
-    with pytest.raises(UserError, match=r"2 operators .* have keys that start with 'c0c0'"):
+        store.ask(study, 3, (zoo.load("conv1x1").text, "c0c0c0c0" + "1" * 24), "worker")
+    with pytest.raises(UserError, match=r"2 operators .* have ids or keys that start with 'c0c0'"):
         load("c0c0", runs)
 
 

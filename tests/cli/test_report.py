@@ -70,7 +70,7 @@ def test_the_command_writes_page_and_pictures(runs: str, tmp_path: Path) -> None
     ]
     page = out.read_text()
     assert "resnet-small on digits" in page
-    assert "1e1e1e1e" in page
+    assert "8ae7e767" in page
 
 
 def test_the_store_is_only_read(runs: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_list_has_every_rule_with_kind_and_status() -> None:
     assert all(r["status"] for r in listed)
     text = run("rules", "list").stdout
     for rule in listed:
-        assert f" {rule['id']} " in text
+        assert f"\n{rule['id']} " in text
         assert rule["name"] in text
 
 

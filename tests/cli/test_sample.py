@@ -79,7 +79,10 @@ def test_mistakes_are_told() -> None:
     for arguments, message in (
         (("sample",), "no specification is given"),
         (("sample", "--preset", "paper/none"), "paper/none"),
-        (("sample", "--preset", "paper/readme"), "no layer to find operators for"),
+        (
+            ("sample", "--input", "[H]", "--output", "[H]", "--primary", "H: 1"),
+            "no layer to find operators for",
+        ),
         (
             (
                 "sample",

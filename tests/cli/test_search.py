@@ -27,6 +27,10 @@ QUICK = [
     "2000",
     "--max-slowdown",
     "1000",
+    "--kernels",
+    "eager",
+    "--latency",
+    "eager",
 ]
 
 

@@ -17,8 +17,8 @@ from .conftest import HERE
 def test_it_counts_what_the_store_holds(runs: str) -> None:
     result = CliRunner().invoke(cli, ["status", runs])
     assert result.exit_code == 0, result.output
-    assert " ".join(result.stdout.splitlines()[-2].split()) == (
-        "digits-1 1 of 3 1 90.0 % 85.0 % 1e1e1e1e running, or killed: `syno resume` continues it"
+    assert " ".join(result.stdout.splitlines()[-1].split()) == (
+        "digits-1 1 of 3 0 1 90.0 % 85.0 % 8ae7e767 running, or killed: `syno resume` continues it"
     )
 
 
@@ -56,8 +56,8 @@ def _plan(runs: str, *more: str) -> dict[str, Any]:
 def test_it_lists_operators_with_their_figures(runs: str) -> None:
     result = CliRunner().invoke(cli, ["status", runs, "--operators"])
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "1e1e1e1e 85.0 % 1.20 ms 0.80× 120 k 900 contract, reduce ok" in rows
-    assert "c0c0c0c0 – – – 1 – error: non_finite_loss" in rows
+    assert "8ae7e767 85.0 % 1.20 ms 1.25× 120 k 900 contract, reduce ok" in rows
+    assert "c343c269 – – – 1 – error: non_finite_loss" in rows
 
 
 def test_json_is_the_same_for_programs(runs: str) -> None:

@@ -39,7 +39,7 @@ def test_damage_is_listed_with_what_can_be_saved(damaged: str) -> None:
     assert done.exit_code == 1
     assert "table evaluation, row 3: its content is not what was written" in done.stdout
     assert "can be recovered: study 'digits-1': 2 of 3 trials" in done.stdout
-    assert f"next: syno store recover {damaged} NEW" in done.stderr
+    assert f"next: syno store recover --store {damaged} NEW" in done.stderr
     content = json.loads(syno("check", damaged, "--json").stdout)
     assert content["whole"] is False
     assert content["can_be_saved"] == ["study 'digits-1': 2 of 3 trials"]
@@ -66,7 +66,7 @@ def test_every_command_refuses_a_damaged_store(
     done = CliRunner().invoke(cli, [damaged if word == "STORE" else word for word in command])
     assert done.exit_code == 2
     assert f"error: the store '{damaged}' is damaged: table evaluation, row 3" in done.stderr
-    assert f"what to do: `syno store recover {damaged} NEW`" in done.stderr
+    assert f"what to do: `syno store recover --store {damaged} NEW`" in done.stderr
     assert Path(damaged).read_bytes() == before
 
 
@@ -75,7 +75,7 @@ def test_what_is_intact_is_saved(damaged: str, tmp_path: Path) -> None:
     done = syno("recover", damaged, str(new))
     assert done.exit_code == 0
     assert "recovered study 'digits-1': 2 of 3 trials" in done.stdout
-    assert f"next: syno resume {new}" in done.stderr
+    assert f"next: syno resume --store {new}" in done.stderr
     assert syno("check", str(new)).exit_code == 0
     again = syno("recover", damaged, str(new))
     assert again.exit_code == 2

@@ -104,7 +104,7 @@ def test_json_is_escaped_without_a_change_of_its_value(text: str) -> None:
 
 def test_the_next_command_is_quoted(hostile: tuple[str, str]) -> None:
     name = "two words; reboot $(date) `date`"
-    words = ["syno", "report", hostile[0], "--study", name, "-o", "report.html"]
+    words = ["syno", "report", "--store", hostile[0], "--study", name, "-o", "report.html"]
     assert shlex.split(report_line(hostile[0], name)) == words
 
 
@@ -118,7 +118,7 @@ def test_commands_in_messages_are_quoted(tmp_path: Path) -> None:
     with Store.open(str(empty)) as store:
         given = {"specification": ("key", {}), "settings": {}, "seed": 0}
         store.create_study("two words", **given)
-        with pytest.raises(UserError, match=f"`syno resume '{empty}' --study 'two words'`"):
+        with pytest.raises(UserError, match=f"`syno resume --store '{empty}' --study 'two words'`"):
             store.create_study("two words", **given)
 
 

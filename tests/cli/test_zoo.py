@@ -25,7 +25,7 @@ def test_list_has_every_operator_and_every_module() -> None:
     assert [entry["name"] for entry in listed["modules"]] == zoo.module_names()
     text = run("zoo", "list").stdout
     for name in (*zoo.names(), *zoo.module_names()):
-        assert f"\n {name} " in text
+        assert f"\n{name} " in text
 
 
 def test_show_prints_definition_stages_text_and_cost() -> None:

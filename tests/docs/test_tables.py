@@ -137,6 +137,13 @@ def ladders() -> str:
     return table(("ladder", "eta", "rungs", "what it is"), *rows)
 
 
+def coverage() -> str:
+    from syno.inference.library.coverage import covered
+
+    rows = [(how, ", ".join(f"`{name}`" for name in names)) for how, names in covered().items()]
+    return table(("computed by", "operators of ATen"), *rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "limits": ("specification.md", limits),
     "presets": ("specification.md", presets),
@@ -144,6 +151,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "models": ("models.md", models),
     "fidelities": ("training.md", fidelities),
     "recipes": ("training.md", recipes),
+    "coverage": ("inference.md", coverage),
     "ladders": ("training.md", ladders),
 }
 

@@ -55,6 +55,15 @@ class Fake:
         return run
 
 
+class FakeLayers(Fake):
+    """An engine that says that a quarter of its time is spent outside of layers."""
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        return engine.Layered(super().prepare(net, example, threads), lambda: 0.25)
+
+
 def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
     known = engine.get
     monkeypatch.setattr(engine, "get", lambda name: fake if name == "fake" else known(name))
@@ -72,6 +81,7 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "openvino-int8",
         "syno",
         "syno-cpp",
+        "syno-cpp-bf16",
     ],
 )
 def test_an_engine_computes_what_the_network_computes(name: str) -> None:
@@ -179,3 +189,64 @@ def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
     ]
     save_engines(found, tmp_path / "plot.pdf")
     assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_share_outside_of_layers_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, FakeLayers())
+    found = compare_engines({"original": small()}, EXAMPLE, ["fake"], rounds=3)
+    assert [time.outside for time in found.times] == [None, 0.25]
+    table = engines_table(found)
+    column = table.headings.index("outside layers>")
+    assert [row[column] for row in table.rows] == ["", "25.0%"]
+    eager = compare_engines({"original": small()}, EXAMPLE, [], rounds=2)
+    assert "outside layers>" not in engines_table(eager).headings
+
+
+class Slow(nn.Module):
+    """A layer, and a function that takes longer than it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.layer(x)
+        for _ in range(40):
+            y = torch.softmax(y * 2, 3)
+        return y
+
+
+@pytest.mark.parametrize("name", ["syno", "syno-cpp"])
+def test_engines_of_syno_know_the_time_of_their_layers(name: str) -> None:
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    torch.manual_seed(0)
+    x = torch.randn(1, 3, 32, 32)
+    mostly = nn.Sequential(*[nn.Conv2d(3 if n == 0 else 64, 64, 3, padding=1) for n in range(4)])
+    shares = {}
+    for kind, net in {"layers": mostly.eval(), "functions": Slow().eval()}.items():
+        run = engine.get(name).prepare(net, x, 1)
+        assert isinstance(run, engine.Layered)
+        expected = run().clone()
+        shares[kind] = min(run.outside() for _ in range(9))
+        assert torch.equal(run(), expected)
+    assert 0 < shares["layers"] < 0.5 < shares["functions"] < 1
+
+
+def test_bars_are_grouped_by_network_with_the_line_of_the_rival(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    drawn = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    nets = {"original": small(), "other": small()}
+    found = compare_engines(nets, EXAMPLE, ["channels-last"], rounds=2)
+    save_engines(found, tmp_path / "plot.png")
+    (axes,) = drawn[0].axes
+    texts = [text.get_text() for text in axes.texts]
+    assert [text for text in texts if text in nets] == ["original", "other"]
+    bars = [patch.get_width() for patch in axes.patches]
+    assert bars == [time.median_ms for time in found.times]
+    line = next(line for line in axes.lines if line.get_linestyle() == "--")
+    rival = next(t for t in found.times if t.engine == found.rival and t.network == "original")
+    assert line.get_xdata()[0] == rival.median_ms

@@ -156,8 +156,8 @@ LINES: dict[str, tuple[list[str], Sequence[str]]] = {
     "a value is missing": (["enumerate", "--depth"], ["option '--depth' requires an argument"]),
     "no specification": (["enumerate"], ["no specification is given", "presets: "]),
     "unknown preset": (["sample", "--preset", "paper/none"], ["unknown preset 'paper/none'"]),
-    "a preset without layers": (
-        ["enumerate", "--preset", "paper/readme"],
+    "a specification without layers": (
+        ["enumerate", "--input", "[H, W]", "--output", "[H, W]", "--primary=H:1", "--primary=W:1"],
         ["no layer to enumerate operators for", "a value for each of H, W"],
     ),
     "unknown rule": (["rules", "show", "R99"], ["unknown rule 'R99'", "known rules: "]),

@@ -1,7 +1,9 @@
 """A network as one C++ library: values, memory, files, errors."""
 
 import math
+import os
 import subprocess
+import sys
 import threading
 from itertools import combinations
 from pathlib import Path
@@ -69,7 +71,22 @@ PLAIN = {
     "layer norm": lambda x: F.layer_norm(x, (8,), torch.arange(8.0), torch.ones(8)),
     "layer norm of maps": lambda x: F.layer_norm(x, (9, 8)),
     "padded": lambda x: F.pad(x, (1, 2, 0, 1)),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "nearest, 7x11": lambda x: F.interpolate(x, (7, 11)),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bilinear, 5x13, corners": lambda x: F.interpolate(
+        x, (5, 13), mode="bilinear", align_corners=True
+    ),
+    "pixel shuffle": lambda x: F.pixel_shuffle(x[:, :4], 2),
+    "pixel unshuffle": lambda x: F.pixel_unshuffle(x[:, :, 1:], 2),
+    "group norm": lambda x: F.group_norm(x, 3, torch.arange(6.0), torch.ones(6)),
+    "group norm, plain": lambda x: F.group_norm(x * 3, 2, eps=0.1),
+    "leaky": lambda x: F.leaky_relu(x, 0.2),
+    "product": lambda x: x @ x.transpose(2, 3),
+    "product, wide": lambda x: x.transpose(2, 3) @ torch.cat([x] * 9, 3),
     "attention": attention,
+    "attention, heads joined": lambda x: attention(x).transpose(1, 2).reshape(-1, 8, 54),
+    "attention, causal mask": lambda x: attention(x, attn_mask=torch.ones(8, 8).tril().bool()),
     "attention, causal": lambda x: attention(x, is_causal=True),
     "attention, masked": lambda x: attention(
         x, attn_mask=torch.ones(8, 8).tril().bool(), scale=2.0
@@ -204,8 +221,43 @@ def test_input_is_checked(block):
     network = load(block[1].code)
     with pytest.raises(UserError, match=r"expected: \['n', 3, 8, 8\] {6}got: \[1, 3, 8, 9\]"):
         network(np.zeros((1, 3, 8, 9)))
+    with pytest.raises(UserError, match="x does not contain numbers"):
+        network(np.zeros((1, 3, 8, 8), complex))
     with pytest.raises(UserError, match="'threads'"):
         network(np.zeros((1, 3, 8, 8)), threads=0)
+
+
+def test_a_missing_compiler_is_named(block, monkeypatch):
+    find_compiler.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    try:
+        with pytest.raises(UserError, match="there is no C\\+\\+ compiler 'no-such-compiler'"):
+            load(block[1].code)
+    finally:
+        find_compiler.cache_clear()
+
+
+LOAD = """
+import sys
+import numpy as np
+from syno.inference import load
+
+network = load(sys.argv[1])
+print(float(np.abs(network(np.ones((1, 3, 8, 8)))).sum()))
+"""
+
+
+def test_two_processes_that_compile_one_network_at_once_both_get_it(block, tmp_path):
+    environment = os.environ | {"SYNO_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", LOAD, str(block[1].code)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    expected = np.abs(load(block[1].code)(np.ones((1, 3, 8, 8)))).sum()
+    assert [float(text) for text in said] == pytest.approx([expected, expected])
 
 
 def test_a_program_links_the_library(block, tmp_path):
@@ -324,7 +376,7 @@ def test_an_operator_can_be_written(name, tmp_path):
 
 
 def test_infinite_numbers_are_written():
-    from syno.inference.library.lower import number
+    from syno.inference.library.program import number
 
     assert number(math.inf) == "__builtin_inff()"
     assert number(-0.5) == "-0.5f"

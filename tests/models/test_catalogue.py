@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from torch import nn
 
 import syno
 from syno import Specification, UserError, layer_report
-from syno.network.models import build, built, describe, list_models, slots, summarise
+from syno.network.models import build, built, describe, list_models, slots, summarise, summary
 from syno.network.surgery import slot_bindings
 from syno.study.specifications import PAPER_MACS_SHARES
 
@@ -327,3 +329,14 @@ def test_any_model_of_timm_has_slots(name: str) -> None:
 def test_slots_of_another_network_are_refused() -> None:
     with pytest.raises(UserError, match=r"slots\(\) is for networks made by syno\.models\.build"):
         slots(nn.Linear(2, 2))
+
+
+def test_the_stored_summaries_are_those_of_the_models() -> None:
+    """`syno models` reads them. SYNO_UPDATE_GOLDEN=1 writes them anew."""
+    found = {name: summarise(name).to_json() for name in list_models()}
+    content = {name: {k: v for k, v in each.items() if k != "name"} for name, each in found.items()}
+    path = Path(summary.__file__).with_name("summaries.json")
+    if os.environ.get("SYNO_UPDATE_GOLDEN"):
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == content
+    assert summary.entries() == list(found.values())

@@ -98,7 +98,6 @@ def test_a_key_with_an_element_is_shown_as_it_is(summary: StudySummary) -> None:
     text = page.render(gather(tampered))
     assert "<img" not in text
     assert f'data-key="{key.replace("<", "&lt;").replace(">", "&gt;")}"' in text
-    assert "<code>&lt;img src</code>" in text
 
 
 def test_no_file_makes_html_but_the_templates() -> None:

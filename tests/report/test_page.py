@@ -118,13 +118,46 @@ def test_failures_and_rejections_are_listed(text: str) -> None:
 
 def test_lead_names_the_fastest_operator_within_a_point() -> None:
     base = sample.report()
-    near = replace(base, baseline=replace(base.baseline, accuracy=base.trained[0].accuracy))
+    faster = tuple(replace(c, latency_ratio=c.latency_ratio / 3) for c in base.trained)
+    accuracy = base.trained[0].accuracy
+    baseline = replace(base.baseline, accuracy=accuracy)
+    near = replace(base, baseline=baseline, candidates=faster)
     chosen = sections.fastest_within_a_point(near)
     assert chosen is not None
     assert chosen.short in sections.lead(near)
     far = replace(base, baseline=replace(base.baseline, accuracy=0.999))
     assert sections.fastest_within_a_point(far) is None
-    assert "No measured operator is within one percentage point" in sections.lead(far)
+    lead = sections.lead(far)
+    assert "No measured operator at most one percentage point below the baseline" in lead
+    assert "The most accurate on a front" in lead
+
+
+def test_a_page_says_when_no_operator_beats_the_baseline() -> None:
+    base = sample.report(count=1)
+    only = replace(base.trained[0], accuracy=0.95, latency_ratio=1.13, latency_ms=1.58)
+    baseline = replace(base.baseline, accuracy=0.951, macs=only.macs)
+    beaten = replace(base, candidates=(only,), baseline=baseline)
+    lead = sections.lead(beaten)
+    assert "No operator beats the baseline network, which reaches 95.1 %" in lead
+    assert "a latency of 1.58 ms (speed-up 0.88×)" in lead
+    assert "fastest" not in lead.lower()
+    assert "Fastest" not in sections.headline(beaten)
+    assert "on-front" not in sections.operators(beaten, set())
+
+
+def test_a_speedup_above_one_is_faster_in_the_chart_and_the_table() -> None:
+    report = sample.report(count=1)
+    only = replace(report.trained[0], latency_ratio=0.5, latency_ms=0.7, accuracy=0.99)
+    report = replace(report, candidates=(only,))
+    figure = charts.front_by_latency(report)
+    assert figure is not None
+    points = {t["meta"]: t["x"] for t in figure["data"] if t["mode"] == "markers"}
+    assert points["front"] == [2.0]
+    assert points["baseline"] == [1.0]
+    assert figure["layout"]["xaxis"]["title"]["text"].startswith("speed-up")
+    table = sections.operators(report, set())
+    assert 'data-value="2.0">2.00×' in table
+    assert 'data-value="0.5">0.70 ms' in table  # ordered by the ratio, not by milliseconds
 
 
 def test_a_study_without_results_still_has_a_page() -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syno.report.model import Candidate, Status
-from syno.report.pareto import axis_ticks, front, macs, staircase
+from syno.report.model import Baseline, Candidate, Report, Status
+from syno.report.pareto import axis_ticks, front, latency, macs, on_front, staircase
 
 
-def made(points: list[tuple[int, int]]) -> list[Candidate]:
-    return [
+def of(candidates: list[Candidate], baseline: Baseline | None = None) -> Report:
+    return Report("a study", {}, baseline or Baseline(), tuple(candidates))
+
+
+def made(points: list[tuple[int, int]], baseline: Baseline | None = None) -> Report:
+    candidates = [
         Candidate(number=i, key=f"{i:032x}", status=Status.OK, macs=cost, accuracy=score / 20)
         for i, (cost, score) in enumerate(points)
     ]
+    return of(candidates, baseline)
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), max_size=30))
@@ -33,12 +38,27 @@ def test_of_equal_points_the_first_proposed_is_on_the_front() -> None:
     assert [c.number for c in front(made([(5, 5), (5, 5)]), macs)] == [0]
 
 
+def test_the_baseline_is_a_point_of_the_front_and_takes_what_it_beats_from_it() -> None:
+    baseline = Baseline(accuracy=0.9, macs=10)
+    report = made([(10, 18), (11, 18), (5, 10), (12, 19)], baseline)
+    cheap, between, accurate = front(report, macs)
+    assert between is baseline
+    assert [c.number for c in (cheap, accurate) if isinstance(c, Candidate)] == [2, 3]
+    assert [c.number for c in on_front(report)] == [2, 3]
+    # Slower than the baseline, with as many MACs and less accuracy: on no front.
+    beaten = Candidate(
+        number=0, key="0" * 32, status=Status.OK, macs=10, accuracy=0.89, latency_ratio=1.13
+    )
+    assert on_front(of([beaten], baseline)) == []
+    assert front(of([beaten], baseline), latency) == [baseline]
+
+
 def test_candidates_without_accuracy_or_cost_are_left_out() -> None:
     unknown = [
         Candidate(number=0, key="0" * 32, status=Status.OK, macs=1),
         Candidate(number=1, key="1" * 32, status=Status.OK, accuracy=0.5),
     ]
-    assert front(unknown, macs) == []
+    assert front(of(unknown), macs) == []
 
 
 def test_staircase_goes_right_before_it_goes_up_and_ends_at_the_right_edge() -> None:

@@ -91,7 +91,7 @@ def test_one_bit_of_an_operator_names_its_row_and_what_can_be_saved(path, option
     message = refusal(path, **options)
     assert re.search(r"is damaged: table operator, row \d: its content is not what was", message)
     assert re.search(r"can be saved: study 'study': \d of 8 trials", message)
-    assert f"`syno store recover {path} NEW`" in message
+    assert f"`syno store recover --store {path} NEW`" in message
 
 
 def test_a_key_that_does_not_follow_from_the_text_names_the_row(path):

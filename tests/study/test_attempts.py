@@ -104,7 +104,7 @@ def test_what_was_given_up_is_in_quarantine_and_can_be_released(store, undisturb
     (record,) = found.quarantined
     assert (record.ask, record.kind, record.failures) == (1, "crash", MAX_ATTEMPTS)
     assert record.reason == f"the process ended in each of {MAX_ATTEMPTS} attempts"
-    with pytest.raises(UserError, match="no operator whose key begins with 'zz'"):
+    with pytest.raises(UserError, match="no operator whose id or key begins with 'zz'"):
         store.leave_quarantine(found.study, "zz")
     assert store.leave_quarantine(found.study, record.key[:6]) == [record]
     evaluator = FakeEvaluator()

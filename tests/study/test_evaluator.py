@@ -182,7 +182,7 @@ def test_a_slot_without_a_layer_to_compare_with_is_refused(dataset):
 
 def test_a_network_without_slots_is_refused(dataset):
     with pytest.raises(UserError, match="has no slots"):
-        Network.given(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), dataset, 0)
+        Network.given(nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), dataset, 0)
 
 
 def test_something_that_is_no_network_is_refused(dataset):

@@ -144,7 +144,7 @@ def test_a_study_about_a_model_takes_no_module(path):
         ({"method": {"window": 0.5}}, "'method' has no field 'name'"),
         ({"store": "mysql://host/db"}, "expected: a file such as runs.db"),
         ({"net": nn.Linear(64, 10)}, "fails on the example input"),
-        ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 10))}, "has no slots"),
+        ({"net": nn.Sequential(nn.Flatten(), nn.Linear(64, 3))}, "has no slots"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_and_leaves_no_study(path, changes, message):
@@ -208,3 +208,52 @@ def test_a_preset_of_the_paper_has_its_window_of_macs_for_the_network():
     assert specification_for("paper/vit", {}, network).limits["max_macs"] == 0
     own = Specification.preset("paper/resnet18")
     assert specification_for(own, {}, network) is own
+
+
+def test_the_resolution_of_the_default_fidelity_is_that_of_the_slots(path):
+    net = syno.substitute(own_net_of_size(12), example_input=torch.zeros(1, 1, 12, 12))
+    options = FAST | {"train": TrainOptions(max_slowdown=1000.0)}
+    summary = syno.search(net, "digits", store=path, **options)
+    assert summary.settings["fidelity"]["resolution"] == 12
+    assert [each.status for each in summary.evaluations] == ["ok"]
+
+
+def test_slots_of_another_resolution_than_the_fidelity_are_refused(path):
+    net = syno.substitute(own_net_of_size(12), example_input=torch.zeros(1, 1, 12, 12))
+    message = (
+        "slots of the network were created for images of 12x12 pixels, and the training uses 8x8"
+        r"\n.*fidelity.changed\(resolution=12\)"
+    )
+    with pytest.raises(UserError, match=message):
+        syno.search(net, "digits", store=path, **FAST)
+    assert not Path(path).exists()
+
+
+def own_net_of_size(size: int) -> nn.Module:
+    """A network for images of any size, whose slots have one."""
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(4, 8, 3, padding=1),
+        nn.AdaptiveAvgPool2d(size),
+        nn.Flatten(),
+        nn.Linear(8 * size * size, 10),
+    )
+
+
+def test_layers_that_a_small_resolution_takes_from_a_search_are_named(path):
+    notes = []
+
+    class Watch(Observer):
+        def on_note(self, text):
+            notes.append(text)
+
+    options = {"model_options": {"cifar_stem": 1}, "store": path, "observer": Watch()}
+    with pytest.raises(UserError, match="no operator"):  # no time is spent on a training
+        impossible = SpaceOptions(max_nodes=1000, limits={"max_depth": 1})
+        syno.search("resnet18", "digits", **options, **(FAST | {"space": impossible}))
+    assert len(notes) == 1
+    assert notes[0].startswith("no operator can replace layer3.0.conv1, layer3.0.conv2 and")
+    assert "at 8x8 pixels, their feature maps are too small (H=2, W=2 is below 4)" in notes[0]
+    assert "--resolution" in notes[0]

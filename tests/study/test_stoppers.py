@@ -37,4 +37,4 @@ def test_the_report_has_words_for_every_reason():
     spent = Tally(evaluated=3, rejected=0, seconds=9.0, exhausted=True, errors=3)
     stoppers = (Evaluations(3), Seconds(9.0), SpaceExhausted(), ErrorsInARow(3))
     reasons = {stopper.check(spent).name for stopper in stoppers}
-    assert reasons | {"interrupted"} == set(STOP_TEXTS)
+    assert reasons | {"interrupted", "callback"} == set(STOP_TEXTS)

@@ -69,6 +69,42 @@ def test_the_loop_evaluates_the_baseline_first_and_then_as_many_as_asked(store):
     assert summary.open_asks == ()
 
 
+class BaselineThatFails(FakeEvaluator):
+    def __init__(self, status, reason):
+        super().__init__()
+        self._outcome = Outcome(status, reason=reason)
+
+    def baseline(self):
+        return self._outcome
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "cure"),
+    [
+        ("rejected", "loss_above_chance: the loss is 9 after epoch 1", "with a fidelity whose"),
+        ("timeout", "deadline: the deadline of 5 s passed", "with a longer --deadline-s"),
+    ],
+)
+def test_a_study_stops_at_once_when_the_baseline_does_not_learn(store, status, reason, cure):
+    study = Study.create(store, "study", settings(), FakeSpace())
+    evaluator = BaselineThatFails(status, reason)
+    stopped = run(study, evaluator)
+    assert stopped.name == "baseline"
+    assert stopped.text.startswith(f"the training of the baseline network failed ({reason})")
+    assert cure in stopped.text
+    assert evaluator.evaluated == []
+    # A resumed study does not train operators either.
+    resumed = Study.load(store, "study", FakeSpace(), evaluations=30)
+    assert run(resumed, evaluator) == stopped
+    assert evaluator.evaluated == []
+
+
+def test_a_study_goes_on_when_the_baseline_crashes(store):
+    study = Study.create(store, "study", settings(), FakeSpace())
+    reason = run(study, BaselineThatFails("error", "out of memory"))
+    assert reason.name == "evaluations"
+
+
 def test_the_loop_stops_when_the_space_is_exhausted(store):
     study = Study.create(store, "study", settings(evaluations=1000), FakeSpace(12))
     reason = run(study, FakeEvaluator())

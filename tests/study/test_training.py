@@ -84,7 +84,7 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
             "'max_attempts' of IsolationOptions has no effect here",
         ),
         (("conv1x1",), {"specification": "paper/nothing"}, "paper/nothing"),
-        (("nothing",), {}, "or a name of the zoo"),
+        (("nothing",), {}, "expected: a name of the zoo"),
     ],
 )
 def test_mistakes_are_user_errors(

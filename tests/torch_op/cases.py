@@ -66,7 +66,7 @@ class Call:
 
 def random_calls(seeds: Iterable[int], exact: bool = False) -> list[Call]:
     """The call of each seed; all kernels from one translation unit. exact: no curved activation."""
-    requests = [_request(seed, exact) for seed in seeds]
+    requests = [drawn_request(seed, exact) for seed in seeds]
     kernels = load_together([request[1:] for request in requests], QUICK_FLAGS)
     return [_call(seed, kernel) for (seed, *_), kernel in zip(requests, kernels, strict=True)]
 
@@ -85,7 +85,7 @@ def scrambled(tensor: torch.Tensor, rng: random.Random) -> torch.Tensor:
     return tensor.permute(order).contiguous().permute(back)
 
 
-def _request(seed: int, exact: bool) -> tuple[int, KernelRecord, Epilogue]:
+def drawn_request(seed: int, exact: bool) -> tuple[int, KernelRecord, Epilogue]:
     rng = random.Random(seed)
     case = random_case(seed).case
     ranks = len(case.operator.input), len(case.operator.output)

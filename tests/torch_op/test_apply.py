@@ -257,6 +257,20 @@ def test_a_wrong_option_of_a_kernel_is_named(options, said):
         Kernel.of(zoo.load("conv2d"), SMALL, **options)
 
 
+@pytest.mark.parametrize("name", ["x", "packed", "channel", "residual", "out"])
+def test_arguments_on_several_devices_are_refused(name):
+    kernel, _, packed = _small(epilogue="bias+residual")
+    arguments = {"x": X, "packed": packed, "channel": CHANNEL, "residual": RESIDUAL}
+    arguments |= {"out": torch.empty(2, 6, 5, 7)} if name == "out" else {}
+    apply = torch.ops.syno.apply.out if name == "out" else torch.ops.syno.apply.default
+    names = {"key": kernel.key, "epilogue": kernel.epilogue}
+    with pytest.raises(RuntimeError, match=r"arguments on several devices\n.*got: cpu, meta"):
+        apply(**arguments | {name: arguments[name].to("meta")}, **names)
+    if name != "out":
+        everywhere = {n: tensor.to("meta") for n, tensor in arguments.items()}
+        assert apply(**everywhere, **names).device.type == "meta"
+
+
 def test_training_is_refused_and_no_grad_is_not():
     kernel, _, packed = _small()
     x = X.clone().requires_grad_()

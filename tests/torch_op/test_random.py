@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import random
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from .cases import Call, random_calls, scrambled
+from .cases import ACTIVATIONS, Call, drawn_request, random_calls, scrambled
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -32,14 +33,6 @@ def test_equals_the_interpreter_in_eager_mode(first):
             .contiguous()
             .permute([call.kernel.record.output_order.index(dim) for dim in range(out.dim())])
         )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 3000, 100))
-def test_equals_the_interpreter_for_thousands(first):
-    for call in random_calls(range(first, first + 100)):
-        with torch.inference_mode():
-            call.check(call.kernel(*call.arguments()))
 
 
 class Calls(nn.Module):
@@ -68,22 +61,51 @@ def _graph_calls() -> list[Call]:
     return random_calls(range(500, 500 + IN_A_GRAPH))
 
 
-def _inputs() -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
-    calls = _graph_calls()
+def _inputs(calls: list[Call]) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
     return [call.x for call in calls], [call.residual for call in calls]
 
 
 @torch.no_grad()
 def test_equals_the_interpreter_in_a_compiled_graph():
     compiled = torch.compile(Calls(_graph_calls()), fullgraph=True)
-    for call, y in zip(_graph_calls(), compiled(*_inputs()), strict=True):
+    for call, y in zip(_graph_calls(), compiled(*_inputs(_graph_calls())), strict=True):
         call.check(y)
 
 
 @torch.no_grad()
 def test_equals_the_interpreter_in_an_exported_graph(tmp_path):
-    program = torch.export.export(Calls(_graph_calls()), _inputs())
-    torch.export.save(program, tmp_path / "calls.pt2")
-    loaded = torch.export.load(tmp_path / "calls.pt2").module()
-    for call, y in zip(_graph_calls(), loaded(*_inputs()), strict=True):
+    inputs = _inputs(_graph_calls())
+    for call, y in zip(_graph_calls(), _loaded(_graph_calls(), tmp_path)(*inputs), strict=True):
         call.check(y)
+
+
+def _loaded(calls: list[Call], folder: Path) -> nn.Module:
+    program = torch.export.export(Calls(calls), _inputs(calls))
+    torch.export.save(program, folder / "calls.pt2")
+    found: nn.Module = torch.export.load(folder / "calls.pt2").module()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 3000, 50))
+def test_equals_the_interpreter_for_thousands_in_every_form(first, tmp_path):
+    """In eager mode, in a compiled graph, and in one that was exported, written and read."""
+    calls = random_calls(range(first, first + 50))
+    torch.compiler.reset()
+    with torch.no_grad():
+        inputs = _inputs(calls)
+        compiled = torch.compile(Calls(calls), fullgraph=True)(*inputs)
+        exported = _loaded(calls, tmp_path)(*inputs)
+        for call, *results in zip(calls, compiled, exported, strict=True):
+            for y in (call.kernel(*call.arguments()), *results):
+                call.check(y)
+
+
+def test_random_calls_have_every_epilogue_and_order():
+    """What the thousands are drawn from: each part, each activation, both kinds of order."""
+    requests = [drawn_request(seed, exact=False) for seed in range(1000, 1400)]
+    parts = {part for _, _, epilogue in requests for part in epilogue.text.split("+")}
+    assert parts == {"", "scale", "bias", "residual", *ACTIVATIONS}
+    for orders in zip(*((r.input_order, r.output_order) for _, r, _ in requests), strict=True):
+        kinds = {list(order) == sorted(order) for order in orders}
+        assert kinds == {True, False}

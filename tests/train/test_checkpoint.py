@@ -16,7 +16,7 @@ from torch import nn
 
 from syno import UserError
 from syno.data import DataSet
-from syno.train import Fidelity, Outcome, Recipe, State, train
+from syno.train import Fidelity, Recipe, State, TrainingOutcome, train
 from syno.train.checkpoint import DamagedCheckpointError, read_checkpoint, write_checkpoint
 
 from .networks import convolutional
@@ -43,7 +43,7 @@ def same(first: nn.Module, second: nn.Module) -> bool:
     return all(torch.equal(states[0][key], states[1][key]) for key in states[0])
 
 
-def results(outcome: Outcome) -> tuple[object, ...]:
+def results(outcome: TrainingOutcome) -> tuple[object, ...]:
     """What an outcome says, without the clock."""
     curve = [(p.loss, p.train_accuracy) for p in outcome.curve]
     return outcome.status, outcome.accuracy, outcome.tail_loss, outcome.images_seen, curve

@@ -70,10 +70,18 @@ def test_other_precisions_run_the_emitted_module():
         assert torch.equal(pack(x), pack.kernel(x))
 
 
-def test_a_copy_of_a_network_has_no_compiled_code():
+def test_a_copy_of_a_network_runs_compiled_code_until_the_block_ends():
     net = network("conv2d")
     with compiled_kernels(net):
-        assert all(pack.compiled is None for pack in packs(copy.deepcopy(net)))
+        copied = copy.deepcopy(net)
+        (pack, *_) = packs(copied)
+        x = torch.randn(2, *pack.operator.shapes(pack.binding).input[1:])
+        weights = list(pack.kernel.parameters())
+        assert pack.compiled.takes(x, weights)
+        assert pack.compiled is packs(net)[0].compiled
+        assert weights[0] is not next(packs(net)[0].kernel.parameters())
+    assert not pack.compiled.takes(x, weights)
+    assert torch.equal(pack(x), pack.kernel(x))
 
 
 def test_wrong_code_is_noticed_before_it_is_used(monkeypatch):

@@ -19,11 +19,11 @@ from syno.network.models import build
 from syno.train import (
     Fidelity,
     MemoryLimit,
-    Outcome,
     SlowStep,
     State,
     Stop,
     Stopper,
+    TrainingOutcome,
     accuracy,
     fidelity,
     test_accuracy,
@@ -64,7 +64,7 @@ def raising(error: Exception) -> Callable[[torch.Tensor], torch.Tensor]:
     return fail
 
 
-def timeless(outcome: Outcome) -> Outcome:
+def timeless(outcome: TrainingOutcome) -> TrainingOutcome:
     """The outcome without its clock readings."""
     curve = tuple(replace(point, seconds=0.0) for point in outcome.curve)
     clock = {"seconds": 0.0, "step_s": None, "peak_bytes": None, "tokens_per_s": None}
@@ -319,7 +319,7 @@ def test_weights_decay_but_normalisation_and_biases_do_not(
 
 def test_an_outcome_survives_json(dataset: DataSet, quick: Fidelity) -> None:
     outcome = train(linear(), dataset, quick, 0)
-    assert Outcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
+    assert TrainingOutcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
 
 
 def test_the_residual_network_reads_digits_within_the_demo_budget() -> None:

@@ -54,6 +54,12 @@ def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}\N{MULTIPLICATION SIGN}"
 
 
+def speedup(latency_ratio: float | None) -> str:
+    """The speed-up over the baseline, above 1 where it is faster: a latency ratio of 0.5 gives
+    `2.00x`."""
+    return MISSING if not latency_ratio else ratio(1 / latency_ratio)
+
+
 def duration(seconds: float | None) -> str:
     """A duration: `9.4 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds is None:

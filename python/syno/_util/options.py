@@ -289,6 +289,11 @@ def memory_size(text: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
+def disk_size(text: str) -> int:
+    """Parse an amount as `memory_size` does, or 0 for none."""
+    return 0 if text.strip() == "0" else memory_size(text)
+
+
 def pair(words: str, expected: str) -> Callable[[str], tuple[int, int]]:
     """Return a parser of two numbers with a colon between them, such as `0:0`."""
 

@@ -16,9 +16,10 @@ from syno.space.rejections import Rejections, rejection_tree
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from syno import Operator, Rule, Space
+    from syno import Operator, Rule, Space, Specification
     from syno._core import EnumerateStatus
     from syno.space.options import EnumerationOptions
+    from syno.space.specification_options import NamedSpecification
     from syno.space.walk_extension import WalkExtension
 
 
@@ -115,6 +116,17 @@ def print_walks(walked: WalkExtension, count: int, seed: int) -> None:
         print_operators(walked.sample(count, seed))
 
 
+def specification(named: NamedSpecification) -> Specification:
+    """Return the specification of the options, and print which example layers it has."""
+    layers = named.example_layers()
+    if layers:
+        output.say(
+            f"the preset '{named.preset}' takes its layers from a network; without one, this is an "
+            f"example: {'; '.join(layers)} (--binding replaces it)"
+        )
+    return named.with_layers()
+
+
 def print_operators(operators: Sequence[Operator]) -> None:
     """Print numbered operators, each with its key, costs and formula."""
     screen = output.console()
@@ -123,7 +135,7 @@ def print_operators(operators: Sequence[Operator]) -> None:
             f"  {fmt.count(operator.macs()):>7} MACs"
             f"  {fmt.count(operator.params()):>7} params  {fmt.primitives(operator.primitives())}"
         )
-        screen.print(output.heading(operator.key[:8], costs, before=f"{number:>4}  "))
+        screen.print(output.heading(operator.structure[:8], costs, before=f"{number:>4}  "))
         screen.print(output.indented(operator.formula(), 6), soft_wrap=True)
 
 

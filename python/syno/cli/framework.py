@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
@@ -20,10 +21,10 @@ from typing import Any, NoReturn, TypeVar, cast
 import click
 
 from syno._util.checks import short, shown
-from syno._util.errors import UserError
+from syno._util.errors import UserError, nearest
 from syno._util.options import Options
 from syno.cli import output
-from syno.cli.options import built, parameters
+from syno.cli.options import FORMER_STORE, built, parameters
 
 OK = 0
 NEGATIVE = 1
@@ -31,6 +32,9 @@ MISTAKE = 2
 FAULT = 70
 INTERRUPTED = 130
 PAUSED = 143
+
+
+_FORMER_STORE_FIRST = ("resume", "status", "report", "store check", "store recover")
 
 
 class Command(click.Command):
@@ -50,6 +54,22 @@ class Command(click.Command):
         for word in rest:
             found = found[word]
         return [(words, line) for words, line in found.items() if isinstance(line, str)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; one argument too many, at the beginning, is the store (see options)."""
+        formers = [p for p in self.params if getattr(p, "former", "") == FORMER_STORE]
+        names = [p.name or "" for p in self.params if isinstance(p, click.Argument)]
+        if not formers or self.full_name not in _FORMER_STORE_FIRST:
+            return super().parse_args(ctx, args)
+        ctx.allow_extra_args = True
+        super().parse_args(ctx, args)
+        if len(ctx.args) == 1:
+            words = [*(ctx.params[name] for name in names), *ctx.args]
+            ctx.params |= dict(zip([str(formers[0].name), *names], words, strict=True))
+            ctx.args = []
+        if ctx.args:
+            ctx.fail(f"got unexpected extra arguments ({' '.join(ctx.args)})")
+        return ctx.args
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of the command, then those of each named section."""
@@ -87,6 +107,14 @@ class Group(Command, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of this name, None if there is none."""
         return next((each for each in self._parts() if each.name == cmd_name), None)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first word, or suggest those that are like it."""
+        if args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise _unknown(self, ctx, args[0])
+        return super().resolve_command(ctx, args)
 
     def _parts(self) -> list[Command]:
         for name in self.modules:
@@ -152,6 +180,27 @@ def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
     return decorate
 
 
+def resumable(line: str) -> None:
+    """State the command that resumes this one, which Ctrl-C prints from now on."""
+    _resuming[:] = [line]
+
+
+def this_command(**options: str) -> str:
+    """Return the present command line, quoted, with options that it may lack."""
+    given = [part for k, v in options.items() if f"--{k}" not in _words for part in (f"--{k}", v)]
+    return shlex.join(["syno", *_words, *given])
+
+
+_resuming: list[str] = []
+_words: list[str] = []
+
+
+def _unknown(group: click.Group, ctx: click.Context, word: str) -> click.UsageError:
+    """Return the error for an unknown command, with the commands that are like it."""
+    hint = nearest(word, group.list_commands(ctx))
+    return click.UsageError(f"no such command '{shown(word)[1:-1]}'{hint}", ctx)
+
+
 class LazyGroup(click.Group):
     """A group that imports the module of a command when the command runs.
 
@@ -175,6 +224,14 @@ class LazyGroup(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first word, or suggest those that are like it."""
+        if args[0] not in self.commands_by_name and not args[0].startswith("-"):
+            raise _unknown(self, ctx, args[0])
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview of the commands."""
         with formatter.section("Commands"):
@@ -185,6 +242,8 @@ class LazyGroup(click.Group):
         options["standalone_mode"] = False
         given = args[0] if args else options.get("args")
         words = sys.argv[1:] if given is None else list(given)
+        _words[:] = words
+        _resuming.clear()
         known = [word for word in words[:1] if word in self.commands_by_name]
         name = " ".join(["syno", *known])
         run = super().main
@@ -219,7 +278,7 @@ def _run(work: Callable[[], Any], name: str = "syno") -> int:
         _fail(_as_ours(error), _usage_hint(error, name))
         return MISTAKE
     except click.Abort:
-        _fail("interrupted")
+        _fail("interrupted", *(f"  `{line}` resumes it" for line in _resuming))
         return INTERRUPTED
     except click.ClickException as error:
         _fail(_as_ours(error))

@@ -27,6 +27,7 @@ COMMANDS = {
     "models": "List networks, and show which of their layers are replaceable.",
     "verify": "Verify generated code against the reference interpreter.",
     "export": "Write an operator or a network as code that runs without Syno.",
+    "export-network": "Write a trained network of a study as code that runs without Syno.",
     "rules": "List, show and check the rules of the search.",
     "data": "List, show and prepare data sets.",
     "experiment": "Repeat experiments of the paper.",

@@ -22,6 +22,8 @@ _TYPES: dict[str, click.ParamType[object]] = {
     "str": click.STRING,
 }
 LIMITS = "Constraints on operators"
+# Before there was one way to name the store, some commands took it as their first argument.
+FORMER_STORE = "STORE"
 
 
 class SectionOption(click.Option):
@@ -33,7 +35,7 @@ class SectionOption(click.Option):
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Register the option, and its earlier name."""
         super().add_to_parser(parser, ctx)
-        if self.former:
+        if self.former.startswith("-"):
             parser.add_option(obj=self, opts=[self.former], dest=self.name)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
@@ -178,7 +180,7 @@ def _whole(bound: float | None) -> int | None:
 def store() -> str:
     """Declare the store of the studies."""
     words = "Store of the studies: a file or a database URL."
-    return option(words, DEFAULT_STORE, metavar="URL")
+    return option(words, DEFAULT_STORE, former=FORMER_STORE, metavar="URL")
 
 
 def model(default: T, unset: str = "") -> T:
@@ -212,6 +214,24 @@ def model_options() -> Mapping[str, int | str]:
         metavar="NAME=NUMBER",
         gather=_numbers,
     )
+
+
+def weights() -> str | None:
+    """Declare the trained weights that a model starts from."""
+    return option(
+        "Trained weights that the model starts from: a state dict, as torch.save or safetensors "
+        "write it.",
+        None,
+        metavar="FILE",
+        unset="random initial weights",
+    )
+
+
+def with_weights(given: Mapping[str, int | str], weights: str | None) -> dict[str, int | str]:
+    """Return the options of a model with the file of its weights."""
+    if weights is not None and "weights" in given:
+        raise UserError("--weights and --model-option weights=... name the weights twice")
+    return {**given, **({} if weights is None else {"weights": weights})}
 
 
 _MOST_DIGITS = 18  # of an option of a model

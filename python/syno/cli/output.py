@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from syno._util.numbers import duration
 from syno._util.options import option
 from syno._util.printable import json_escaped, printable
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from syno._util.tables import Section, Table
+    from syno.network.layers import LayerReport
+    from syno.store import Store
 
 # The width of tables where stdout is a file or a pipe: wide enough for formulas to stay whole.
 _PIPE_WIDTH = 160
@@ -94,11 +97,11 @@ def grid(found: Table) -> RichTable:
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading in found.headings:
+    for heading, name in zip(found.headings, found.names(), strict=True):
         made.add_column(
-            heading.rstrip(">~"),
-            justify="right" if heading.endswith(">") else "left",
-            no_wrap=not heading.endswith("~"),
+            name,
+            justify="right" if ">" in heading.removeprefix(name) else "left",
+            no_wrap="~" not in heading.removeprefix(name),
             overflow="fold",
         )
     for row in found.rows:
@@ -107,8 +110,15 @@ def grid(found: Table) -> RichTable:
 
 
 def show(found: Table) -> None:
-    """Print a table."""
-    console().print(grid(found))
+    """Print a table: in the width of a terminal, or as aligned text to a file or a pipe."""
+    screen = console()
+    if not screen.is_terminal:
+        echo("\n".join(found.lines()))
+        return
+    fitting, left_out = found.fitting(screen.width)
+    screen.print(grid(fitting))
+    if left_out:
+        say(f"without the columns {', '.join(left_out)}, for which the terminal is too narrow")
 
 
 def paragraph(title: str, text: str, rest: str = "") -> None:
@@ -130,6 +140,24 @@ def sections(parts: Iterable[Section]) -> None:
             screen.print(facts(part.facts))
         if part.table is not None:
             show(part.table)
+        if part.after:
+            screen.print(part.after, soft_wrap=True)
+
+
+def say_latest(store: Store, study: str | None) -> None:
+    """Say which study of a store with several is taken if none is named."""
+    names = [each.name for each in store.studies()]
+    if study is None and len(names) > 1:
+        say(f"study {names[-1]}, the latest of {len(names)}; --study NAME selects another")
+
+
+def layers(report: LayerReport) -> None:
+    """Print the layers of a network, and their totals."""
+    screen = console()
+    screen.print(heading("Layers"))
+    show(report.as_table())
+    for line in report.totals():
+        screen.print(line, soft_wrap=not screen.is_terminal)
 
 
 def facts(rows: Iterable[Sequence[str]]) -> RichTable:
@@ -152,35 +180,57 @@ class Move(Protocol):
         """Move to `done`."""
 
 
-def _quiet_move(description: str, total: int | None) -> Move:
+class Clock:
+    """The elapsed and remaining time of steps that take about equally long.
+
+    done: the steps that are complete at the beginning, which say nothing about the pace.
+    """
+
+    def __init__(self, done: int = 0, *, remaining: bool = True) -> None:
+        self._began = time.monotonic()
+        self._done = done
+        self._remaining = remaining
+
+    def words(self, done: float, total: float | None) -> str:
+        """Return the elapsed time and, once a step is complete, the remaining time."""
+        elapsed = time.monotonic() - self._began
+        words = f"elapsed {duration(elapsed)}"
+        if not self._remaining or not total or done <= self._done:
+            return words
+        left = elapsed * max(total - done, 0) / (done - self._done)
+        return f"{words}, left {duration(left)}"
+
+
+def line_move(description: str, total: int | None, clock: Clock) -> Move:
+    """Return a function that prints the progress every few seconds, where there is no terminal."""
     last = time.monotonic()
 
     def line(done: int, remark: str = "") -> None:
         nonlocal last
-        if remark and time.monotonic() - last >= _LINE_EVERY:
+        if time.monotonic() - last >= _LINE_EVERY:
             last = time.monotonic()
-            say(f"{description}: {done:,}{f' of {total:,}' if total else ''}, {remark}")
+            count = f"{done:,}{f' of {total:,}' if total else ''}"
+            words = [clock.words(done, total), *([remark] if remark else [])]
+            say(f"{description}: {count}, {', '.join(words)}")
 
     return line
 
 
-def progress_bar(*, remaining: bool = True) -> Progress:
-    """Return a progress bar on stderr; remaining: whether it shows the remaining time."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def progress_bar() -> Progress:
+    """Return a progress bar on stderr; its tasks have the fields `clock` and `remark`."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
+    from rich.progress import Task as RichTask
+    from rich.text import Text
+
+    class Times(ProgressColumn):
+        def render(self, task: RichTask) -> Text:
+            return Text(task.fields["clock"].words(task.completed, task.total))
 
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        *((TextColumn("left"), TimeRemainingColumn()) if remaining else ()),
+        Times(),
         TextColumn("{task.fields[remark]}", markup=False),
         console=console(stderr=True),
         transient=True,
@@ -202,12 +252,13 @@ def progress(description: str, total: int | None, *, remaining: bool = True) -> 
         A function of the number of completed steps and a remark.
     """
     if not sys.stderr.isatty():
-        yield _quiet_move(description, total)
+        yield line_move(description, total, Clock(remaining=remaining))
         return
 
-    bar = progress_bar(remaining=remaining)
+    bar = progress_bar()
     with bar:
-        task = bar.add_task(description, total=total, remark="")
+        clock = Clock(remaining=remaining)
+        task = bar.add_task(description, total=total, remark="", clock=clock)
 
         def move(done: int, remark: str = "") -> None:
             bar.update(task, completed=done, remark=remark)

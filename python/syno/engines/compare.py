@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
-from syno.engines.engine import FLOAT32, Engine
+from syno.engines.engine import FLOAT32, Engine, Layered
 from syno.measure.timing import NOISE, Timing, control, interleaved, speedup
 
 # The largest difference from the eager network that a float32 engine may have, relative to the
@@ -36,6 +37,8 @@ class NetworkTime:
     over_eager, over_rival: how many times as fast it is as the first network in eager PyTorch, and
         as the first network in the fastest float32 engine that is not part of Syno; medians of the
         ratios of each round.
+    outside: the share of a call's time that is not spent in kernels of layers, the median of calls
+        that measure both; None for engines that do not know it.
     """
 
     network: str
@@ -49,6 +52,7 @@ class NetworkTime:
     error: float
     over_eager: float
     over_rival: float
+    outside: float | None = None
 
 
 @dataclass
@@ -126,6 +130,11 @@ def compare_engines(
                 calls[network, each], errors[network, each] = run, error
         progress(total - 1, total, f"measuring {len(calls)} pairs")
         *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=_PAUSE)
+        shares = {
+            pair: _outside(call, rounds)
+            for pair, call in calls.items()
+            if isinstance(call, Layered)
+        }
     progress(total, total, "done")
     by_pair = dict(zip(calls, seconds, strict=True))
     found.control = Timing.of(controls)
@@ -152,9 +161,20 @@ def compare_engines(
                 error=errors[network, each],
                 over_eager=speedup(by_pair[original, chosen[0]], times),
                 over_rival=speedup(by_pair[original, rival], times),
+                outside=shares.get((network, each)),
             )
         )
     return found
+
+
+def _outside(call: Layered, rounds: int) -> float:
+    """The median share of the time outside of layers, each after a call without a clock."""
+    shares = []
+    for _ in range(rounds):
+        time.sleep(_PAUSE)
+        call()
+        shares.append(call.outside())
+    return statistics.median(shares)
 
 
 def _error(output: torch.Tensor, expected: torch.Tensor) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from syno._util.errors import UserError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 FLOAT32 = "float32"
+BFLOAT16 = "bfloat16"
 DEFAULT_PRECISION = "default"
 INT8 = "int8"
 
@@ -29,6 +31,7 @@ _MODULES = {
     "openvino-int8": "syno.engines.onnx",
     "syno": "syno.engines.own",
     "syno-cpp": "syno.engines.own",
+    "syno-cpp-bf16": "syno.engines.own",
 }
 DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
 
@@ -59,6 +62,22 @@ class Engine(Protocol):
         Raises:
             UserError: the engine cannot run the network.
         """
+
+
+@dataclass(frozen=True)
+class Layered:
+    """A prepared network that knows the time of its layers.
+
+    run: runs the network; outside: runs it, and returns the share of the time that is not spent in
+    kernels of layers, measured in that run.
+    """
+
+    run: Callable[[], torch.Tensor]
+    outside: Callable[[], float]
+
+    def __call__(self) -> torch.Tensor:
+        """The output of the network."""
+        return self.run()
 
 
 def names() -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import Subject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import FLOAT32, Engine
+from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered
+from syno.inference.compiled_network import CompiledLayer, CompiledNetwork
 from syno.inference.library.files import CppNetwork
 
 
@@ -39,15 +41,17 @@ class Compiled:
             found: torch.Tensor = compiled(example)
             return found
 
-        return run
+        return Layered(run, lambda: _outside(compiled, example))
 
 
 class Library:
     """The export format cpp-network: the network as C++ that does not use PyTorch."""
 
-    name = "syno-cpp"
-    precision = FLOAT32
     own = True
+
+    def __init__(self, name: str, precision: str) -> None:
+        self.name = name
+        self.precision = precision
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""
@@ -61,11 +65,54 @@ class Library:
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
-            subject = Subject(net, example.clone(), batch=True, pack=None, seed=0, reference=net)
+            subject = Subject(
+                net,
+                example.clone(),
+                batch=True,
+                pack=None,
+                seed=0,
+                reference=net,
+                precision=self.precision,
+            )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
             library = inference.load(written.code, written.weights)
         array = example.numpy()
-        return lambda: torch.from_numpy(library(array, threads=threads))
+
+        def outside() -> float:
+            began = time.perf_counter()
+            inside = library.layer_seconds(array, threads=threads)
+            return 1 - inside / (time.perf_counter() - began)
+
+        return Layered(lambda: torch.from_numpy(library(array, threads=threads)), outside)
 
 
-ENGINES: dict[str, Engine] = {each.name: each for each in (Compiled(), Library())}
+def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:
+    """The share of the time of a call that is not spent in calls of kernels."""
+    inside = 0.0
+
+    def timed(call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def forward(*operands: torch.Tensor) -> torch.Tensor:
+            nonlocal inside
+            began = time.perf_counter()
+            y = call(*operands)
+            inside += time.perf_counter() - began
+            return y
+
+        return forward
+
+    layers = [each for each in compiled.modules() if isinstance(each, CompiledLayer)]
+    for layer in layers:
+        layer.forward = timed(layer.forward)  # type: ignore[method-assign]
+    try:
+        began = time.perf_counter()
+        compiled(example)
+        return 1 - inside / (time.perf_counter() - began)
+    finally:
+        for layer in layers:
+            del layer.forward
+
+
+ENGINES: dict[str, Engine] = {
+    each.name: each
+    for each in (Compiled(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
+}

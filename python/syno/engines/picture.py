@@ -1,13 +1,13 @@
-"""Comparisons of inference engines as a plot: a bar for each network in each engine."""
+"""Comparisons of inference engines as a plot: a group of bars for each network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from syno._util.figures import load_matplotlib
-from syno.engines.compare import Comparison
+from syno.engines.compare import Comparison, NetworkTime
 
-_OWN, _OTHER = "#1b6ca8", "#b9c2cc"
+_OWN, _OTHER, _RIVAL = "#1b6ca8", "#b9c2cc", "#c0392b"
 
 
 def save_engines(found: Comparison, path: Path) -> None:
@@ -18,34 +18,41 @@ def save_engines(found: Comparison, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    times = found.times[::-1]
-    figure, axes = plt.subplots(figsize=(8, 1.0 + 0.28 * len(times)))
-    axes.barh(
-        range(len(times)),
-        [time.median_ms for time in times],
-        xerr=[
-            [time.median_ms - time.low_ms for time in times],
-            [time.high_ms - time.median_ms for time in times],
-        ],
-        color=[_OWN if time.own else _OTHER for time in times],
-        ecolor="#444444",
-        capsize=2,
-    )
-    for row, time in enumerate(times):
+    groups: dict[str, list[NetworkTime]] = {}
+    for time in found.times:
+        groups.setdefault(time.network, []).append(time)
+    rows = len(found.times) + len(groups)  # a title above the bars of each network
+    figure, axes = plt.subplots(figsize=(8, 1.1 + 0.26 * rows))
+    places, names, row = [], [], rows
+    for network, times in groups.items():
+        row -= 1
         axes.annotate(
-            f" {time.over_rival:.2f}x",
-            (time.high_ms, row),
-            va="center",
-            fontsize=8,
+            network, (0, row), (3, 0), textcoords="offset points", va="center", weight="bold"
         )
-    axes.set_yticks(
-        range(len(times)),
-        [f"{time.network}, {time.engine} ({time.precision})" for time in times],
-        fontsize=8,
+        for time in times:
+            row -= 1
+            places.append(row)
+            names.append(f"{time.engine} ({time.precision})")
+            axes.barh(
+                row,
+                time.median_ms,
+                xerr=[[time.median_ms - time.low_ms], [time.high_ms - time.median_ms]],
+                color=_OWN if time.own else _OTHER,
+                ecolor="#444444",
+                capsize=2,
+            )
+            axes.annotate(f" {time.over_rival:.2f}x", (time.high_ms, row), va="center", fontsize=8)
+    best = next(
+        time.median_ms
+        for time in found.times
+        if time.engine == found.rival and time.network == found.times[0].network
     )
+    axes.axvline(best, color=_RIVAL, linestyle="--", linewidth=1, zorder=3)
+    axes.set_yticks(places, names, fontsize=8)
+    axes.set_ylim(-0.7, rows - 0.4)
     axes.set_xlabel(
-        f"milliseconds, {found.threads} threads; beside the bars: speed-up over the first network "
-        f"in {found.rival}",
+        f"milliseconds, {found.threads} threads; dashed line: {found.times[0].network} in "
+        f"{found.rival}, and beside the bars the speed-up over it",
         fontsize=8,
     )
     axes.margins(x=0.12)

@@ -18,5 +18,6 @@ def engines_table(found: Comparison) -> Table:
         ("best ms>", lambda time: f"{time.best_ms:.3f}"),
         ("speed-up over eager>", lambda time: f"{time.over_eager:.2f}x"),
         (f"over {found.rival}>", lambda time: f"{time.over_rival:.2f}x"),
+        ("outside layers>", lambda time: "" if time.outside is None else f"{time.outside:.1%}"),
         ("error>", lambda time: f"{time.error:.1e}"),
-    )
+    ).without_empty()

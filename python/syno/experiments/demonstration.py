@@ -10,7 +10,7 @@ from typing import TypedDict
 from syno._util.errors import UserError
 from syno.report import Report, gather, write_page, write_pictures
 from syno.report.model import Candidate
-from syno.report.pareto import front, latency
+from syno.report.pareto import latency, on_front
 from syno.report.sections import fastest_within_a_point
 from syno.store import StudySummary
 
@@ -136,7 +136,7 @@ def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> 
             "latency_ms": report.baseline.latency_ms,
             "macs": report.baseline.macs,
         },
-        "best": [_candidate(c) for c in reversed(front(trained, latency))],
+        "best": [_candidate(c) for c in reversed(on_front(report, latency))],
         "exported": exported,
         "seconds": round(seconds, 1),
         "diversity": diversity,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from syno.engines.compare import Comparison
 
-ORIGINAL = "none"
-
 
 def networks_with_operators(
     model: str,
@@ -51,7 +49,7 @@ def networks_with_operators(
 
     from syno.network import models
     from syno.network.substitute import replace
-    from syno.operands.layers import fit_to_network, layer_specification
+    from syno.operands.layers import ORIGINAL, fit_to_network, layer_specification
     from syno.operands.lookup import named_operators
 
     if models.describe(model).images is None:

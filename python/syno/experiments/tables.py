@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from syno.experiments.ranking import Table as RankingTable
     from syno.measure.kernels import KernelRun
     from syno.measure.slots import SlotsRun
+    from syno.measure.training_steps import TrainingSteps
     from syno.report import Report
     from syno.study.training.comparison import Paired
 
@@ -43,6 +44,24 @@ def rate_table(result: CanonicalRate) -> Table:
         ("enumerated>", lambda row: f"{row.listed:,}"),
         ("structures>", lambda row: "" if row is total else f"{row.structures:,}"),
         ("operators>", lambda row: "" if row is total else f"{row.operators:,}"),
+    )
+
+
+def training_steps_table(result: TrainingSteps) -> Table:
+    """Return a table of training steps as multiples of the original network's step."""
+
+    def shown(value: float | None) -> str:
+        return fmt.MISSING if value is None else f"{value:.2f}x"
+
+    return Table.of(
+        result.times,
+        ("operator", lambda row: row.name),
+        ("original ms>", lambda row: f"{row.original_ms:.2f}"),
+        ("compiled ms>", lambda row: f"{row.compiled_ms:.2f}"),
+        ("compiled>", lambda row: shown(row.compiled)),
+        ("eager>", lambda row: shown(row.eager)),
+        ("compilation s>", lambda row: f"{row.compile_s:.2f}"),
+        ("formula~", lambda row: row.formula),
     )
 
 
@@ -228,7 +247,7 @@ def front_table(result: Demonstration, report: Report) -> Table:
         ("Pareto front", lambda entry: entry["key"][:8]),
         ("accuracy>", lambda entry: fmt.percent(entry["accuracy"])),
         ("latency>", lambda entry: fmt.milliseconds(entry["latency_ms"])),
-        ("ratio>", lambda entry: fmt.ratio(entry["latency_ratio"])),
+        ("speed-up>", lambda entry: fmt.speedup(entry["latency_ratio"])),
         ("MACs>", lambda entry: fmt.count(entry["macs"])),
         ("params>", lambda entry: fmt.count(entry["params"])),
         ("formula~", lambda entry: entry["formula"].partition("\n")[0]),

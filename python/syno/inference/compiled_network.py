@@ -16,11 +16,13 @@ from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.tables import Table
 from syno.codegen.native import no_compiler
-from syno.codegen.torch_op import Kernel
+from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
+from syno.inference import memory
 from syno.inference.layer import Layer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
+from syno.inference.passes.pools import Pool, put_pools
 from syno.inference.prepare import Prepared, prepare
 from syno.inference.trace import checked_inputs, module_name
 
@@ -34,8 +36,9 @@ _NETWORK_TOLERANCE = 1e-2
 class CompiledLayer(nn.Module):
     """A call of a compiled kernel with its weights."""
 
-    def __init__(self, kernel: Kernel, layer: Layer) -> None:
+    def __init__(self, place: str, kernel: Kernel, layer: Layer) -> None:
         super().__init__()
+        self.place = place
         self.name = layer.name
         self.key = kernel.key
         self.epilogue = kernel.epilogue
@@ -46,10 +49,13 @@ class CompiledLayer(nn.Module):
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """The operator and its epilogue."""
-        found: torch.Tensor = torch.ops.syno.apply(
-            x, self.packed, self.channel, residual, self.key, self.epilogue
-        )
-        return found
+        given = (x, self.packed, self.channel, residual, self.key, self.epilogue)
+        y = memory.result(self.place)
+        if y is None:
+            found: torch.Tensor = torch.ops.syno.apply(*given)
+            return found
+        torch.ops.syno.apply.out(*given, out=y)
+        return y
 
     def extra_repr(self) -> str:
         """Name and epilogue, for printing a network."""
@@ -80,6 +86,7 @@ class CompiledNetwork(nn.Module):
         self.network = graph
         self.rows = tuple(rows)
         self._shapes = shapes  # None for a batch of any size
+        self._memory = memory.Memory(memory.plan(graph, (CompiledLayer, Pool)))
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
@@ -94,7 +101,11 @@ class CompiledNetwork(nn.Module):
                     f"  expected: {expected}      got: {list(x.shape)}\n"
                     "  what to do: call syno.compile with an example of that shape"
                 )
-        return self.network(*inputs)
+        # What is traced, or is no plain tensor, is not computed in memory that is there already.
+        if torch.compiler.is_compiling() or any(type(x) is not torch.Tensor for x in inputs):
+            return self.network(*inputs)
+        with self._memory.of_call(inputs[0].shape[0]):
+            return self.network(*inputs)
 
     def train(self, mode: bool = True) -> CompiledNetwork:
         """It stays in evaluation mode: there is nothing to train. UserError for training mode."""
@@ -161,6 +172,9 @@ def compile(
         setattr(graph, name, layer)
     graph.eval()
     rows = [_row(layer, name in made) for name, layer in references.items()]
+    if made:  # with a compiler
+        register()
+        rows += [ReportRow(pool.name, pool.kind, True, "", "") for pool in put_pools(graph)]
     stay = len(references) - len(made)
     if stay:
         warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
@@ -191,7 +205,7 @@ def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer
         kernels = pool.map(lambda layer: _kernel(layer, missing), first)
         for kernel, names in zip(kernels, groups.values(), strict=True):
             if kernel is not None:
-                made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
+                made |= {name: CompiledLayer(name, kernel, layers[name]) for name in names}
             advance(1)
     return made
 

@@ -21,6 +21,7 @@ CONVOLUTIONS = {
     _aten.conv1d.padding: 1,
     _aten.conv2d.default: 2,
     _aten.conv2d.padding: 2,
+    _aten.conv_transpose2d.input: 2,
 }
 LINEAR_LAYERS = (_aten.linear.default, _aten.addmm.default)
 
@@ -64,6 +65,8 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 
     NotCovered where the language has no words for it.
     """
+    if node.target is _aten.conv_transpose2d.input:
+        return _transposed(node, constant)
     if node.target in CONVOLUTIONS:
         return _convolution(node, constant)
     return _linear(node, constant, batch)
@@ -191,6 +194,32 @@ def _conv_binding(
     return sizes
 
 
+def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
+    """A transposed convolution whose patches do not overlap."""
+    source, weight, bias = _operands(node, constant)
+    names = ("stride", "padding", "output_padding", "groups", "dilation")
+    given: dict[str, Any] = dict(zip(names, (1, 0, 0, 1, 1), strict=True))
+    given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
+    kernel = list(weight.shape[2:])
+    stride, inside = _each(given["stride"], 2), shape_of(source)
+    plain = (
+        given["groups"] == 1
+        and _each(given["dilation"], 2) == [1, 1]
+        and _each(given["padding"], 2) == _each(given["output_padding"], 2) == [0, 0]
+    )
+    if not plain or kernel != stride or 1 in kernel or len(inside) != 4:
+        raise NotCovered(f"transposed, kernel {kernel} with stride {stride}")
+    if not all(isinstance(n, int) for n in inside[1:]):
+        raise NotCovered("a size that is not fixed")
+    k, m = ("k", "k") if kernel[0] == kernel[1] else ("k", "m")
+    formula = f"y[n,o,h*{k}+a,w*{m}+b] = sum(i) x[n,i,h,w] * W[i,o,a,b]"
+    parsed = _parsed(formula, "[N, C_in, H, W]", f"[N, C_out, {k}*H, {m}*W]")
+    sizes = {"N": 1, "C_in": weight.shape[0], "C_out": weight.shape[1]}
+    sizes |= {"H": int(inside[2]), "W": int(inside[3]), k: kernel[0], m: kernel[1]}
+    weights = (weight.permute(parsed.order),)
+    return Found(CONVOLUTION, Computation(parsed.text, sizes), weights, bias, 1)
+
+
 def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Found:
     if node.target is _aten.addmm.default:
         if node.kwargs:
@@ -205,10 +234,12 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
         source, weight, bias = _operands(node, constant)
     inside = shape_of(source)
     rows = inside[1:-1] if batch else inside[:-1]
+    if batch and len(inside) == 2:
+        rows = [_samples(inside[0])]  # of one element of the batch
     if not all(isinstance(n, int) for n in rows):
         raise NotCovered("a batch that is not the first dimension")
     count = math.prod(int(n) for n in rows)
-    if len(inside) == 2 and (batch or count == 1):
+    if len(inside) == 2 and count == 1:
         parsed = _parsed("y[n,o] = sum(i) x[n,i] * W[o,i]", "[N, C_in]", "[N, C_out]")
         sizes = {}
     else:
@@ -221,6 +252,14 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
     channel = 2 if sizes else 1
     whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
     return Found(LINEAR, computation, weights, bias, channel, rows=not whole)
+
+
+def _samples(size: int | torch.SymInt) -> int:
+    """The factor k of a size k * batch; 1 for another."""
+    if isinstance(size, int):
+        return 1
+    factor = size.node.expr.as_coeff_Mul()[0]
+    return int(factor) if factor.is_Integer and factor > 0 else 1
 
 
 def _operands(

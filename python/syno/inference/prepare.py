@@ -9,7 +9,9 @@ from torch import fx, nn
 
 from syno.inference.passes.clean import fold_constants, merge_equal, remove_identities
 from syno.inference.passes.epilogues import fold_epilogues
+from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
+from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.trace import trace
 
 
@@ -37,7 +39,9 @@ def prepare(
         remove_identities(traced.graph)
         fold_constants(traced.graph)
         merge_equal(traced.graph)
+        fuse_gelu(traced.graph)
         kept = put_layers(traced, convolutions=convolutions)
+        merge_reshapes(traced.graph)
         fold_epilogues(traced.graph)
     graph = traced.graph.graph
     graph._tracer_cls = None  # torch.export's own cannot read a graph again that was pickled

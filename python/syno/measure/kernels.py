@@ -268,7 +268,7 @@ def _control() -> list[_Candidate]:
 def _own(
     name: str, operator: Operator, binding: dict[str, int], threads: int, plan: int = 1
 ) -> list[_Candidate]:
-    function = compile_operator(operator, binding, plan=plan)
+    function = compile_operator(operator.canonical, binding, plan=plan)
     outputs = check_native(name, operator, binding, function, threads)
     random = np.random.default_rng(0)
     x = random.standard_normal(function.input_shape, np.float32)

@@ -246,7 +246,9 @@ def _built(
     outputs = int(np.prod(shapes.output, dtype=np.int64))
     moved = 4 * (x.size + outputs + sum(weight.size for weight in weights))
     if emitter == CPP:
-        function = compile_operator(operator, sizes, plan=number, fold_weights=fold_weights)
+        function = compile_operator(
+            operator.canonical, sizes, plan=number, fold_weights=fold_weights
+        )
         assert function.source == source
         name = f"plan {number} of {operator.structure[:8]}"
         checked = check_native(name, operator, sizes, function, threads)

@@ -95,17 +95,23 @@ def step_slowdown(
 ) -> float:
     """How many times as long a training step of `net` takes as one of `original`.
 
-    A step is a forward and a backward pass in training mode, here with the mean square of the
-    outputs as the loss. Steps of both run in turns, and the quickest of each counts. Both networks
-    are copied, because a step changes the statistics of batch normalisation.
+    A step is a forward and a backward pass in training mode, see `training_step`. Steps of both run
+    in turns, and the quickest of each counts. Both networks are copied, because a step changes the
+    statistics of batch normalisation.
     """
-
-    def step(each: nn.Module) -> Callable[[], object]:
-        each = copy.deepcopy(each).train()
-        return lambda: each(inputs).square().mean().backward()
-
-    times = interleaved([step(original), step(net)], rounds, repeated=False)
+    steps = [training_step(each, inputs) for each in (original, net)]
+    times = interleaved(steps, rounds, repeated=False)
     return min(times[1]) / min(times[0])
+
+
+def training_step(net: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
+    """Return a function that makes a training step, without an update, of a copy of a network.
+
+    The loss is the mean square of the outputs. In a block of `compiled_kernels`, the copy runs the
+    same compiled code.
+    """
+    net = copy.deepcopy(net).train()
+    return lambda: net(inputs).square().mean().backward()
 
 
 def check_native(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.tables import Table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerFilter:
-    """A filter that selects layers to replace; `conv2d` and `linear` create it.
+    """A filter that selects layers to replace; `conv1d`, `conv2d`, `conv3d`, `linear` create it.
 
     None allows all values, and a tuple allows each of its values. `name` is a pattern such as
-    "layer[34].*". `minimum` is the smallest number of channels, height and width. pool: whether the
-    feature map of a slot of stride 2 is first averaged over 2x2; otherwise an operator must halve
-    the feature map itself.
+    "layer[34].*". `minimum` is the smallest number of channels and extent of the feature map. pool:
+    whether the feature map of a slot with a stride is first averaged over windows of that size;
+    otherwise an operator must make the feature map smaller itself.
     """
 
     kind: str
@@ -35,11 +37,11 @@ class LayerFilter:
         """Return why a layer of this kind is kept, None if it may be replaced."""
         if self.name is not None and not fnmatch.fnmatchcase(name, self.name):
             return f"name is not {self.name}"
-        return self._conv_refusal(cast("nn.Conv2d", layer)) if self.kind == "conv2d" else None
+        return None if self.kind == "linear" else self._conv_refusal(cast("nn.Conv2d", layer))
 
     def _conv_refusal(self, layer: nn.Conv2d) -> str | None:
         kernel, stride = layer.kernel_size, layer.stride
-        if kernel[0] != kernel[1] or stride[0] != stride[1]:
+        if len({*kernel}) > 1 or len({*stride}) > 1:
             return f"kernel {times(kernel)} with stride {times(stride)} is not square"
         if self.kernel is not None and kernel[0] not in self.kernel:
             return f"kernel {kernel[0]}"
@@ -48,10 +50,10 @@ class LayerFilter:
         if self.stride is not None and stride[0] not in self.stride:
             return f"stride {stride[0]}"
         padding = layer.padding
-        same = padding == "same" or padding == (kernel[0] // 2,) * 2
+        same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
-        if layer.dilation != (1, 1):
+        if {*layer.dilation} != {1}:
             return f"dilation {layer.dilation[0]}"
         return None
 
@@ -75,15 +77,53 @@ def conv2d(
     strides = _choices("stride", stride)
     if strides is None or any(s not in (1, 2) for s in strides):
         raise UserError(f"stride must be 1, 2 or (1, 2), got {stride!r}")
-    return LayerFilter(
-        "conv2d",
-        _choices("kernel", kernel),
-        _choices("groups", groups),
-        strides,
-        name,
-        minimum,
-        pool,
-    )
+    return _conv("conv2d", kernel, groups, strides, name, minimum, pool)
+
+
+def conv1d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] = 1,
+    name: str | None = None,
+    minimum: int = 4,
+    pool: bool = True,
+) -> LayerFilter:
+    """Select convolutions [N, C_in, L] -> [N, C_out, L] that keep the length.
+
+    Arguments are as in `conv2d`. Any stride may be selected; the signal of such a slot is first
+    averaged over windows of that size, or with pool=False the operator must make it shorter.
+    """
+    return _conv("conv1d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+
+
+def conv3d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] = 1,
+    name: str | None = None,
+    minimum: int = 4,
+    pool: bool = True,
+) -> LayerFilter:
+    """Select convolutions [N, C_in, D, H, W] -> [N, C_out, D, H, W] that keep the size.
+
+    Arguments are as in `conv1d`.
+    """
+    return _conv("conv3d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+
+
+def _conv(
+    kind: str,
+    kernel: int | tuple[int, ...] | None,
+    groups: int | tuple[int, ...] | None,
+    strides: tuple[int, ...] | None,
+    name: str | None,
+    minimum: int,
+    pool: bool,
+) -> LayerFilter:
+    sizes = _choices("kernel", kernel), _choices("groups", groups)
+    return LayerFilter(kind, *sizes, strides, name, minimum, pool)
 
 
 def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
@@ -103,7 +143,10 @@ class LayerRow:
     share: fraction of the MACs of the whole network.
     params: elements of the weight; a bias stays in the slot in any case.
     status: slot (with its original layer), replaced, or kept for the given `reason`.
-    pool: size of the average pooling before the operator (stride 2); 1 for none.
+    pool: size of the average pooling before the operator (its stride); 1 for none.
+    runs: how many times it runs for one sample.
+    new_macs, new_params: those of the operator in the place of the layer; None if it is not
+        replaced.
     """
 
     name: str
@@ -115,6 +158,14 @@ class LayerRow:
     reason: str = ""
     params: int = 0
     pool: int = 1
+    runs: int = 1
+    new_macs: int | None = None
+    new_params: int | None = None
+
+    @property
+    def pooling(self) -> str:
+        """The window of the pooling, such as 2x2."""
+        return times((self.pool,) * sum(name in self.binding for name in ("L", "D", "H", "W")))
 
 
 @dataclass(frozen=True)
@@ -146,6 +197,21 @@ class LayerReport:
         return [row for row in self.rows if row.status == "slot"]
 
     @property
+    def new_macs(self) -> int | None:
+        """MACs of the network as it is now, with its operators; None if they are unknown."""
+        counts = [(row.macs, row.new_macs) for row in self.replaced]
+        if self.macs is None or any(None in each for each in counts):
+            return None
+        return self.macs + sum((new or 0) - (old or 0) for old, new in counts)
+
+    @property
+    def new_params(self) -> int | None:
+        """Parameters of the network as it is now, with its operators."""
+        if self.params is None:
+            return None
+        return self.params + sum((row.new_params or 0) - row.params for row in self.replaced)
+
+    @property
     def replaced_share(self) -> float:
         """The fraction of the MACs of the baseline network in the replaced layers."""
         return sum(row.share or 0.0 for row in self.replaced)
@@ -159,32 +225,27 @@ class LayerReport:
                 counted[key] = counted.get(key, 0) + 1
         return [(dict(key), count) for key, count in counted.items()]
 
+    def as_table(self) -> Table:
+        """Return a row for each layer.
+
+        Once layers are replaced, MACs and parameters of operators are beside those of the layers.
+        """
+        columns: list[tuple[str, Callable[[LayerRow], str]]] = [
+            ("layer", lambda row: row.name),
+            ("kind?", lambda row: row.layer),
+            ("sizes", lambda row: " ".join(f"{k}={v}" for k, v in row.binding.items())),
+            ("MACs>?", lambda row: _counted(row.macs)),
+            ("share>", lambda row: "" if row.share is None else f"{row.share:.1%}"),
+            ("params>?", lambda row: _counted(row.params)),
+        ]
+        if self.replaced:
+            columns.append(("new MACs>?", lambda row: _counted(row.new_macs)))
+            columns.append(("new params>?", lambda row: _counted(row.new_params)))
+        return Table.of(self.rows, *columns, ("status~", _status))
+
     def table(self) -> str:
         """Return the report as text, with a line for each layer."""
-        lines = [("layer", "kind", "sizes", "MACs", "share", "params", "status")]
-        for row in self.rows:
-            sizes = " ".join(f"{name}={value}" for name, value in row.binding.items())
-            lines.append(
-                (
-                    row.name,
-                    row.layer,
-                    sizes,
-                    "" if row.macs is None else f"{row.macs:,}",
-                    "" if row.share is None else f"{row.share:.1%}",
-                    f"{row.params:,}",
-                    _status(row),
-                )
-            )
-        widths = [max(len(line[i]) for line in lines) for i in range(7)]
-        right = (3, 4, 5)
-        text = [
-            "  ".join(
-                cell.rjust(width) if i in right else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*text, *self.totals()])
+        return "\n".join([*self.as_table().lines(), *self.totals()])
 
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""
@@ -197,6 +258,9 @@ class LayerReport:
         if self.params is not None:
             macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
             lines.append(f"whole network: {macs}{self.params:,} parameters")
+        if self.replaced and self.new_params is not None:
+            macs = "" if self.new_macs is None else f"{self.new_macs:,} MACs a sample, "
+            lines.append(f"with operators: {macs}{self.new_params:,} parameters")
         return lines
 
     def _part(self, rows: list[LayerRow], what: str) -> str:
@@ -211,10 +275,20 @@ class LayerReport:
         return self.table()
 
 
+def _counted(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
 def _status(row: LayerRow) -> str:
     if row.status == "kept":
         return f"kept: {row.reason}"
-    return row.status + (f", {row.pool}x{row.pool} average pooling first" if row.pool > 1 else "")
+    return row.status + (f", {row.pooling} average pooling first" if row.pool > 1 else "")
+
+
+def is_small_map(row: LayerRow) -> bool:
+    """Whether a layer is kept because its feature map is below the minimum of its filter."""
+    sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
+    return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
 
 
 def reasons(rows: list[LayerRow]) -> str:

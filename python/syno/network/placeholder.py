@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -59,7 +59,7 @@ class Placeholder(nn.Module):
         self.layer = original
         self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
-        self.pool = nn.AvgPool2d(pool, ceil_mode=True) if pool > 1 else None
+        self.pool = _pooling(original)(pool, ceil_mode=True) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self._stride = max(pool, stride)
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
@@ -121,6 +121,22 @@ class Placeholder(nn.Module):
     def _rows(self, x: torch.Tensor) -> torch.Tensor:
         return x.flatten(1, -2) if self._joins_positions(x.dim()) else x
 
+    def kernel_input(self, x: torch.Tensor) -> torch.Tensor:
+        """What a kernel receives when the slot receives x."""
+        rows = self._rows(x)
+        return rows if self.pool is None else self.pool(rows)
+
+    def kernel_output(self, y: torch.Tensor) -> torch.Tensor:
+        """What a kernel returns when the slot returns y: without bias, with joined positions."""
+        bias = getattr(self.original, "bias", None)
+        return self._rows(y if bias is None else y - self._along_channels(bias))
+
+    def _along_channels(self, bias: torch.Tensor) -> torch.Tensor:
+        """A bias in a shape that adds to maps, whose channels are dimension 1, and to rows."""
+        if isinstance(self.original, nn.modules.conv._ConvNd):
+            return bias.view(-1, *[1] * len(self.original.kernel_size))
+        return bias
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Applies kernel or original. UserError when the slot has neither."""
         if self.layer is None:
@@ -135,14 +151,10 @@ class Placeholder(nn.Module):
             if self.shapes is None:
                 self.learn(x.shape, y.shape)
             return y
-        rows = self._rows(x)
-        y = self.layer(rows if self.pool is None else self.pool(rows))
-        if rows is not x:
+        y = self.layer(self.kernel_input(x))
+        if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
-        if self.bias is None:
-            return y
-        # Channels are dimension 1 of a map and the last one otherwise.
-        return y + (self.bias.view(-1, 1, 1) if isinstance(self.original, nn.Conv2d) else self.bias)
+        return y if self.bias is None else y + self._along_channels(self.bias)
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.
@@ -225,6 +237,13 @@ class Placeholder(nn.Module):
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in self.binding.items())
+
+
+def _pooling(layer: nn.Module | None) -> Callable[..., nn.Module]:
+    """The pooling of a feature map with as many dimensions as that of a layer."""
+    if isinstance(layer, nn.Conv1d):
+        return nn.AvgPool1d
+    return nn.AvgPool3d if isinstance(layer, nn.Conv3d) else nn.AvgPool2d
 
 
 def _sizes(shape: str) -> list[str]:

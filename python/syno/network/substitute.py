@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syno.network.layers import LayerFilter, LayerReport, LayerRow, conv2d, linear
+from syno.network.layers import (
+    LayerFilter,
+    LayerReport,
+    LayerRow,
+    conv1d,
+    conv2d,
+    conv3d,
+    linear,
+)
 from syno.operators.operator import Operator
 
 if TYPE_CHECKING:
@@ -72,7 +80,9 @@ __all__ = [
     "LayerFilter",
     "LayerReport",
     "LayerRow",
+    "conv1d",
     "conv2d",
+    "conv3d",
     "layer_report",
     "linear",
     "replace",

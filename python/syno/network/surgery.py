@@ -19,7 +19,17 @@ from syno.operators.specification import Specification
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
+_EXAMPLE = "_syno_example"
+_NO_SLOT = "it is not a slot; syno.substitute creates slots"
 Calls = list[Shapes]
+# The kind of filter of each convolution, and the variables of its feature map.
+_MAPS: dict[type[nn.Module], tuple[str, tuple[str, ...]]] = {
+    nn.Conv1d: ("conv1d", ("L",)),
+    nn.Conv2d: ("conv2d", ("H", "W")),
+    nn.Conv3d: ("conv3d", ("D", "H", "W")),
+}
+# The least dimensions of the input of a layer.
+_DIMENSIONS = {"linear": 2, "conv1d": 3, "conv2d": 4, "conv3d": 5}
 
 
 class SlotBindings(TypedDict):
@@ -62,6 +72,9 @@ def put_slots(
         macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
         row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        if seen is not None and calls:
+            runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
+            row = replace(row, runs=max(runs, 1))
         if layer in attention:
             row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
         elif seen is not None and id(layer) in seen.unbatched:
@@ -81,7 +94,24 @@ def put_slots(
     _put(net, made)
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
+    if example_input is not None:
+        first = example_input[0] if isinstance(example_input, tuple) else example_input
+        assert isinstance(first, torch.Tensor)
+        alone = isinstance(example_input, torch.Tensor)
+        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
     return net
+
+
+def sample_shape(net: nn.Module) -> tuple[int, ...] | None:
+    """The shape of one sample of the example input by which slots were created, None without."""
+    found = getattr(net, _EXAMPLE, None)
+    return None if found is None else tuple(found[0][1:])
+
+
+def recorded_example(net: nn.Module) -> torch.Tensor | None:
+    """Return zeros of the shape that the example input of `syno.substitute` had, if it had one."""
+    found = getattr(net, _EXAMPLE, None)
+    return torch.zeros(found[0], dtype=found[1]) if found is not None and found[2] else None
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
@@ -205,8 +235,14 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
 
 def layer_report(net: nn.Module) -> LayerReport:
     """Every layer that operators may replace: found, replaced, or kept and why."""
-    recorded: list[LayerRow] = getattr(net, _ROWS, [])
     found = slots(net)
+    if not found:
+        plain = [
+            LayerRow(name, _describe(layer), None, None, reason=_NO_SLOT, params=_params(layer))
+            for name, layer in _layers(net)
+        ]
+        return LayerReport(tuple(plain), None, sum(p.numel() for p in net.parameters()))
+    recorded: list[LayerRow] = getattr(net, _ROWS, [])
     macs, params = getattr(net, _TOTALS, (None, None))
     known = {row.name for row in recorded}
     rows = [
@@ -231,8 +267,13 @@ def _blank(name: str, slot: Placeholder) -> LayerRow:
 
 def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
     row = replace(row, binding=dict(slot.binding))
-    if slot.kernel is not None:
-        return replace(row, status="replaced", reason="")
+    kernel = slot.kernel
+    if isinstance(kernel, KernelPack):
+        macs = row.runs * kernel.operator.macs(kernel.binding)
+        params = kernel.operator.params(kernel.binding)
+        return replace(row, status="replaced", reason="", new_macs=macs, new_params=params)
+    if kernel is not None:
+        return replace(row, status="replaced", reason="", new_params=_params(kernel))
     if slot.kept_because is not None:
         return replace(row, status="kept", reason=slot.kept_because)
     return replace(row, status="slot", reason="")
@@ -288,7 +329,7 @@ def _decide(
     A row that has a reason already is kept for that, where a filter would take it.
     """
     row = replace(row, binding=_binding(layer, calls[0][1] if calls else None))
-    kind = "conv2d" if isinstance(layer, nn.Conv2d) else "linear" if is_linear(layer) else None
+    kind = _kind(layer)
     fitting = [where for where in filters if where.kind == kind]
     if not fitting:
         wanted = " or ".join(dict.fromkeys(where.kind for where in filters))
@@ -304,12 +345,24 @@ def _decide(
     return replace(row, reason=reason), None
 
 
+def _kind(layer: nn.Module) -> str | None:
+    """The kind of filter that may take a layer."""
+    if is_linear(layer):
+        return "linear"
+    return next((kind for each, (kind, _) in _MAPS.items() if isinstance(layer, each)), None)
+
+
+def _sizes_of_map(layer: nn.Module) -> tuple[str, ...]:
+    """The variables of the feature map of a convolution."""
+    return next(names for each, (_, names) in _MAPS.items() if isinstance(layer, each))
+
+
 def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | None:
     if calls == []:
         return "the example input does not reach it"
     if calls and len({inside for inside, _ in calls}) > 1:
         return "it works on inputs of several shapes"
-    if calls and len(calls[0][0]) < (4 if where.kind == "conv2d" else 2):
+    if calls and len(calls[0][0]) < _DIMENSIONS[where.kind]:
         return "its input has no batch dimension"
     small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
     return f"{', '.join(small)} is below {where.minimum}" if small else None
@@ -317,9 +370,12 @@ def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | No
 
 def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
     """Sizes of a layer; those of its map after its own stride."""
-    if isinstance(layer, nn.Conv2d):
+    if _is_convolution(layer) and _kind(layer) is not None:
+        assert isinstance(layer, nn.modules.conv._ConvNd)
         binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
-        return binding | ({} if output is None else {"H": output[-2], "W": output[-1]})
+        names = _sizes_of_map(layer)
+        sizes = () if output is None else output[-len(names) :]
+        return binding | dict(zip(names, sizes, strict=False))
     if not is_linear(layer):
         return {}
     h_in, h_out = _features(layer)
@@ -339,14 +395,15 @@ def _features(layer: nn.Module) -> tuple[int, int]:
 
 
 def _pool(layer: nn.Module, where: LayerFilter) -> int:
-    return int(layer.stride[0]) if isinstance(layer, nn.Conv2d) and where.pool else 1
+    convolution = isinstance(layer, nn.modules.conv._ConvNd)
+    return int(layer.stride[0]) if convolution and where.pool else 1  # type: ignore[union-attr,index]
 
 
 def _slot(
     layer: nn.Module, binding: dict[str, int], where: LayerFilter, calls: Calls | None
 ) -> Placeholder:
-    if isinstance(layer, nn.Conv2d):
-        names: tuple[str | None, ...] = (None, "C_in", "H", "W")
+    if isinstance(layer, nn.modules.conv._ConvNd):
+        names: tuple[str | None, ...] = (None, "C_in", *_sizes_of_map(layer))
         pool, stride = _pool(layer, where), int(layer.stride[0])
         slot = Placeholder(binding, original=layer, input_names=names, pool=pool, stride=stride)
     else:

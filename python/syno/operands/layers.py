@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
 
+ORIGINAL = "none"  # in place of an operator: the network as it is
 _BUDGET = 8  # of a variable; nothing is synthesised under it
 _OUTSIDE = {"C_in": "C_out", "H_in": "H_out"}
 _CHANNELS = {*_OUTSIDE, *_OUTSIDE.values()}
@@ -47,9 +48,10 @@ def layer_specification(template: nn.Module, sizes: Mapping[str, int]) -> Specif
 def fit_to_network(named: NamedOperator, template: nn.Module, sizes: Mapping[str, int]) -> Operator:
     """The operator under a specification with the layers of the network.
 
-    One that was found under a specification keeps its variables. For another, variables get the
-    names that the network's slots have, by where they stand in the shapes, and what is left is a
-    coefficient, with its value from `sizes`, or from what the operator came with.
+    One that was found under a specification keeps its variables. For another, or one whose
+    variables its specification does not know, variables get the names that the network's slots
+    have, by where they stand in the shapes, and what is left is a coefficient, with its value from
+    `sizes`, or from what the operator came with.
 
     UserError for a coefficient without a value, and where no slot fits.
     """
@@ -58,7 +60,7 @@ def fit_to_network(named: NamedOperator, template: nn.Module, sizes: Mapping[str
 
     operator = named.operator
     specification = operator.specification
-    if specification is None:
+    if specification is None or not set(operator.variables) <= set(specification.variables):
         operator, specification = _specified(named, template, sizes)
     bound = specification.with_changes(
         bindings=[], multiplicities=None, layer_macs=None, **NO_TOTALS

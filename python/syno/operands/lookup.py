@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError, nearest
+from syno._util.errors import UserError
 from syno.operands import operand
 from syno.operators.operator import Operator
 
@@ -38,14 +38,14 @@ def named_operators(
     An operand is a name of the zoo, what `operand.load_operator` takes, a folder with operators
     (files `operator.txt` in folders of it, or .txt and .json files), or a file with an operand in
     each line (`#` begins a remark). It is named by its file, its folder or the key as typed.
-    An operator that is given as it is has the first eight digits of its key for a name. `layers`
+    An operator that is given as it is has the first eight digits of its id for a name. `layers`
     gives a formula its shapes where there is no specification.
     """
     found: dict[str, NamedOperator] = {}
     names: set[str] = set()
     for op in ops:
         if isinstance(op, Operator):
-            several = [NamedOperator(op.key[:8], op, {})]
+            several = [NamedOperator(op.structure[:8], op, {})]
         else:
             several = _of(op, store, study, specification, layers)
         for named in several:
@@ -88,14 +88,8 @@ def _of(
             for file in _operator_files(path)
         ]
     formula = operand.is_formula(op)
-    try:
-        operator = _loaded(
-            op, store, study, layers if formula and specification is None else specification
-        )
-    except UserError as error:
-        if not str(error).startswith("there is no"):
-            raise
-        raise UserError(f"{error}\n  or a name of the zoo{nearest(op, zoo.names())}") from error
+    wanted = layers if formula and specification is None else specification
+    operator = _loaded(op, store, study, wanted)
     if operand.is_file(path):
         name = _shown(path, path.parent)
     elif operand.is_key(op):  # that of its study; another specification gives another one

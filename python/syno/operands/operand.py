@@ -1,4 +1,4 @@
-"""What an operand names: a file or folder, `-`, a text, a formula, or the start of a key."""
+"""What OP names: a name of the zoo, a file or folder, `-`, a text, a formula, an id or a key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.checks import parsed_json
-from syno._util.errors import UserError
+from syno._util.command_line import DEFAULT_STORE
+from syno._util.errors import UserError, nearest
+from syno.operators.summary import identity, is_named
 
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
@@ -38,7 +40,9 @@ def specification_of(
 
     if preset is not None:
         return Specification.preset(preset)
-    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op)
+    from syno.operators import zoo
+
+    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op) or op in zoo.names()
     named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
     if store is None or named:
         return None
@@ -69,8 +73,8 @@ def load_operator(
             f"the operator {_short(op)} has variables that the specification does not know: "
             f"{', '.join(unknown)}\n"
             f"  known variables: {', '.join(known)}\n"
-            "  what to do: give the specification of the operator, or give all sizes with "
-            "--binding only"
+            "  what to do: give the specification of the operator, or omit it, and give sizes with "
+            "--binding"
         )
     return operator
 
@@ -84,6 +88,10 @@ def _found(
         return _read(op, "the operator on the command line", specification)
     if _FORMULA.search(op):
         return _read(op, "the formula on the command line", specification)
+    from syno.operators import zoo
+
+    if op in zoo.names():
+        return zoo.load(op, specification)
     path = operator_file(Path(op))
     if is_file(path):
         try:
@@ -95,17 +103,19 @@ def _found(
                 f"cannot read the operator file '{op}'\n"
                 f"  expected: readable text in UTF-8      got: {error}"
             ) from error
-    if store is not None and is_key(op):
-        return _stored(op, store, study, specification)
     if is_key(op):
-        raise UserError(
-            f"there is no file '{op}', and no store to search for a key\n"
-            "  expected: a file with an operator, or the start of a key together with --store URL"
-        )
+        if store is None and not is_file(Path(DEFAULT_STORE)):
+            raise UserError(
+                f"there is no file '{op}', and no store to search for an id or a key\n"
+                "  expected: a file with an operator, or the start of an id or a key together with "
+                "--store URL"
+            )
+        return _stored(op, store or DEFAULT_STORE, study, specification)
     raise UserError(
-        f"there is no operator file '{_short(op)}'\n"
-        "  expected: a file with an operator's text or JSON, or its folder, - for standard input,\n"
-        "            index notation, or at least 4 hexadecimal digits of a key with --store URL"
+        f"there is no operator file '{_short(op)}'{nearest(op, zoo.names())}\n"
+        "  expected: a name of the zoo, a file with an operator's text or JSON, or its folder,\n"
+        "            - for standard input, index notation, or at least 4 hexadecimal digits of an\n"
+        "            id or a key with --store URL"
     )
 
 
@@ -252,18 +262,20 @@ def _stored(
         studies = [store.study(study)] if study is not None else store.studies()
         for record in studies:
             for proposal in store.proposals(record):
-                if proposal.text and proposal.key and proposal.key.startswith(prefix):
-                    found.setdefault(proposal.key, (proposal.text, record.specification))
+                if proposal.text and proposal.key and is_named(prefix, proposal.text, proposal.key):
+                    same = identity(proposal.text) or proposal.key
+                    found.setdefault(same, (proposal.text, record.specification))
         name = store.name
     if not found:
         raise UserError(
-            f"no operator with a key that starts with '{prefix}' in the store '{name}'\n"
-            "  `syno status STORE --operators` lists the operators"
+            f"no operator with an id or a key that starts with '{prefix}' in the store '{name}'\n"
+            "  `syno status --store STORE --operators` lists the operators"
         )
     if len(found) > 1:
         listed = ", ".join(key[:12] for key in sorted(found)[:6])
         raise UserError(
-            f"{len(found)} operators of the store '{name}' have keys that start with '{prefix}': "
+            f"{len(found)} operators of the store '{name}' have ids or keys that start with "
+            f"'{prefix}': "
             f"{listed}\n  give more digits"
         )
     ((text, content),) = found.values()

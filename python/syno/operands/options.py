@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from syno._util.command_line import command_line
+from syno._util.command_line import DEFAULT_STORE, command_line
 from syno._util.options import Options, option
 from syno.operands.operand import load_operator, specification_of
 from syno.operators.operator import Operator
@@ -15,8 +15,8 @@ from syno.space.specification_options import NamedSpecification
 
 def study() -> str | None:
     """Declare which study of a store is meant."""
-    words = "Study of the store; required if the store holds several."
-    return option(words, cast("str | None", None), metavar="NAME")
+    words = "Study of the store."
+    return option(words, cast("str | None", None), metavar="NAME", unset="the latest")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,10 @@ class Operand(Options):
     """Where an operand is found, and the specification that defines its coefficients."""
 
     store: str | None = option(
-        "Store in which a key, the values of coefficients or a specification are searched.",
+        "Store in which an id or key, the values of coefficients or a specification are searched.",
         None,
         metavar="URL",
+        unset=f"{DEFAULT_STORE} for an id or key",
     )
     study: str | None = study()
     preset: str | None = option(
@@ -39,9 +40,12 @@ class Operand(Options):
 
     def load(self, op: str) -> Operator:
         """Load the operator that `op` names."""
-        store, study = self.store, self.study
-        wanted = specification_of(op, preset=self.preset, store=store, study=study)
-        return load_operator(op, store=store, study=study, specification=wanted)
+        wanted = self.specification(op)
+        return load_operator(op, store=self.store, study=self.study, specification=wanted)
+
+    def specification(self, op: str) -> Specification | None:
+        """The specification that defines the coefficients of an operator."""
+        return specification_of(op, preset=self.preset, store=self.store, study=self.study)
 
     def explained(self, op: str, named: NamedSpecification) -> tuple[Operator, Specification]:
         """Load an operator together with its specification.

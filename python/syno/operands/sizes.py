@@ -33,7 +33,7 @@ def checked_sizes(operator: Operator, given: str | None, line: str) -> dict[str,
     example = _example(operator, values, missing)
     shown = "" if example is None else f"\n  such as: {line} --binding {example}"
     raise UserError(
-        f"operator {operator.key[:8]} needs values of {', '.join(missing)}\n"
+        f"operator {operator.structure[:8]} needs values of {', '.join(missing)}\n"
         f"  expected: --binding with these variables      got: {given or 'none of them'}{shown}"
     )
 

@@ -25,13 +25,11 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-if TYPE_CHECKING:
-    from syno.operators.operator import Operator
+from syno.operators.operator import Operator
 
 # The farthest that a rate goes from the layer's.
 _MOST = 8.0
@@ -96,7 +94,8 @@ def scale_weights(
     weights = dict(kernel.named_parameters())
     if not weights:
         return
-    square = _mean_square(operator, tuple(sorted(binding.items()))) / math.prod(fan_in)
+    sizes = tuple(sorted(operator.complete(binding).items()))
+    square = _mean_square(operator.text, sizes) / math.prod(fan_in)
     if square == 0.0:
         return
     factor = (reference.gain**2 / square) ** (0.5 / len(weights))
@@ -121,6 +120,7 @@ def _within(scale: float) -> float:
     return min(max(scale, 1 / _MOST), _MOST)
 
 
+# By text: what is cached must not keep objects of the extension until the very end.
 @functools.lru_cache(maxsize=4096)
-def _mean_square(operator: Operator, binding: tuple[tuple[str, int], ...]) -> float:
-    return float(operator.mean_square(dict(binding)))
+def _mean_square(text: str, binding: tuple[tuple[str, int], ...]) -> float:
+    return float(Operator.from_text(text).mean_square(dict(binding)))

@@ -138,7 +138,7 @@ class KernelPack(nn.Module):
     reference: what its first weights and their rates are scaled like (initial_scales.py): without
     one, for results of variance 1 on data of variance 1. None leaves them as the source draws them.
     compiled: what computes the calls that it takes, while a network is trained with compiled
-    kernels; None elsewhere.
+    kernels, for copies as well; None elsewhere.
     It travels (pickle, torch.save) as the operator's text, never as code.
     """
 
@@ -193,6 +193,14 @@ class KernelPack(nn.Module):
 
         return super()._apply(applied, recurse)
 
+    @property
+    def named_weights(self) -> dict[str, torch.Tensor]:
+        """The weights by their names in the index notation of the operator, indexed as there.
+
+        They are views: `pack.named_weights["a"].copy_(values)` under `torch.no_grad()` sets one.
+        """
+        return self.operator.weight_names.named([*self.kernel.parameters()])
+
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in sorted(self.binding.items()))
@@ -200,8 +208,7 @@ class KernelPack(nn.Module):
     def __deepcopy__(self, memo: dict[int, object]) -> KernelPack:
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
-        own = {name: value for name, value in self.__dict__.items() if name != "compiled"}
-        twin.__dict__.update(copy.deepcopy(own, memo))
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,14 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.operators.json_form import OperatorForm
 from syno.operators.specification import Binding, Specification, checked_binding
+from syno.operators.weights import WeightNames, number_array
 
 if TYPE_CHECKING:
     from syno.operators.initialization import Reference
     from syno.operators.kernel import KernelPack
 
 Array = NDArray[Any]
+Weights = Sequence[ArrayLike] | Mapping[str, ArrayLike]
 # The maximum number of plans of an operator under one binding.
 MOST_PLANS = 1000
 
@@ -33,7 +35,7 @@ class Operator:
     `params()`. The specification is not a part of the operator and does not affect equality.
     """
 
-    __slots__ = ("_core", "_key", "_specification")
+    __slots__ = ("_core", "_key", "_names", "_specification")
 
     def __init__(
         self,
@@ -41,10 +43,12 @@ class Operator:
         specification: Specification | None = None,
         *,
         key: str | None = None,
+        names: WeightNames | None = None,
     ) -> None:
         self._core = core
         self._specification = specification
         self._key = key
+        self._names = names
 
     # In and out.
 
@@ -84,6 +88,8 @@ class Operator:
     ) -> Operator:
         """Read index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i] (docs/operators.md).
 
+        The operator keeps the names of its weights: pass them by name, indexed as in the text.
+
         Args:
             text: the index notation.
             specification: the specification of the operator.
@@ -97,9 +103,10 @@ class Operator:
             UserError: the notation is malformed, or the eight primitives cannot express it; the
                 message gives line, column and reason.
         """
-        return cls.parse_with_weights(text, specification, input=input, output=output, sizes=sizes)[
-            0
-        ]
+        operator, weights = cls.parse_with_weights(
+            text, specification, input=input, output=output, sizes=sizes
+        )
+        return cls(operator._core, specification, names=WeightNames.of(text, weights))
 
     @classmethod
     def parse_with_weights(
@@ -111,11 +118,12 @@ class Operator:
         output: str | None = None,
         sizes: Binding | str | None = None,
     ) -> tuple[Operator, list[tuple[str, tuple[int, ...]]]]:
-        """Read index notation like `parse`, and return the names of the weights, too.
+        """Read index notation like `parse`, and return the names of the weights separately.
 
         Returns:
-            The operator, and (name, order) for each weight: an array `w` that is indexed as in the
-            text is passed to the operator as `w.transpose(order)`.
+            The operator, whose weights are a list in canonical order, and (name, order) for each
+            weight: an array `w` that is indexed as in the text is passed to the operator as
+            `w.transpose(order)`.
         """
         if not isinstance(text, str):
             raise UserError(f"index notation is a string, got {type(text).__name__}")
@@ -145,7 +153,19 @@ class Operator:
 
     def with_specification(self, specification: Specification | None) -> Operator:
         """Return the same operator with another specification."""
-        return Operator(self._core, specification)
+        return Operator(self._core, specification, names=self._names)
+
+    @property
+    def canonical(self) -> Operator:
+        """The same operator with the names w0, w1, ... and the canonical order of its weights."""
+        return self if self._names is None else Operator(self._core, self._specification)
+
+    @property
+    def weight_names(self) -> WeightNames:
+        """What its index notation calls the weights; w0, w1, ... without one."""
+        if self._names is not None:
+            return self._names
+        return WeightNames.canonical(self.primitives().get("contract", 0))
 
     @property
     def text(self) -> str:
@@ -281,9 +301,7 @@ class Operator:
 
     # What it computes.
 
-    def interpret(
-        self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike]
-    ) -> Array:
+    def interpret(self, binding: Binding | str, x: ArrayLike, weights: Weights) -> Array:
         """Compute the output by the definition, term by term.
 
         This reference implementation is slow; generated code is verified against it. Integers are
@@ -292,12 +310,14 @@ class Operator:
         Args:
             binding: values of the variables; a missing batch size is taken from x.
             x: the input.
-            weights: arrays with the shapes of `weight_shapes`, in this order.
+            weights: arrays by name, indexed as in the index notation of the operator; or a list of
+                arrays with the shapes of `weight_shapes`, in this order.
 
         Raises:
-            UserError: a shape is wrong, or an integer overflows.
+            UserError: a shape is wrong, a list could be misread because the index notation has the
+                weights in another order, or an integer overflows.
         """
-        x, *weights = _arrays({"x": x} | _named(weights))
+        x, *weights = _arrays({"x": x} | self._arranged(weights))
         values = self.complete(binding, x)
         return _core.interpret(self._core, values, x, weights)
 
@@ -305,22 +325,39 @@ class Operator:
         self,
         binding: Binding | str,
         x: ArrayLike,
-        weights: Sequence[ArrayLike],
+        weights: Weights,
         positions: Sequence[int],
     ) -> Array:
         """Compute the output only at some row-major positions; return a vector."""
-        x, *weights = _arrays({"x": x} | _named(weights))
+        x, *weights = _arrays({"x": x} | self._arranged(weights))
         values = self.complete(binding, x)
         at = [checks.whole("a position of the output", p, least=0) for p in positions]
         return _core.interpret_at(self._core, values, x, weights, at)
 
+    @overload
     def gradients(
         self, binding: Binding | str, x: ArrayLike, weights: Sequence[ArrayLike], dy: ArrayLike
-    ) -> tuple[Array, list[Array]]:
-        """Compute the gradients of sum(dy * y) for x and each weight by the definition."""
-        x, dy, *weights = _arrays({"x": x, "dy": dy} | _named(weights))
-        values = self.complete(binding, x)
-        return _core.gradients(self._core, values, x, weights, dy)
+    ) -> tuple[Array, list[Array]]: ...
+
+    @overload
+    def gradients(
+        self, binding: Binding | str, x: ArrayLike, weights: Mapping[str, ArrayLike], dy: ArrayLike
+    ) -> tuple[Array, dict[str, Array]]: ...
+
+    def gradients(
+        self, binding: Binding | str, x: ArrayLike, weights: Weights, dy: ArrayLike
+    ) -> tuple[Array, list[Array] | dict[str, Array]]:
+        """Compute the gradients of sum(dy * y) for x and each weight by the definition.
+
+        The gradients of weights that are given by name are returned by name.
+        """
+        x, dy, *arrays = _arrays({"x": x, "dy": dy} | self._arranged(weights))
+        dx, found = _core.gradients(self._core, self.complete(binding, x), x, arrays, dy)
+        return dx, self.weight_names.named(found) if isinstance(weights, Mapping) else found
+
+    def _arranged(self, weights: Weights) -> dict[str, ArrayLike]:
+        """The weights in canonical order, each with the words by which messages name it."""
+        return {f"weight {t}": w for t, w in enumerate(self.weight_names.arranged(weights))}
 
     def mean_square(self, binding: Binding | str, seed: int = 0) -> float:
         """Return the mean of y^2 for independent data and weights of mean 0 and variance 1.
@@ -513,7 +550,7 @@ class Operator:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Operator.from_text, (self.text, self._specification)
+        return _restored, (self.text, self._specification, self._names)
 
     def __str__(self) -> str:
         return self.formula()
@@ -524,13 +561,11 @@ class Operator:
         return f"<Operator {self.structure[:8]}: {shapes}; {steps}>"
 
 
-def _named(weights: Sequence[ArrayLike]) -> dict[str, ArrayLike]:
-    if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
-        raise UserError(
-            "'weights' is a list with one array for each weight\n"
-            f"  expected: a list      got: {type(weights).__name__}"
-        )
-    return {f"weight {t}": weight for t, weight in enumerate(weights)}
+def _restored(
+    text: str, specification: Specification | None, names: WeightNames | None
+) -> Operator:
+    """Restore a pickled operator."""
+    return Operator(_core.Operator.parse(text), specification, names=names)
 
 
 def _numbers(specification: Specification) -> dict[str, int]:
@@ -539,20 +574,6 @@ def _numbers(specification: Specification) -> dict[str, int]:
     return {
         name: value for name, value in values.items() if list(values.values()).count(value) == 1
     }
-
-
-def number_array(name: str, value: ArrayLike) -> Array:
-    """Convert `value` to an array of integers or floats; a UserError names other values."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"{name} is not an array: {error}") from error
-    if array.dtype.kind not in "biuf":
-        raise UserError(
-            f"{name} does not contain numbers\n"
-            f"  expected: integers or floats      got: {array.dtype}"
-        )
-    return array
 
 
 def _arrays(named: Mapping[str, ArrayLike]) -> list[Array]:

@@ -14,7 +14,7 @@ from typing import Any
 from syno._util import numbers as fmt
 from syno._util.printable import printable
 from syno.report.model import Candidate, Report
-from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
+from syno.report.pareto import Cost, Point, axis_ticks, front, latency, macs, staircase
 from syno.store.objective import ACCURACY, Objective
 
 # A figure, or a part of one, in the JSON that Plotly reads.
@@ -26,16 +26,15 @@ def front_by_latency(report: Report) -> Figure | None:
     return _front(
         report,
         latency,
-        1.0,
-        f"network latency at batch size 1, {report.engine}, relative to the baseline in the same "
-        "run",
+        f"speed-up over the baseline network in the same run (batch size 1, {report.engine})",
         _times,
+        at=faster,
     )
 
 
 def front_by_macs(report: Report) -> Figure | None:
     """Plot the objective against the MACs of the replaced layers; None if nothing was trained."""
-    return _front(report, macs, report.baseline.macs, "MACs of the replaced layers", fmt.short)
+    return _front(report, macs, "MACs of the replaced layers", fmt.short)
 
 
 def best_so_far(report: Report) -> Figure | None:
@@ -118,29 +117,37 @@ def _finished(candidate: Candidate) -> float:
 def _front(
     report: Report,
     cost: Cost,
-    base_cost: float | None,
     axis: str,
     tick_text: Callable[[float], str],
+    at: Callable[[float], float] = float,
 ) -> Figure | None:
+    """Plot the objective against a cost; `at`: the place of a cost on the axis."""
     shown = [c for c in report.trained if cost(c) is not None]
     if not shown:
         return None
-    best = front(shown, cost, report.objective)
-    on_front = {c.number for c in best}
-    others = [c for c in shown if c.number not in on_front]
-    costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
-    steps = staircase([(cost(c) or 0.0, report.quality(c) or 0.0) for c in best], max(costs))
+    points = front(report, cost)
+    best = [c for c in points if isinstance(c, Candidate)]
+    numbers = {c.number for c in best}
+    others = [c for c in shown if c.number not in numbers]
+    base = cost(report.baseline)
+    known: list[Point] = [*shown, *([report.baseline] if base is not None else [])]
+    costs = [at(cost(c) or 0.0) for c in known]
+    xs, ys = staircase(
+        [(cost(c) or 0.0, report.quality(c) or 0.0) for c in points],
+        max(cost(c) or 0.0 for c in known),
+    )
+    steps = [at(x) for x in xs], ys
     data = [
         _line("Pareto front", "front", *steps, legend=False, hover=False),
         _trace(
-            "others", "other", [cost(c) for c in others], _qualities(report, others), others, report
+            "others", "other", _places(others, cost, at), _qualities(report, others), others, report
         ),
         _trace(
-            "Pareto front", "front", [cost(c) for c in best], _qualities(report, best), best, report
+            "Pareto front", "front", _places(best, cost, at), _qualities(report, best), best, report
         ),
     ]
-    if report.quality(report.baseline) is not None and base_cost is not None:
-        data.append(_baseline_mark(report, base_cost))
+    if report.quality(report.baseline) is not None and base is not None:
+        data.append(_baseline_mark(report, at(base)))
     layout = _layout(axis, report.objective.axis, of=report)
     ticks = axis_ticks(costs)
     if ticks is not None:
@@ -149,6 +156,17 @@ def _front(
     else:
         layout["xaxis"]["tickformat"] = "~s"
     return {"data": data, "layout": layout}
+
+
+def faster(latency_ratio: float) -> float:
+    """Return the speed-up of a latency ratio."""
+    return 1 / latency_ratio if latency_ratio else 0.0
+
+
+def _places(
+    candidates: list[Candidate], cost: Cost, at: Callable[[float], float]
+) -> list[float | None]:
+    return [None if (spent := cost(c)) is None else at(spent) for c in candidates]
 
 
 def _times(value: float) -> str:
@@ -224,7 +242,7 @@ def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
     """Return the text of a point: key, results, costs and formula."""
     lines = [
         f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
-        f"{objective.name} {objective.shown(getattr(candidate, objective.name))}"
+        f"{objective.name} {objective.shown(getattr(candidate, objective.field))}"
         f" · {fmt.milliseconds(candidate.latency_ms)}"
         f" · {fmt.count(candidate.macs)} MACs",
     ]

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
+from syno.operators.summary import identity
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
 from syno.store.objective import ACCURACY, LOSS, Objective
+from syno.store.tables import best_rival
 
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
@@ -31,6 +33,7 @@ STOP_TEXTS = {
     "errors": "too many consecutive operators failed",
     "exhausted": "every operator of the space was proposed",
     "interrupted": "Ctrl-C interrupted the search",
+    "callback": "a callback stopped the search",
 }
 
 
@@ -48,7 +51,9 @@ def gather(summary: StudySummary) -> Report:
             by_ask.setdefault(evaluation.ask, []).append(evaluation)
     quarantined = {record.key for record in summary.quarantined}
     candidates = tuple(
-        _candidate(found, specification, _moment(summary.study.created), quarantined)
+        _candidate(
+            found, specification, _moment(summary.study.created), quarantined, summary.objective
+        )
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -119,6 +124,7 @@ def _baseline(summary: StudySummary) -> Baseline:
         for e in summary.evaluations
         if e.latency_ms is not None and e.latency_ratio
     ]
+    rival, time = best_rival(found.details.get("rivals", {})) or ("", None)
     return Baseline(
         accuracy=found.accuracy,
         test_accuracy=_mean(ACCURACY, tested),
@@ -126,6 +132,9 @@ def _baseline(summary: StudySummary) -> Baseline:
         test_loss=_mean(LOSS, tested),
         latency_ms=statistics.median(timed) if timed else found.latency_ms,
         latency_spread_ms=found.latency_spread_ms,
+        rival=rival,
+        rival_ms=None if time is None else time["median_ms"],
+        rival_spread_ms=None if time is None else time["spread_ms"],
         macs=found.macs,
         params=found.params,
     )
@@ -136,10 +145,11 @@ def _candidate(
     specification: Specification,
     start: datetime.datetime,
     quarantined: set[str],
+    objective: Objective,
 ) -> Candidate:
     """Summarize the evaluations of an operator: the mean over the seeds of the last rung."""
     validation = [e for e in found if e.split != TEST]
-    good = [e for e in validation if e.accuracy is not None]
+    good = [e for e in validation if objective.of(e.accuracy, e.details) is not None]
     shown = (good or validation)[-1]
     same = [e for e in good if e.rung == shown.rung]
     timed = next((e for e in reversed(validation) if e.latency_ms is not None), shown)
@@ -148,6 +158,7 @@ def _candidate(
     return Candidate(
         number=shown.ask,
         key=shown.key or "",
+        id=identity(shown.text or ""),
         quarantined=shown.key in quarantined,
         status=_status(shown.status),
         reason=shown.reason,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
 from syno._util.figures import load_matplotlib
 from syno._util.printable import printable
-from syno.report.charts import bests
+from syno.report.charts import bests, faster
 from syno.report.model import Report
 from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
 
@@ -25,19 +26,24 @@ _DPI = 160
 
 def save_front(report: Report, path: Path) -> None:
     """Write accuracy or loss against latency and against MACs, side by side, to `path` (PNG)."""
+    front_figure(report).savefig(path, dpi=_DPI)
+
+
+def front_figure(report: Report) -> Figure:
+    """Draw accuracy or loss against latency and against MACs, side by side."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     by_latency, by_macs = figure.subplots(1, 2)
-    _draw_front(by_latency, report, latency, 1.0)
+    _draw_front(by_latency, report, latency, at=faster)
     by_latency.set_xlabel(
-        f"network latency, {report.engine}, batch size 1\n(× the baseline in the same run)"
+        f"speed-up of the network over the baseline\n({report.engine}, batch size 1)"
     )
-    _draw_front(by_macs, report, macs, report.baseline.macs)
+    _draw_front(by_macs, report, macs)
     by_macs.set_xlabel("MACs of the replaced layers")
     _head(figure, report.title)
-    figure.savefig(path, dpi=_DPI)
+    return figure
 
 
 def save_progress(report: Report, path: Path) -> None:
@@ -72,24 +78,34 @@ def _draw_front(
     axes: Axes,
     report: Report,
     cost: Cost,
-    base_cost: float | None,
+    at: Callable[[float], float] = float,
 ) -> None:
     shown = [c for c in report.trained if cost(c) is not None]
-    best = front(shown, cost, report.objective)
+    best = front(report, cost)
     points = [(cost(c) or 0.0, report.quality(c) or 0.0) for c in best]
-    costs = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
+    base_cost = cost(report.baseline)
+    spent = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
+    costs = [at(value) for value in spent]
     if shown:
-        axes.plot(*staircase(points, max(costs)), color=_FRONT, linewidth=1.5)
+        xs, ys = staircase(points, max(spent))
+        axes.plot([at(x) for x in xs], ys, color=_FRONT, linewidth=1.5)
         others = [c for c in shown if c not in best]
         axes.plot(
-            [cost(c) or 0.0 for c in others],
+            [at(cost(c) or 0.0) for c in others],
             [report.quality(c) or 0.0 for c in others],
             "o",
             color=_OTHER,
             markersize=4,
             label="others",
         )
-        axes.plot(*zip(*points, strict=True), "o", color=_FRONT, markersize=6, label="Pareto front")
+        axes.plot(
+            [at(x) for x, _ in points],
+            [y for _, y in points],
+            "o",
+            color=_FRONT,
+            markersize=6,
+            label="Pareto front",
+        )
     ticks = axis_ticks(costs)
     if ticks is not None:
         axes.set_xscale("log")
@@ -97,7 +113,7 @@ def _draw_front(
         axes.minorticks_off()
     base = report.quality(report.baseline)
     if base is not None and base_cost is not None:
-        axes.plot([base_cost], [base], "D", color=_BASELINE, markersize=8, label="baseline")
+        axes.plot([at(base_cost)], [base], "D", color=_BASELINE, markersize=8, label="baseline")
     _finish(axes, report)
 
 

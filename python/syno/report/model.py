@@ -64,6 +64,7 @@ class Candidate:
     number: int
     key: str
     status: Status
+    id: str = ""
     reason: str = ""
     accuracy: float | None = None
     accuracy_spread: float | None = None
@@ -93,8 +94,8 @@ class Candidate:
 
     @property
     def short(self) -> str:
-        """The first eight hexadecimal digits of the key."""
-        return self.key[:8]
+        """The first eight hexadecimal digits of the id, or of the key if there is none."""
+        return (self.id or self.key)[:8]
 
     @property
     def formula_line(self) -> str:
@@ -109,7 +110,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The original network, trained and measured in the same way as the operators."""
+    """The original network, trained and measured in the same way as the operators.
+
+    rival: the fastest engine of others that was at hand, with the network's latency in it; empty
+    where none was measured.
+    """
 
     accuracy: float | None = None
     test_accuracy: float | None = None
@@ -117,6 +122,9 @@ class Baseline:
     test_loss: float | None = None
     latency_ms: float | None = None
     latency_spread_ms: float | None = None
+    rival: str = ""
+    rival_ms: float | None = None
+    rival_spread_ms: float | None = None
     macs: int | None = None
     params: int | None = None
 
@@ -179,12 +187,12 @@ class Report:
 
     def quality(self, found: Candidate | Baseline) -> float | None:
         """Return the value of the objective on the validation split."""
-        value: float | None = getattr(found, self.objective.name)
+        value: float | None = getattr(found, self.objective.field)
         return value
 
     def tested(self, found: Candidate | Baseline) -> float | None:
         """Return the value of the objective on the test split."""
-        value: float | None = getattr(found, f"test_{self.objective.name}")
+        value: float | None = getattr(found, f"test_{self.objective.field}")
         return value
 
     def score(self, found: Candidate | Baseline) -> float | None:

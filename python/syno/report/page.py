@@ -7,7 +7,7 @@ from markupsafe import Markup
 from syno.report import charts, markup, sections
 from syno.report.drawing import render_drawings
 from syno.report.model import Candidate, Report
-from syno.report.pareto import front, latency, macs
+from syno.report.pareto import on_front
 
 # The page of a study with thousands of operators must still open: the table lists all operators,
 # but only this many have a section, first those on a front, then the most accurate ones.
@@ -131,10 +131,8 @@ def _details(report: Report, ordered: list[Candidate]) -> Markup:
 def _worth_a_section(report: Report) -> list[Candidate]:
     """Select the candidates with a section, in the order of the table."""
     trained = report.trained
-    on_front = {
-        c.number for cost in (latency, macs) for c in front(trained, cost, report.objective)
-    }
+    best = {c.number for c in on_front(report)}
     rest = [*report.stopped, *report.failed]
-    ranked = [*(c for c in trained if c.number in on_front), *trained, *rest]
+    ranked = [*(c for c in trained if c.number in best), *trained, *rest]
     picked = list({c.number: c for c in ranked})[:SECTION_LIMIT]
     return [c for c in [*trained, *rest] if c.number in picked]

@@ -1,53 +1,57 @@
-"""Pareto fronts of accuracy, or loss, against a cost."""
+"""Pareto fronts of accuracy, or loss, against a cost. The baseline is a point like any other."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from syno.report.model import Candidate
-from syno.store.objective import ACCURACY, Objective
+from syno.report.model import Baseline, Candidate, Report
+from syno.store.front import pareto_front
 
 _LINEAR_SPREAD = 5.0
 
-Cost = Callable[[Candidate], float | None]
+Point = Candidate | Baseline
+Cost = Callable[[Point], float | None]
+_FIRST = -1  # the number of the baseline, which is evaluated before all proposals
 
 
-def latency(candidate: Candidate) -> float | None:
+def latency(point: Point) -> float | None:
     """Return the latency of the network relative to the baseline in the same run.
 
     A machine that is slow for some time is slow for both networks. Ratios of different runs can
     therefore be compared, and milliseconds cannot.
     """
-    return candidate.latency_ratio
+    return 1.0 if isinstance(point, Baseline) else point.latency_ratio
 
 
-def macs(candidate: Candidate) -> float | None:
+def macs(point: Point) -> float | None:
     """Return the MACs of the replaced layers at batch size 1."""
-    return candidate.macs
+    return point.macs
 
 
-def front(
-    candidates: Iterable[Candidate], cost: Cost, objective: Objective = ACCURACY
-) -> list[Candidate]:
-    """Return the Pareto front of candidates, the cheapest first.
+def front(report: Report, cost: Cost) -> list[Point]:
+    """Return the Pareto front of the baseline and the trained operators, the cheapest first.
 
-    A candidate beats another if it costs no more and is at least as good, and is better in one of
-    the two. Of equal candidates, the first proposal is kept. Candidates without a result or a cost
-    are omitted.
+    A point beats another if it costs no more and is at least as good, and is better in one of the
+    two. Of equal points, the baseline is kept, or else the first proposal. Points without a result
+    or a cost are omitted.
     """
-    known = [
-        (spent, -objective.score(value), c.number, c)
-        for c in candidates
-        if (value := getattr(c, objective.name)) is not None and (spent := cost(c)) is not None
-    ]
-    best = math.inf
-    kept: list[Candidate] = []
-    for _, worse, _, candidate in sorted(known, key=lambda entry: entry[:3]):
-        if worse < best:
-            kept.append(candidate)
-            best = worse
-    return kept
+    points: list[Point] = [report.baseline, *report.trained]
+    return pareto_front(
+        (spent, score, getattr(point, "number", _FIRST), point)
+        for point in points
+        if (score := report.score(point)) is not None and (spent := cost(point)) is not None
+    )
+
+
+def on_front(report: Report, *costs: Cost) -> list[Candidate]:
+    """Return the operators on one of the fronts by the costs, by default latency and MACs.
+
+    They are ordered by front, the cheapest first. Without any, no operator beats the baseline.
+    """
+    points = [point for cost in costs or (latency, macs) for point in front(report, cost)]
+    found = {point.number: point for point in points if isinstance(point, Candidate)}
+    return list(found.values())
 
 
 def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:

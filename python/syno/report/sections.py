@@ -12,7 +12,7 @@ from syno.report import highlight
 from syno.report.drawing import Drawing
 from syno.report.markup import render
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
-from syno.report.pareto import front, latency, macs
+from syno.report.pareto import on_front
 from syno.store.objective import ACCURACY, LOSS, Objective
 
 
@@ -26,14 +26,16 @@ def lead(report: Report) -> Markup:
         problem = "The baseline network has not been evaluated in this study."
         return render("lead.html", best=None, problem=problem)
     close = fastest_within_a_point(report)
-    best = close or report.trained[0]
+    better = sorted(on_front(report), key=lambda c: (-(report.score(c) or 0.0), c.number))
+    best = close or next(iter(better), report.trained[0])
     reached = report.quality(best)
     assert reached is not None
     return render(
         "lead.html",
         best=best,
         is_close=close is not None,
-        words=_WORDS[objective],
+        is_beaten=not better,
+        words=_words(objective),
         original=objective.in_words(original),
         reached=objective.in_words(reached),
         gap=objective.gap(reached, original),
@@ -62,12 +64,25 @@ _WORDS = {
 }
 
 
+def _words(objective: Objective) -> _Words:
+    """Return the words for an objective; those of a custom metric have its name."""
+    if objective in _WORDS:
+        return _WORDS[objective]
+    return _Words(
+        f"one percent of the {objective.name}",
+        f"with a {objective.name} at most one percent worse than",
+        f"The operator with the best {objective.name}",
+    )
+
+
 def _relative_cost(candidate: Candidate, base: Baseline) -> str:
     parts = []
     if candidate.macs is not None and base.macs:
-        parts.append(f"{fmt.ratio(candidate.macs / base.macs)} the MACs in the replaced layers")
+        relative = fmt.ratio(candidate.macs / base.macs)
+        parts.append(f"{fmt.count(candidate.macs)} MACs in the replaced layers ({relative})")
     if candidate.latency_ratio is not None:
-        parts.append(f"{fmt.ratio(candidate.latency_ratio)} the latency of the network")
+        speedup = fmt.speedup(candidate.latency_ratio)
+        parts.append(f"a latency of {fmt.milliseconds(candidate.latency_ms)} (speed-up {speedup})")
     return f", with {' and '.join(parts)}" if parts else ""
 
 
@@ -96,7 +111,7 @@ def headline(report: Report) -> Markup:
             f"Baseline {objective.name}",
             objective.shown(report.quality(base)),
             f"{_perplexity(report, base)}{fmt.milliseconds(base.latency_ms)} · "
-            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}",
+            f"{fmt.count(base.macs)} MACs{_tested(report, base)} · {report.engine}{_rival(base)}",
         ),
     ]
     if trained:
@@ -114,9 +129,17 @@ def headline(report: Report) -> Markup:
         detail = objective.shown(report.quality(close)) + _tested(report, close)
         speed = fmt.milliseconds(close.latency_ms)
         if close.latency_ratio is not None:
-            detail += f" · {fmt.ratio(close.latency_ratio)} the latency of the baseline"
-        tiles.append(_Tile(f"Fastest within {_WORDS[objective].near}", speed, detail, close))
+            detail += f" · speed-up {fmt.speedup(close.latency_ratio)} over the baseline"
+        tiles.append(_Tile(f"Fastest within {_words(objective).near}", speed, detail, close))
     return render("headline.html", tiles=tiles)
+
+
+def _rival(base: Baseline) -> str:
+    """Return the latency of the original network in the best engine of others, if one ran it."""
+    if not base.rival:
+        return ""
+    time = _with_spread(fmt.milliseconds(base.rival_ms), _spread(base.rival_spread_ms))
+    return f" · {time} in {base.rival}, the best other engine at hand"
 
 
 def _reached(report: Report) -> str:
@@ -158,10 +181,11 @@ def _perplexity(report: Report, found: Baseline | Candidate) -> str:
 
 
 def fastest_within_a_point(report: Report) -> Candidate | None:
-    """Return the fastest operator whose accuracy is close to that of the baseline.
+    """Return the fastest operator that is faster than the baseline and nearly as accurate.
 
     Its accuracy is at most one percentage point below that of the baseline, or its perplexity at
-    most one percent above. Latencies are compared as ratios to the baseline in the same run.
+    most one percent above. Latencies are compared as ratios to the baseline in the same run. The
+    result is None if the baseline is as fast as every such operator.
     """
     original = report.quality(report.baseline)
     if original is None:
@@ -170,7 +194,10 @@ def fastest_within_a_point(report: Report) -> Candidate | None:
     near = [
         c
         for c in report.trained
-        if c.latency_ratio is not None and (score := report.score(c)) is not None and score >= limit
+        if c.latency_ratio is not None
+        and c.latency_ratio < 1.0
+        and (score := report.score(c)) is not None
+        and score >= limit
     ]
     return min(near, key=lambda c: (c.latency_ratio or 0.0, c.number), default=None)
 
@@ -204,7 +231,7 @@ def failures(report: Report) -> Markup:
 
 _COLUMNS = (
     ("rank", "number"),
-    ("key", "text"),
+    ("id", "text"),
     ("formula", "text"),
     ("rung", "number"),
     ("accuracy", "number"),
@@ -212,7 +239,7 @@ _COLUMNS = (
     ("perplexity", "number"),
     ("test", "number"),
     ("latency", "number"),
-    ("to baseline", "number"),
+    ("speed-up", "number"),
     ("MACs", "number"),
     ("params", "number"),
     ("primitives", "text"),
@@ -237,13 +264,11 @@ def operators(report: Report, with_section: set[int]) -> Markup:
     Operators on a front are marked. The keys of the proposals `with_section` link to their
     sections.
     """
-    on_front = {
-        c.number for cost in (latency, macs) for c in front(report.trained, cost, report.objective)
-    }
+    best = {c.number for c in on_front(report)}
     columns = _columns(report)
     ordered = [*report.trained, *report.stopped, *report.failed]
     rows = [
-        (c, _row(report, rank, c, columns, c.number in on_front, linked=c.number in with_section))
+        (c, _row(report, rank, c, columns, c.number in best, linked=c.number in with_section))
         for rank, c in enumerate(ordered, start=1)
     ]
     return render("operators.html", columns=columns, rows=rows)
@@ -251,10 +276,16 @@ def operators(report: Report, with_section: set[int]) -> Markup:
 
 def _columns(report: Report) -> dict[str, str]:
     """Return the kinds of the columns for which the report has values, by name."""
-    hidden = {"loss", "perplexity"} if report.objective == ACCURACY else {"accuracy"}
+    objective = report.objective
+    hidden = {"loss", "perplexity"} if objective.field == "accuracy" else {"accuracy"}
+    hidden |= set() if objective.is_entropy else {"perplexity"}
     hidden |= set() if report.final else {"test"}
     hidden |= set() if report.rungs else {"rung"}
-    return {name: kind for name, kind in _COLUMNS if name not in hidden}
+    return {
+        objective.name if name == objective.field else name: kind
+        for name, kind in _COLUMNS
+        if name not in hidden
+    }
 
 
 def _row(
@@ -265,21 +296,25 @@ def _row(
     quality = _number(value, objective.shown(value))
     cells = {
         "rank": _Cell("number", str(rank), rank, marked=on_front),
-        "key": _Cell("key", linked=linked),
+        "id": _Cell("key", linked=linked),
         "formula": _Cell("formula", _right_side(c)),
         "rung": _number(c.rung_index + 1, str(c.rung_index + 1)),
-        "accuracy": quality,
-        "loss": quality,
+        objective.name: quality,
         "perplexity": _number(value, fmt.perplexity(value)),
         "test": _number(tested, objective.shown(tested)),
-        "latency": _number(c.latency_ms, fmt.milliseconds(c.latency_ms)),
-        "to baseline": _number(c.latency_ratio, fmt.ratio(c.latency_ratio)),
+        # Milliseconds of different moments do not compare: the order is that of the ratios.
+        "latency": _number(c.latency_ratio, fmt.milliseconds(c.latency_ms)),
+        "speed-up": _number(_faster(c), fmt.speedup(c.latency_ratio)),
         "MACs": _number(c.macs, fmt.count(c.macs)),
         "params": _number(c.params, fmt.count(c.params)),
         "primitives": _Cell("primitives", fmt.primitives(c.primitives)),
         "status": _Cell("status"),
     }
     return [cells[column] for column in columns]
+
+
+def _faster(c: Candidate) -> float | None:
+    return 1 / c.latency_ratio if c.latency_ratio else None
 
 
 def _right_side(c: Candidate) -> str:
@@ -296,14 +331,14 @@ def operator(
     c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
     """Render the section of one operator: results, drawing, formula, layers, code and text."""
-    value = getattr(c, objective.name)
+    value = getattr(c, objective.field)
+    maximized = objective if objective.field == "accuracy" else ACCURACY
     facts = [
-        *_text_facts(c),
+        *_loss_facts(c, objective),
         ("rung", c.rung if len(c.scores) > 1 else ""),
-        ("accuracy", _with_spread(ACCURACY.shown(c.accuracy), ACCURACY.spread(c.accuracy_spread))),
-        ("test accuracy", ACCURACY.shown(c.test_accuracy) if c.test_accuracy is not None else ""),
+        *_facts(maximized, c.accuracy, c.accuracy_spread, c.test_accuracy),
         ("latency", _with_spread(fmt.milliseconds(c.latency_ms), _spread(c.latency_spread_ms))),
-        ("to baseline", fmt.ratio(c.latency_ratio) if c.latency_ratio is not None else ""),
+        ("speed-up", fmt.speedup(c.latency_ratio) if c.latency_ratio is not None else ""),
         ("MACs", fmt.count(c.macs)),
         ("parameters", fmt.count(c.params)),
         ("training time", fmt.duration(c.seconds) if c.seconds is not None else ""),
@@ -326,13 +361,28 @@ def operator(
     )
 
 
-def _text_facts(c: Candidate) -> list[tuple[str, str]]:
+def _facts(
+    objective: Objective, value: float | None, spread: float | None, tested: float | None
+) -> list[tuple[str, str]]:
+    """Return the value on the validation split, and that on the test split if there is one."""
+    found = [(objective.name, _with_spread(objective.shown(value), objective.spread(spread)))]
+    if tested is not None:
+        found.append((f"test {objective.name}", objective.shown(tested)))
+    return found
+
+
+def _loss_facts(c: Candidate, objective: Objective) -> list[tuple[str, str]]:
     """Return loss and perplexity, if there are any."""
-    spread = LOSS.spread(c.loss_spread)
+    if objective.field == "accuracy" and objective != ACCURACY:
+        return []  # a custom metric, whose loss has no unit that is known here
+    minimized = objective if objective.field == "loss" else LOSS
     facts = []
-    for words, loss, around in (("", c.loss, spread), ("test ", c.test_loss, "")):
-        if loss is not None:
-            facts.append((f"{words}loss", _with_spread(LOSS.shown(loss), around)))
+    for words, loss, spread in (("", c.loss, c.loss_spread), ("test ", c.test_loss, None)):
+        if loss is None:
+            continue
+        shown = _with_spread(minimized.shown(loss), minimized.spread(spread))
+        facts.append((f"{words}{minimized.name}", shown))
+        if minimized.is_entropy:
             facts.append((f"{words}perplexity", fmt.perplexity(loss)))
     return facts
 

@@ -85,7 +85,8 @@ def max_nodes(default: int) -> int:
 
 def time_limit(doc: str) -> float | None:
     """Declare a time limit."""
-    return option(doc, cast("float | None", None), minimum=0, above=True, metavar="SECONDS")
+    none = cast("float | None", None)
+    return option(doc, none, minimum=0, above=True, metavar="SECONDS", unset="no limit")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,12 @@ from syno._util.options import Options, mapping, option, pair
 from syno.operators.specification import Specification
 from syno.space.options import switch
 from syno.space.rules import Rule, load_rules, reported, rule_set, switched_off
+
+# Layers for the presets that otherwise take them from a network.
+EXAMPLE_LAYERS = {
+    "paper/gcn": ("N=100,H_in=60,H_out=30",),
+    "paper/readme": ("H=36,W=24",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +140,16 @@ class NamedSpecification(Options):
                 f"{error}\n  what to do: declare it, such as --primary 'X: 2' or --coefficient "
                 "'x=3: 2', or use a declared variable"
             ) from error
+
+    def example_layers(self) -> list[str]:
+        """Return the layers that `with_layers` adds to a preset without layers of its own."""
+        return [] if self.bindings else list(EXAMPLE_LAYERS.get(self.preset or "", ()))
+
+    def with_layers(self) -> Specification:
+        """Return the specification; a preset without layers of its own gets example layers."""
+        return dataclasses.replace(
+            self, bindings=(*self.bindings, *self.example_layers())
+        ).required()
 
     def required(self) -> Specification:
         """Return the specification; raise a UserError if the options name none."""

@@ -36,6 +36,13 @@ class Recipe(TypedDict, total=False):
     kernels: str
 
 
+class EngineTime(TypedDict):
+    """The latency of a network in an inference engine."""
+
+    median_ms: float
+    spread_ms: float
+
+
 class Details(TypedDict, total=False):
     """What an evaluation found that has no column of its own.
 
@@ -45,8 +52,9 @@ class Details(TypedDict, total=False):
         resumed_at: the epoch of the checkpoint that the training of a rung started from.
     loss, perplexity, bits_a_byte, tokens_seen, tokens_per_s: of text.
     kept: by slot that kept its layer, the reason.
+    not_compiled: why operators were trained in eager PyTorch although they were to be compiled.
     control, noisy: how quiet the machine was while the network was timed; latency_engine: what ran
-        it, eager PyTorch if it is absent.
+        it, eager PyTorch if it is absent; rivals: the original network in other engines, by name.
     latency_ratio: of the original network in INT8 to the one in float32.
     calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
     holdout_accuracy, holdout_loss: of a finalist, whose own values are those of the test split.
@@ -70,7 +78,9 @@ class Details(TypedDict, total=False):
     kept: dict[str, str]
     control: Json
     noisy: bool
+    not_compiled: str
     latency_engine: str
+    rivals: dict[str, EngineTime]
     latency_ratio: float
     calibration_images: int
     network_macs: int
@@ -110,6 +120,7 @@ class TrainingSettings(TypedDict, total=False):
     memory_limit: int | None
     max_attempts: int | None
     kernels: str
+    weights_limit: int
 
 
 class SpaceSettings(TypedDict, total=False):
@@ -126,6 +137,13 @@ class LatencySettings(TypedDict, total=False):
     warmup: int
     threads: int
     latency: str
+
+
+class MetricDocument(TypedDict):
+    """The metric of a study on custom data: its name, and whether it is maximized."""
+
+    name: str
+    maximize: bool
 
 
 class SettingsDocument(TypedDict, total=False):
@@ -148,6 +166,7 @@ class SettingsDocument(TypedDict, total=False):
     seconds: float | None
     seed: int
     baseline: bool
+    metric: MetricDocument
 
 
 class EventData(TypedDict, total=False):
@@ -157,7 +176,8 @@ class EventData(TypedDict, total=False):
         (with `status`).
     operators, keys, digest, rules, rejections: of `space`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
-    key: of `released`. evaluations, seconds, training: of `resumed`.
+    key: of `released`, and with the text of the operator of `enqueued`.
+    evaluations, seconds, training: of `resumed`.
     """
 
     proposal: int

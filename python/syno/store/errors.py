@@ -81,8 +81,8 @@ def damaged(
     lines += [f"  can be saved: {text}" for text in saved]
     name = shlex.quote(where)
     todo = (
-        f"`syno store recover {name} NEW` writes all that can be saved into a new store; the "
-        "damaged one is not changed"
+        f"`syno store recover --store {name} NEW` writes all that can be saved into a new store; "
+        "the damaged one is not changed"
         if sealed
         else "restore a copy; it is of an older version, whose rows have no seals, so "
         "`sqlite3 FILE .recover` reads rows, but cannot tell which are damaged"

@@ -8,7 +8,7 @@ from syno.store.documents import Details, Recipe
 from syno.store.records import FLOAT32, REJECTED, Environment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """One answered proposal. Units as in `Outcome`; `ask` counts the operators from 1.
 
@@ -41,6 +41,15 @@ class Evaluation:
     environment: Environment
     details: Details = field(default_factory=Details)
     rung_index: int = 0
+
+    def __repr__(self) -> str:
+        parts = [f"{self.key[:8]} {self.status}" if self.key else f"{self.kind} {self.status}"]
+        for name, value in (("accuracy", self.accuracy), ("loss", self.details.get("loss"))):
+            if value is not None:
+                parts.append(f"{name} {value:.4g}")
+        if self.latency_ms is not None:
+            parts.append(f"{self.latency_ms:.3g} ms")
+        return f"<trial {self.ask}: {', '.join([*parts, *[self.reason][: bool(self.reason)]])}>"
 
     @property
     def precision(self) -> str:

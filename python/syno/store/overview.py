@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import TypedDict
 
+from syno.operators.summary import identity
 from syno.store.evaluation import Evaluation
-from syno.store.records import QuarantineRecord
+from syno.store.records import REJECTED, QuarantineRecord
 from syno.store.summary import StudySummary
 
 
@@ -28,9 +29,15 @@ def trained(summary: StudySummary) -> int:
     return sum(e.rung_index == 0 for e in summary.trained)
 
 
+def rejected(summary: StudySummary) -> int:
+    """Operators that were rejected before or during training, such as those that diverged."""
+    return sum(e.rung_index == 0 and e.status == REJECTED for e in summary.evaluations)
+
+
 def failed(summary: StudySummary) -> int:
-    """Trainings that gave none."""
-    return sum(e.rung_index == 0 for e in summary.evaluations) - trained(summary)
+    """Trainings that ended in an error or at a time limit."""
+    evaluated = sum(e.rung_index == 0 for e in summary.evaluations)
+    return evaluated - trained(summary) - rejected(summary)
 
 
 def ordered(summary: StudySummary) -> list[Evaluation]:
@@ -72,6 +79,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
         "created": summary.study.created,
         "asked_for": summary.settings.get("evaluations"),
         "trained": trained(summary),
+        "rejected": rejected(summary),
         "failed": failed(summary),
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
@@ -82,7 +90,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
     }
     if summary.rungs:
         entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
-    if objective != "accuracy":
+    if summary.objective.name != "accuracy":
         entry[f"baseline_{objective}"] = summary.quality(summary.baseline)
     if operators:
         entry["operators"] = [_evaluation_json(e) for e in summary.evaluations]
@@ -92,7 +100,8 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
 def _evaluation_json(evaluation: Evaluation) -> dict[str, object]:
     names = ("ask", "key", "status", "reason", "accuracy", "latency_ms", "latency_ratio")
     more = ("macs", "params", "seconds", "rung", "rung_index")
-    found = {name: getattr(evaluation, name) for name in (*names, *more)}
+    found = {"id": identity(evaluation.text or "") or None}
+    found |= {name: getattr(evaluation, name) for name in (*names, *more)}
     text = ("loss", "perplexity", "bits_a_byte")
     details: Mapping[str, object] = evaluation.details
     return found | {name: details[name] for name in text if name in details}

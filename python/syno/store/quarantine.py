@@ -13,6 +13,7 @@ import re
 from sqlalchemy import Connection, and_, delete, or_, select
 
 from syno._util.errors import InternalError, UserError
+from syno.operators.summary import is_named, short_id
 from syno.store import log, schema
 from syno.store.records import (
     BASELINE,
@@ -149,12 +150,12 @@ def leave(connection: Connection, study: int, key: str | None) -> list[Quarantin
     inside = quarantined(connection, study)
     found = [record for record in inside if _is_meant(record, key)]
     if not found:
-        there = ", ".join(record.key[:12] for record in inside) or "none"
-        wanted = "" if key is None else f" whose key begins with '{key}'"
+        there = ", ".join(short_id(record.text, record.key) for record in inside) or "none"
+        wanted = "" if key is None else f" whose id or key begins with '{key}'"
         raise UserError(
             f"no operator{wanted} is in quarantine in this study\n"
             f"  in quarantine: {there}\n"
-            "  what to do: `syno status STORE --study NAME` lists them"
+            "  what to do: `syno status --store STORE --study NAME` lists them"
         )
     for record in found:
         _forget(connection, study, record)
@@ -164,7 +165,7 @@ def leave(connection: Connection, study: int, key: str | None) -> list[Quarantin
 def _is_meant(record: QuarantineRecord, key: str | None) -> bool:
     if key is None or record.key == key:
         return True
-    return record.key != BASELINE and record.key.startswith(key)
+    return record.key != BASELINE and is_named(key, record.text, record.key)
 
 
 def _forget(connection: Connection, study: int, record: QuarantineRecord) -> None:

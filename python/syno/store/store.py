@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shlex
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Select, false, select, update
 
+from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.store import log, outcomes, quarantine, schema
@@ -202,7 +202,7 @@ class Store:
 
     def _resume(self, study: str) -> str:
         """The command that continues a study."""
-        return shlex.join(["syno", "resume", self.name, "--study", study])
+        return command_line("resume", store=self.name, study=study)
 
     def studies(self) -> list[StudyRecord]:
         """All studies, the oldest first."""
@@ -210,19 +210,20 @@ class Store:
             return [_study_record(row) for row in connection.execute(_study_query())]
 
     def study(self, name: str | int | None = None) -> StudyRecord:
-        """The study with this name or id; None takes the only one. UserError names those there."""
+        """The study with this name or id; None takes the latest. UserError names those there."""
         known = self.studies()
         found = [s for s in known if name is None or name in (s.name, s.id)]
-        if len(found) == 1:
-            return found[0]
+        if found:
+            return found[-1]
         if not known:
             raise UserError(
                 f"the store '{self.name}' holds no study\n"
                 "  what to do: start one with `syno search`"
             )
         names = ", ".join(s.name for s in known[-8:])
-        asked = "no study is named" if name is None else f"there is no study '{name}'"
-        raise UserError(f"{asked} in the store '{self.name}'\n  expected: one of {names}")
+        raise UserError(
+            f"there is no study '{name}' in the store '{self.name}'\n  expected: one of {names}"
+        )
 
     def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""

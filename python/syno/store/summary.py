@@ -113,7 +113,12 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     proposals = log.proposals(connection, study.id)
     of_operators = tuple(e for e in found if e.kind != BASELINE)
     baselines = tuple(e for e in found if e.kind == BASELINE)
-    highest = _highest(e for e in of_operators if e.status == OK and e.accuracy is not None)
+    objective = objective_of(study.settings)
+    highest = _highest(
+        e
+        for e in of_operators
+        if e.status == OK and objective.of(e.accuracy, e.details) is not None
+    )
     return StudySummary(
         study=study,
         baseline=next((e for e in baselines if e.rung_index == highest), None),

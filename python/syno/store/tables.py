@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from syno._util import numbers
 from syno._util.tables import Table
-from syno.store.overview import best_of, failed, ordered, trained
+from syno.operators.summary import short_id
+from syno.store.documents import EngineTime
+from syno.store.overview import best_of, failed, ordered, rejected, trained
 from syno.store.summary import StudySummary
 
 
@@ -31,9 +33,9 @@ def _mark(summary: StudySummary) -> str:
     return "" if summary.objective.is_share else f"{summary.objective.name} "
 
 
-def _key(summary: StudySummary) -> str:
+def _id(summary: StudySummary) -> str:
     best = best_of(summary)
-    return best.key[:8] if best and best.key else ""
+    return short_id(best.text, best.key) if best else ""
 
 
 def studies_table(summaries: Sequence[StudySummary]) -> Table:
@@ -42,10 +44,11 @@ def studies_table(summaries: Sequence[StudySummary]) -> Table:
         summaries,
         ("study", lambda each: each.study.name),
         ("trained>", lambda each: f"{trained(each)} of {each.settings.get('evaluations', '?')}"),
+        ("rejected>", lambda each: str(rejected(each))),
         ("failed>", lambda each: str(failed(each))),
         ("baseline>", _baseline),
         ("best>", _best),
-        ("key", _key),
+        ("id", _id),
         ("state~", _state),
     )
 
@@ -54,7 +57,7 @@ def quarantine_table(summary: StudySummary) -> Table:
     """The operators that a study proposes no more."""
     return Table.of(
         summary.quarantined,
-        ("key", lambda record: record.key[:8]),
+        ("id", lambda record: short_id(record.text, record.key)),
         ("failures>", lambda record: str(record.failures)),
         ("the last time~", lambda record: record.reason),
     )
@@ -82,14 +85,40 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
     perplexity = ("perplexity>", lambda e: numbers.perplexity(summary.quality(e)))
     return Table.of(
         ordered(summary)[:limit],
-        ("key", lambda e: (e.key or "")[:8]),
+        ("id", lambda e: short_id(e.text, e.key)),
         *([("rung", lambda e: e.rung)] if summary.rungs else []),
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
-        *([] if objective.is_share else [perplexity]),
+        *([perplexity] if objective.is_entropy else []),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
-        ("ratio>", lambda e: numbers.ratio(e.latency_ratio)),
+        ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),
-        ("params>", lambda e: numbers.count(e.params)),
-        ("primitives~", lambda e: numbers.primitives(e.primitives)),
+        ("params>?", lambda e: numbers.count(e.params)),
+        ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )
+
+
+def engine_lines(summary: StudySummary) -> list[str]:
+    """Sentences about the latency of the original network in its engine and in the best other."""
+    found = summary.baseline
+    if found is None or found.latency_ms is None:
+        return []
+    engine = found.details.get("latency_engine", "eager")
+    own = _with_spread(found.latency_ms, found.latency_spread_ms)
+    lines = [f"The original network takes {own} ({engine}); a speed-up above 1 is faster."]
+    best = best_rival(found.details.get("rivals", {}))
+    if best is not None:
+        name, time = best
+        other = _with_spread(time["median_ms"], time["spread_ms"])
+        lines.append(f"The best other engine at hand, {name}, takes {other} for it.")
+    return lines
+
+
+def _with_spread(median_ms: float, spread_ms: float | None) -> str:
+    around = "" if spread_ms is None else f" \N{PLUS-MINUS SIGN} {numbers.milliseconds(spread_ms)}"
+    return numbers.milliseconds(median_ms) + around
+
+
+def best_rival(rivals: Mapping[str, EngineTime]) -> tuple[str, EngineTime] | None:
+    """The fastest of the engines that ran the original network; None where there was none."""
+    return min(rivals.items(), key=lambda each: each[1]["median_ms"], default=None)

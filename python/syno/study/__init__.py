@@ -1,6 +1,6 @@
 """The loop behind `syno search` and `syno resume`."""
 
-from syno.study.candidates import Candidates, Space
+from syno.study.candidates import Candidates, SamplerSpace, Space
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
 from syno.study.methods import DiverseSampling, Entry, History, Method, Trial, UniformSampling
@@ -32,6 +32,7 @@ __all__ = [
     "Proposal",
     "Rung",
     "RungEvaluator",
+    "SamplerSpace",
     "Seconds",
     "Space",
     "SpaceExhausted",

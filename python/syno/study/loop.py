@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from syno._util.errors import UserError
-from syno.store import AlreadyCompletedError, LeaseLostError, Outcome
-from syno.store.records import MOST_FAILURES
+from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome
+from syno.store.records import MOST_FAILURES, REJECTED, TIMEOUT
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
+from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
+from syno.study.results import wanted_weights
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
@@ -46,6 +49,7 @@ def run(
     stopper: Stopper | None = None,
     observer: Observer | None = None,
     checkpoints: Checkpoints | None = None,
+    weights: Weights | None = None,
 ) -> StopReason:
     """Evaluate proposals one after the other until the stopper stops the study.
 
@@ -62,6 +66,8 @@ def run(
         observer: is called with the progress of the search.
         checkpoints: those of the evaluator. Checkpoints that are no longer needed are deleted after
             each result.
+        weights: those that the evaluator writes. Of networks that are not on the Pareto front, they
+            are deleted after each result.
 
     Returns:
         Why the study stopped.
@@ -73,7 +79,8 @@ def run(
     waits = False
     try:
         observer.on_start(study.record, study.settings, study.tally())
-        while (reason := stopper.check(study.tally())) is None:
+        reason = baseline_failure(study.store.summary(study.record).baselines)
+        while reason is None and (reason := stopper.check(study.tally())) is None:
             proposals = study.ask(1, evaluations=evaluations)
             if not proposals and not study.exhausted:
                 if not waits:
@@ -89,8 +96,12 @@ def run(
                 outcome = _evaluate(study, evaluator, proposal, observer)
                 if checkpoints is not None:
                     checkpoints.keep(study.checkpoints_needed)
+                if weights is not None:
+                    weights.keep(wanted_weights(study.store.summary(study.record)))
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
+                    reason = baseline_failure([outcome] if proposal.is_baseline else [])
+        assert reason is not None
         study.stop(reason)
         if checkpoints is not None and reason.name in _FINISHED:
             checkpoints.keep(functools.partial(study.checkpoints_needed, finished=True))
@@ -124,6 +135,31 @@ def _evaluate(
             study.release(proposal.id)
         raise
     return outcome
+
+
+def baseline_failure(results: Iterable[Outcome | Evaluation]) -> StopReason | None:
+    """Return why a study stops if its baseline network was rejected or too slow.
+
+    Operators are trained in the same way, so their results would say nothing. An error, such as a
+    crash, may have an external cause and does not stop a study.
+    """
+    failed = next((each for each in results if each.status in _CURES), None)
+    if failed is None:
+        return None
+    return StopReason(
+        "baseline",
+        f"the training of the baseline network failed ({failed.reason}), so that no operator can "
+        f"be judged\n  what to do: start a new study {_CURES[failed.status]}",
+    )
+
+
+# What a user can change if the training of the baseline network ends with a status.
+_CURES = {
+    REJECTED: "with a fidelity whose recipe the network learns with, such as one with a lower "
+    "learning rate (--fidelity), and check the labels of the data; `syno train --baseline` "
+    "trains the baseline network only",
+    TIMEOUT: "with a longer --deadline-s, or a shorter fidelity (--epochs, --images)",
+}
 
 
 def _rung(proposal: Proposal) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
+from syno.operators.summary import short_id
 from syno.store.objective import ACCURACY, objective_of
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
@@ -23,6 +24,7 @@ class Narration(Observer):
         self._best: float | None = None
         self._objective = ACCURACY
         self._now = ""
+        self._notes: set[str] = set()
         self._width = 16
         self._rung = 0
         self._bests: dict[int, float] = {}  # accuracies of two rungs do not compare
@@ -60,7 +62,7 @@ class Narration(Observer):
     def on_ask(self, proposal: Proposal) -> None:
         """Remember the current operator."""
         operator = proposal.operator
-        self._now = "baseline" if operator is None else operator.key[:8]
+        self._now = "baseline" if operator is None else short_id(operator.text, operator.key)
         if proposal.rung is not None and proposal.rung != self._rung:
             self._rung, self._best = proposal.rung, self._bests.get(proposal.rung)
         self.remark(self._now + self._where(proposal))
@@ -78,8 +80,10 @@ class Narration(Observer):
         self.line(f"{self._now:<16} {outcome.reason}; it is evaluated once more")
 
     def on_note(self, text: str) -> None:
-        """Show the note."""
-        self.line(text)
+        """Show the note, once: each trial may have the same to say."""
+        if text not in self._notes:
+            self._notes.add(text)
+            self.line(text)
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """Show one line for each result."""
@@ -93,13 +97,18 @@ class Narration(Observer):
         else:
             timed = outcome.measurement or outcome.latency
             latency = numbers.milliseconds(timed.median_ms if timed else None)
+            if outcome.measurement is not None:
+                latency += f" ({numbers.speedup(outcome.measurement.ratio)})"
             mark = self._mark(proposal, value)
             shown = f"{self._objective.shown(value):>7}"
             if not self._objective.is_share:
-                shown = f"loss {shown.strip()}, {self._objective.beside(value)}"
+                beside = self._objective.beside(value)
+                shown = f"{self._objective.name} {shown.strip()}" + (
+                    f", {beside}" if beside else ""
+                )
             macs, seconds = numbers.count(outcome.macs), numbers.duration(outcome.seconds)
             self.line(
-                f"{name:<{self._width}} {shown}  {latency:>8}  {macs:>7} MACs  {seconds:>7}{mark}"
+                f"{name:<{self._width}} {shown}  {latency:>16}  {macs:>7} MACs  {seconds:>7}{mark}"
             )
         self.moved(tally.evaluated, self._total)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from syno.study.evaluate.observer import EvaluationObserver
@@ -36,3 +37,23 @@ class Observer(EvaluationObserver):
 
     def on_stop(self, reason: StopReason) -> None:
         """The run ends."""
+
+
+class Observers(Observer):
+    """Several observers as one: each is called, in order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+
+def _forwarded(name: str) -> Callable[..., None]:
+    def forward(self: Observers, *arguments: object) -> None:
+        for observer in self._observers:
+            getattr(observer, name)(*arguments)
+
+    return forward
+
+
+for _name in dir(Observer):
+    if _name.startswith("on_"):
+        setattr(Observers, _name, _forwarded(_name))

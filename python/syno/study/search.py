@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +19,9 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
+from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Specification
+from syno.operators.summary import short_id
 from syno.options import (
     DEFAULT_STORE,
     EVALUATIONS,
@@ -28,13 +31,17 @@ from syno.options import (
     TrainOptions,
 )
 from syno.space.options import SpaceOptions
-from syno.store import Store, StudySummary, automatic_name
+from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
 from syno.study.candidates import SamplerSpace
+from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
-from syno.study.loop import run
-from syno.study.observer import Observer
+from syno.study.loop import default_stopper, run
+from syno.study.observer import Observer, Observers
+from syno.study.progress import Callback, Callbacks, SearchBar, is_shown
+from syno.study.results import StudyResults
 from syno.study.settings import (
     GIVEN,
     StudySettings,
@@ -42,12 +49,17 @@ from syno.study.settings import (
     stored_timing,
     timing_settings,
 )
-from syno.study.specifications import specification_for
+from syno.study.specifications import check_fit, specification_for
+from syno.study.stoppers import AnyOf
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
+    from torch.utils.data import DataLoader, Dataset
 
+    from syno.data.custom import CustomData, CustomEvaluation, Loss, MetricFunction
+    from syno.store import Outcome
     from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
@@ -57,8 +69,14 @@ if TYPE_CHECKING:
 @grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def search(
     net: str | nn.Module,
-    data: str,
+    data: str | Dataset[Any] | DataLoader[Any] | None = None,
     *,
+    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
+    example_input: torch.Tensor | None = None,
     data_dir: str | None = None,
     model_options: Mapping[str, int | str] | None = None,
     specification: Specification | str | None = None,
@@ -73,17 +91,31 @@ def search(
     timing: TimingOptions | None = None,
     isolation: IsolationOptions | None = None,
     observer: Observer | None = None,
-) -> StudySummary:
+    callbacks: Sequence[Callback] = (),
+    enqueue: Sequence[str | Operator] = (),
+) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
     A search that was ended in any way is continued by `resume`.
 
     Args:
         net: the name of a model (`syno.models.list_models()`), with `model_options`, or a module
-            whose 3x3 convolutions or placeholders are to be replaced.
+            whose 3x3 convolutions or placeholders are to be replaced. Slots of a module define the
+            resolution of the default fidelity: that of the example input that created them.
         data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`. For a text,
             operators are judged by the validation loss instead of the accuracy, and one that reads
-            later positions is rejected before training.
+            later positions is rejected before training. Or a torch.utils.data.Dataset of pairs
+            (input, target), or a DataLoader, of which the batch size and `collate_fn` are taken.
+        validation: of a Dataset: another one to validate with, or the share of `data` for it.
+            Default: that of the fidelity, a tenth.
+        loss: of a Dataset: (outputs, targets) -> mean loss. Default: the cross-entropy of classes.
+        metric: of a Dataset: what operators are judged by, (outputs, targets) -> mean over a batch,
+            `accuracy` or `loss`. Default: the accuracy of classes, the loss for a custom loss.
+            Beside `evaluate`: the name of what it returns.
+        maximize: whether greater values of a custom metric are better.
+        evaluate: a function that trains and evaluates a network in any way, instead of data. It may
+            change the network, and returns the value of the metric or a `syno.Outcome`.
+        example_input: an input of the network for `evaluate`, batch first, to time it with.
         specification: what operators are asked for, or the name of a preset; its bindings are taken
             from the network. Default: `small_vision`, or `small_text` for text (in
             `syno.study.specifications`), for no more MACs than the layers cost.
@@ -96,23 +128,42 @@ def search(
         store: an open store or its address; name: of the study in it, made up unless given.
         space: how many operators are composed, and by which rules and limits.
         train, timing, isolation: how operators are trained, timed, and kept apart.
-        observer: is told how the search goes.
+        observer: is told how the search goes. Default: a progress bar on a terminal or in a
+            notebook, and nothing elsewhere.
+        callbacks: functions that are called with each trial when it is stored; the search stops if
+            one of them returns True.
+        enqueue: operators to evaluate first, as in `syno.train_operators`: of the zoo, files,
+            formulas or Operator objects. They count among the `evaluations`.
 
     Returns:
-        What the store holds of the study.
+        The study with its trials.
 
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
+    from syno.study.evaluate.custom import custom, given_example, metric_document
+    from syno.study.evaluate.engines import decide
+
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
+    own = custom(
+        data,
+        validation=validation,
+        loss=loss,
+        metric=metric,
+        maximize=maximize,
+        evaluate=evaluate,
+        example=functools.partial(given_example, net, example_input),
+    )
     ladder = _ladder(train)
-    rung = _fidelity(train.fidelity, data, data_dir) if ladder is None else ladder.top.fidelity
+    train, timing, note = decide(train, timing)
+    source = cast(str, data) if own is None else own
+    rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = _method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
-        data=data,
+        data=source if isinstance(source, str) else source.name,
         data_dir=None if data_dir is None else str(data_dir),
         tokenizer=train.tokenizer,
         fidelity=rung.to_json(),
@@ -123,7 +174,7 @@ def search(
             "isolate": isolation.isolate,
             "memory_limit": isolation.memory_limit,
             "max_attempts": isolation.max_attempts or MAX_ATTEMPTS,
-            **kernel_settings(train.kernels),
+            **kernel_settings(train),
         },
         space={"max_nodes": space.max_nodes, "rules_off": list(space.rules_off)},
         method=method_name,
@@ -132,16 +183,24 @@ def search(
         evaluations=evaluations,
         seconds=seconds,
         seed=seed,
+        metric=metric_document(own),
     )
-    observer = observer or Observer()
     # What does not go together is refused before there is a store.
-    rungs = _rungs(net, settings, settings.data_dir)
+    rungs = _rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
-    with _opened(store, create=True) as opened:
+    lost = rungs.network.too_small()
+    with _opened(store, create=True) as opened, _shown(observer) as shown:
+        for message in (note, lost):
+            if message is not None:
+                shown.on_note(message)
         wanted = specification_for(specification, dict(space.limits), rungs.network)
-        composed = _compose(wanted, rungs, rungs.network.template, settings, observer)
+        check_fit(wanted, rungs.network)
+        queued = enqueued_operators(enqueue, wanted, rungs.network.template)
+        composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
         study = Study.create(opened, name or _name(settings), settings, composed)
-        return _run(opened, study, rungs, settings.data_dir, observer)
+        for operator in queued:
+            study.enqueue(composed.parse(operator.text))
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks)
 
 
 def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
@@ -160,17 +219,27 @@ def resume(
     study: str | int | None = None,
     *,
     net: nn.Module | None = None,
+    data: Dataset[Any] | DataLoader[Any] | None = None,
+    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
+    example_input: torch.Tensor | None = None,
     data_dir: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
     isolation: IsolationOptions | None = None,
     release: str | None = None,
     observer: Observer | None = None,
-) -> StudySummary:
+    callbacks: Sequence[Callback] = (),
+) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
     study: its name or id; not needed when the store holds one only.
     net: the module the study was started with, if it was started with one.
+    data, validation, loss, metric, maximize, evaluate, example_input: those of the search, if it
+        had custom data, which a store cannot hold.
     data_dir: where the data is now, if it moved.
     evaluations, seconds: new limits of the whole study.
     isolation: options that are given (not None) count from now on.
@@ -179,8 +248,9 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
-    observer = observer or Observer()
-    with _opened(store, create=False) as opened:
+    from syno.study.evaluate.custom import custom_again, given_example
+
+    with _opened(store, create=False) as opened, _shown(observer) as observer:
         record = opened.study(study)
         settings = settings_of(record, opened.events(record))
         if settings.method == GIVEN:
@@ -192,7 +262,20 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        rungs = _rungs(_net_again(record.name, settings, net), settings, folder)
+        network = _net_again(record.name, settings, net)
+        own = custom_again(
+            record.name,
+            settings.data,
+            data,
+            is_custom=settings.metric is not None,
+            validation=validation,
+            loss=loss,
+            metric=metric,
+            maximize=maximize,
+            evaluate=evaluate,
+            example=functools.partial(given_example, network, example_input),
+        )
+        rungs = _rungs(network, settings, folder, own)
         _check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
@@ -200,7 +283,7 @@ def resume(
         max_attempts = changes["max_attempts"]
         if release is not None:
             left = opened.leave_quarantine(record, None if release == "all" else release)
-            names = ", ".join(each.key[:8] for each in left)
+            names = ", ".join(short_id(each.text, each.key) for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         given = {name: value for name, value in changes.items() if value is not None}
         training = cast(TrainingSettings, settings.training | given)
@@ -218,7 +301,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer)
+        return _run(opened, continued, rungs, folder, observer, callbacks)
 
 
 @contextlib.contextmanager
@@ -231,13 +314,49 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
         yield opened
 
 
-def _fidelity(given: Fidelity | str | None, data: str, data_dir: str | None) -> Fidelity:
-    from syno.study.evaluate.loading import usual_fidelity
+@contextlib.contextmanager
+def _shown(observer: Observer | None) -> Iterator[Observer]:
+    """The observer, or a progress bar where somebody may see it."""
+    if observer is not None:
+        yield observer
+    elif is_shown():
+        with SearchBar() as bar:
+            yield bar
+    else:
+        yield Observer()
+
+
+def _fidelity(
+    net: str | nn.Module,
+    given: Fidelity | str | None,
+    data: str | CustomData | CustomEvaluation,
+    data_dir: str | None,
+    validation: object,
+    ladder: Ladder | None,
+) -> Fidelity:
+    from syno.network.surgery import sample_shape
+    from syno.study.evaluate.custom import custom_fidelity
+    from syno.study.evaluate.loading import fidelity_for
     from syno.train import Fidelity, fidelity
 
+    if not isinstance(data, str):
+        if ladder is not None:
+            raise UserError(
+                "custom data has no resolution, which the rungs of a ladder change\n"
+                "  expected: a fidelity, such as syno.TrainOptions(fidelity='custom')"
+            )
+        return custom_fidelity(data, given, validation)
+    if ladder is not None:
+        return ladder.top.fidelity
     if isinstance(given, Fidelity):
         return given
-    return fidelity(given or usual_fidelity(data, data_dir))
+    if given is not None:
+        return fidelity(given)
+    found = fidelity_for(None, {}, data, data_dir)
+    sample = None if isinstance(net, str) else sample_shape(net)
+    if sample is None or found.resolution is None or sample[-1] == found.resolution:
+        return found
+    return fidelity_for(None, {"resolution": sample[-1]}, data, data_dir)
 
 
 def _ladder(train: TrainOptions) -> Ladder | None:
@@ -293,7 +412,13 @@ class _Rungs:
         return found
 
 
-def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) -> _Rungs:
+def _rungs(
+    net: str | nn.Module,
+    settings: StudySettings,
+    data_dir: str | None,
+    own: CustomData | CustomEvaluation | None,
+) -> _Rungs:
+    from syno.data.custom import CustomData
     from syno.study.evaluate import rungs
     from syno.study.evaluate.loading import load_for
     from syno.study.evaluate.network import Network
@@ -309,6 +434,10 @@ def _rungs(net: str | nn.Module, settings: StudySettings, data_dir: str | None) 
         nets = rungs.networks(ladder, net, options, images[-1], seed)
         return _Rungs(ladder, nets, list(images))
     fidelity = Fidelity.from_json(settings.fidelity)
+    if own is not None:
+        if isinstance(own, CustomData):
+            check(own, fidelity)
+        return _Rungs(None, [Network.custom(net, own, seed)], [own])
     dataset = load_for(settings.data, data_dir, fidelity, settings.tokenizer)
     amount = {"size": fidelity.resolution, "context": fidelity.context}
     if isinstance(net, str):
@@ -351,7 +480,8 @@ def _run(
     rungs: _Rungs,
     data_dir: str | None,
     observer: Observer,
-) -> StudySummary:
+    callbacks: Sequence[Callback],
+) -> StudyResults:
     from syno.study.evaluate.evaluator import NetworkEvaluator
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
@@ -365,6 +495,15 @@ def _run(
         "max_slowdown": training.get("max_slowdown") or math.inf,
         "kernels": training.get("kernels", "eager"),
     }
+    weights = Weights.of(store, study.record)
+    arguments["weights"] = None if weights is None else weights.folder
+    calls = Callbacks(store, callbacks)
+    # The parts of the loop that do not depend on the evaluator.
+    around: dict[str, Any] = {
+        "observer": Observers(observer, calls),
+        "stopper": AnyOf(default_stopper(study), calls),
+        "weights": weights,
+    }
     checkpoints = None
     if rungs.ladder is None:
         arguments["fidelity"] = Fidelity.from_json(settings.fidelity)
@@ -374,18 +513,18 @@ def _run(
     isolated = _isolated(store, study, rungs, data_dir, checkpoints, observer, arguments)
     if isolated is not None:
         with isolated:
-            run(study, isolated, observer=observer, checkpoints=checkpoints)
+            run(study, isolated, checkpoints=checkpoints, **around)
     elif rungs.ladder is None or checkpoints is None:
         evaluator = NetworkEvaluator(
             rungs.network, rungs.datasets[-1], observer=observer, **arguments
         )
-        run(study, evaluator, observer=observer)
+        run(study, evaluator, **around)
     else:
         each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
         ladder_evaluator = LadderEvaluator(rungs.ladder, each, checkpoints)
         ladder_evaluator.observer = observer
-        run(study, ladder_evaluator, observer=observer, checkpoints=checkpoints)
-    return store.summary(study.record)
+        run(study, ladder_evaluator, checkpoints=checkpoints, **around)
+    return StudyResults.of(store.summary(study.record), store)
 
 
 def _isolated(
@@ -398,7 +537,7 @@ def _isolated(
     arguments: dict[str, Any],
 ) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""
-    from syno.study.evaluate.evaluator import make_evaluator
+    from syno.study.evaluate.evaluator import make_custom_evaluator, make_evaluator
     from syno.study.evaluate.isolation import isolated
     from syno.study.evaluate.rungs import make_ladder_evaluator
 
@@ -414,6 +553,8 @@ def _isolated(
         "observer": observer,
     }
     data = (settings.data, data_dir)
+    if settings.metric is not None:
+        return isolated(make_custom_evaluator, rungs.network, rungs.datasets[-1], **limits)
     if settings.ladder is None:
         own = (settings.fingerprint, settings.tokenizer)
         return isolated(make_evaluator, rungs.network, *data, *own, **limits)

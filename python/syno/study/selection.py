@@ -6,13 +6,13 @@ import contextlib
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError
 from syno.store import Evaluation, Store, StudySummary
-from syno.store.objective import LOSS
+from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import digest
 
 OPERATOR_FILE = "operator.txt"
@@ -28,15 +28,18 @@ LEAST_DISTANCE = 1.0
 class Choice:
     """A selected operator of a study with its results.
 
-    accuracy: the validation accuracy, the mean over `seeds` seeds.
+    accuracy: the validation accuracy, or a custom metric that is maximized, the mean over `seeds`
+        seeds; None if the study has none.
     latency_ms, latency_ratio: of the network; the ratio is to the original network in the same run,
         and lower is faster.
-    loss: the validation loss of text in nats per token, the mean over seeds; None for images.
+    loss: the validation loss of text in nats per token, or a custom metric that is minimized, the
+        mean over seeds; None for images.
+    objective: the objective of the study.
     """
 
     key: str
     text: str
-    accuracy: float
+    accuracy: float | None
     seeds: int
     latency_ms: float | None
     latency_ratio: float | None
@@ -44,16 +47,19 @@ class Choice:
     params: int | None
     primitives: dict[str, int]
     loss: float | None = None
+    objective: Objective = ACCURACY
 
     @property
     def quality(self) -> float:
-        """The value of the objective: the loss of text, or else the accuracy."""
-        return self.accuracy if self.loss is None else self.loss
+        """The value of the objective: the accuracy, or the loss."""
+        value: float | None = getattr(self, self.objective.field)
+        assert value is not None  # a choice was trained
+        return value
 
     @property
     def score(self) -> float:
         """The value of the objective, with the sign that makes greater values better."""
-        return self.accuracy if self.loss is None else -self.loss
+        return self.objective.score(self.quality)
 
     @property
     def folder(self) -> str:
@@ -142,7 +148,7 @@ def choose(
     """
     found = _choices(summary)
     objective = summary.objective
-    if by == LOSS.name and objective != LOSS:
+    if by == LOSS.name and objective.field != LOSS.field:
         raise UserError(
             f"study '{summary.study.name}' is about images: its operators have no loss to be "
             "ordered by\n  expected: --by accuracy, latency, macs or params"
@@ -198,8 +204,9 @@ def _choices(summary: StudySummary) -> list[Choice]:
             Choice(
                 key=key,
                 text=same[-1].text or "",
-                accuracy=statistics.fmean(e.accuracy for e in same if e.accuracy is not None),
+                accuracy=_mean(e.accuracy for e in same),
                 loss=_mean_loss(summary, same),
+                objective=summary.objective,
                 seeds=len(same),
                 latency_ms=timed.latency_ms,
                 latency_ratio=timed.latency_ratio,
@@ -212,10 +219,14 @@ def _choices(summary: StudySummary) -> list[Choice]:
 
 
 def _mean_loss(summary: StudySummary, evaluations: Sequence[Evaluation]) -> float | None:
-    if summary.objective != LOSS:
+    if summary.objective.field != LOSS.field:
         return None
-    found = [summary.quality(evaluation) for evaluation in evaluations]
-    return statistics.fmean(value for value in found if value is not None)
+    return _mean(summary.quality(evaluation) for evaluation in evaluations)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
 
 
 def _reference(summary: StudySummary, found: Sequence[Choice], reference: str) -> float:
@@ -238,7 +249,7 @@ def _order(choice: Choice, by: str) -> tuple[float, float, str]:
         "latency": choice.latency_ratio,
         "macs": choice.macs,
         "params": choice.params,
-        "accuracy": -choice.accuracy,
+        "accuracy": None if choice.accuracy is None else -choice.accuracy,
         "loss": choice.loss,
     }[by]
     return (math.inf if value is None else value, -choice.score, choice.key)
@@ -283,6 +294,8 @@ def described(choice: Choice) -> dict[str, object]:
     """Return the results of an operator as plain values, without its text."""
     names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
     found = {name: getattr(choice, name) for name in names}
-    if choice.loss is not None:
+    if choice.objective == LOSS and choice.loss is not None:
         found |= {"loss": choice.loss, "perplexity": math.exp(min(choice.loss, 700.0))}
+    if choice.objective not in (ACCURACY, LOSS):
+        found[choice.objective.name] = choice.quality
     return found | {"primitives": choice.primitives}

@@ -10,10 +10,11 @@ from typing import TypedDict, Unpack, cast
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.options import EVALUATIONS, METHOD, TimingOptions
+from syno.options import EVALUATIONS, METHOD, WEIGHTS_LIMIT, TimingOptions, TrainOptions
 from syno.store.documents import (
     LadderDocument,
     LatencySettings,
+    MetricDocument,
     SettingsDocument,
     SpaceSettings,
     TrainingSettings,
@@ -48,6 +49,7 @@ class StudySettings:
     evaluations: the number of operators to train.
     seconds: the time limit of all runs together; None for no limit.
     baseline: whether the original network is evaluated first.
+    metric: of custom data, or of a custom evaluation; None for the data sets that Syno loads.
     """
 
     model: str | None = None
@@ -67,6 +69,7 @@ class StudySettings:
     seconds: float | None = None
     seed: int = 0
     baseline: bool = True
+    metric: MetricDocument | None = None
 
     def __post_init__(self) -> None:
         hint = "pass the number of operators to train, such as 20"
@@ -79,7 +82,10 @@ class StudySettings:
 
     def to_json(self) -> SettingsDocument:
         """Return the settings as a JSON document."""
-        return cast(SettingsDocument, dataclasses.asdict(self))
+        content = dataclasses.asdict(self)
+        if self.metric is None:  # as stores had it before there was custom data
+            del content["metric"]
+        return cast(SettingsDocument, content)
 
     @classmethod
     def from_json(cls, content: SettingsDocument) -> StudySettings:
@@ -103,9 +109,15 @@ class StudySettings:
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
 
 
-def kernel_settings(kernels: str) -> TrainingSettings:
-    """Return the setting of a study for what computes operators; none where that is eager."""
-    return {} if kernels == "eager" else {"kernels": kernels}
+def kernel_settings(train: TrainOptions) -> TrainingSettings:
+    """Return the settings of a study for what computes operators and for the weights that are kept.
+
+    Defaults are left out, as in stores from before these settings.
+    """
+    found: TrainingSettings = {"kernels": "compiled"} if train.kernels == "compiled" else {}
+    if train.weights_limit != WEIGHTS_LIMIT:
+        found["weights_limit"] = train.weights_limit
+    return found
 
 
 def timing_settings(timing: TimingOptions) -> LatencySettings:
@@ -114,7 +126,7 @@ def timing_settings(timing: TimingOptions) -> LatencySettings:
         "repeats": timing.repeats,
         "warmup": timing.warmup,
         "threads": timing.threads,
-        "latency": timing.latency,
+        "latency": timing.latency or "eager",
     }
 
 

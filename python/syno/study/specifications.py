@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from syno._util.errors import InternalError, UserError
 from syno.operators.specification import NO_TOTALS, Specification
 
 if TYPE_CHECKING:
@@ -74,6 +76,101 @@ def small_text(**changes: object) -> Specification:
     return specification.with_changes(**changes) if changes else specification
 
 
+def small_strided(**changes: object) -> Specification:
+    """Return a specification of square convolutions with a stride of 2 inside of the operator.
+
+    It is for slots of `syno.conv2d(stride=2, pool=False)`.
+    """
+    specification = Specification(
+        "[N, C_in: unordered, s*H, s*H]",
+        "[N, C_out: unordered, H, H]",
+        ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
+        ["k=3: 2", "s=2: 2"],
+        passed_through=[(0, 0)],
+        max_depth=7,
+        max_strides=2,
+        max_splits=1,
+        max_shifts=1,
+        min_unfold_ratio=1.3,
+        min_weight_params=16,
+        max_merges=0,
+    )
+    return specification.with_changes(**changes) if changes else specification
+
+
+def _small_map(names: str, **changes: object) -> Specification:
+    """Return a specification of convolutions over a map with these variables, such as `D, H, W`."""
+    variables = [f"{name}: 0" for name in dict.fromkeys(names.split(", "))]
+    specification = Specification(
+        f"[N, C_in: unordered, {names}]",
+        f"[N, C_out: unordered, {names}]",
+        ["N: 0", "C_in: 2", "C_out: 4", *variables],
+        [f"k=3: {names.count(',') + 1}", "s=2: 1"],
+        passed_through=[(0, 0)],
+        max_depth=10,
+        max_splits=1,
+        max_shifts=1,
+        min_unfold_ratio=1.3,
+        min_weight_params=16,
+        max_merges=0,
+    )
+    return specification.with_changes(**changes) if changes else specification
+
+
+def _small_linear(positions: bool, **changes: object) -> Specification:
+    """Return a specification of linear layers, over positions without an order in time or not."""
+    inside = "seq_len, " if positions else ""
+    specification = Specification(
+        f"[N, {inside}H_in: unordered]",
+        f"[N, {inside}H_out]",
+        ["N: 0", *(["seq_len: 0"] if positions else []), "H_in: 3", "H_out: 3"],
+        [*(["k=3: 2"] if positions else []), "g=8: 2"],
+        passed_through=[(0, 0)],
+        max_depth=7,
+        max_merges=2,
+        max_splits=2,
+        min_weight_params=16,
+        max_repeat=3,
+    )
+    return specification.with_changes(**changes) if changes else specification
+
+
+# The default specifications by the kind of layer that they are for. Of equal ones, the first is
+# chosen.
+USUAL: Mapping[str, Callable[..., Specification]] = {
+    "square feature maps": small_vision,
+    "feature maps": functools.partial(_small_map, "H, W"),
+    "square feature maps that are halved": small_strided,
+    "signals": functools.partial(_small_map, "L"),
+    "volumes": functools.partial(_small_map, "D, H, W"),
+    "causal positions": small_text,
+    "positions": functools.partial(_small_linear, True),
+    "vectors": functools.partial(_small_linear, False),
+}
+
+
+def usual_specification(network: Network) -> Specification | None:
+    """Return the default specification that fits the layers with the most MACs.
+
+    Layers that it does not fit keep their original. Without any that fits, the result is None.
+    """
+    from syno.network.surgery import slot_bindings
+
+    found: tuple[int, Specification] | None = None
+    for kind, make in USUAL.items():
+        if kind == ("positions" if network.causal else "causal positions"):
+            continue
+        specification = make()
+        try:
+            layers = slot_bindings(network.template, specification)
+        except UserError:
+            continue
+        weight = int(sum(layers["layer_macs"] or layers["multiplicities"]))
+        if found is None or weight > found[0]:
+            found = weight, specification
+    return None if found is None else found[1]
+
+
 def specification_for(
     given: Specification | str | None, limits: Mapping[str, float], network: Network
 ) -> Specification:
@@ -88,8 +185,14 @@ def specification_for(
         network: the network with the layers to replace.
     """
     if given is None:
-        usual = small_vision if network.vocabulary is None else small_text
-        return usual(**{"max_macs": network.macs or 0, **limits})
+        from syno.network.surgery import slot_bindings
+
+        usual = usual_specification(network)
+        if usual is None:
+            # Its message names the layers and their shapes.
+            slot_bindings(network.template, small_text() if network.causal else small_vision())
+            raise InternalError("no default specification fits slots that fit one")
+        return usual.with_changes(**{"max_macs": network.macs or 0, **limits})
     if isinstance(given, str):
         found = Specification.preset(given)
         limits = {**macs_window(given, network), **limits}
@@ -100,6 +203,26 @@ def specification_for(
     # These limits hold for the network, not for the layers of a preset.
     dropped: Mapping[str, object] = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
     return found.with_changes(**{**dropped, **limits})
+
+
+def check_fit(given: Specification, network: Network) -> None:
+    """Check that a specification fits a slot of a network.
+
+    Raises:
+        UserError: if it fits none, with the default one if that does.
+    """
+    from syno.network.surgery import slot_bindings
+
+    try:
+        slot_bindings(network.template, given)
+    except UserError as error:
+        other = usual_specification(network)
+        if other is None or "no slot of the network fits" not in str(error):
+            raise
+        raise UserError(
+            f"{error}\n              or leave the specification out: the default one, "
+            f"{other.input} -> {other.output}, fits"
+        ) from error
 
 
 def macs_window(preset: str, network: Network) -> dict[str, int]:

@@ -50,6 +50,8 @@ from syno.study.stoppers import StopReason, Tally
 
 # An operator whose evaluation ended the process this often is given up, see `max_attempts`.
 MAX_ATTEMPTS = 5
+# The kind of the event of an operator that the user proposes.
+ENQUEUED = "enqueued"
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,8 @@ class Study:
         1. Proposals whose evaluation was interrupted, with their ids.
         2. With a ladder, promotions to a higher rung, by the rule in `asha.py`.
         3. The baseline, in a study without one.
-        4. New operators of the search method.
+        4. Operators of `enqueue`.
+        5. New operators of the search method.
 
         Args:
             count: the most proposals to return.
@@ -222,6 +225,18 @@ class Study:
                 break
             found.append(proposal)
         return found
+
+    def enqueue(self, operator: Operator) -> None:
+        """Let `ask` propose an operator before those of the search method.
+
+        The study remembers it, so that a resumed study proposes it, too. An operator that was
+        proposed already is not proposed again.
+
+        Args:
+            operator: an operator under the specification of the space; `syno.search` fits others.
+        """
+        data = {"text": operator.text, "key": operator.key}
+        self.store.append_event(self.record, ENQUEUED, data)
 
     def tell(self, proposal: int, outcome: Outcome) -> None:
         """Store the result of a proposal.
@@ -379,7 +394,8 @@ class Study:
             number = records[-1].ask + 1 if records else int(not self.settings.baseline)
             operator = None
             if number > 0:
-                operator = self._method.propose(self._history(number, records))
+                operator = self._enqueued(records)
+                operator = operator or self._method.propose(self._history(number, records))
                 if operator is None:
                     return None
             stored = None if operator is None else (operator.text, operator.key)
@@ -395,6 +411,14 @@ class Study:
             # A method may propose an operator again; the result lets it propose another one.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))
+
+    def _enqueued(self, records: list[ProposalRecord]) -> Operator | None:
+        """Return the first enqueued operator that is not proposed yet."""
+        proposed = {record.key for record in records}
+        for event in self.store.events(self.record):
+            if event.kind == ENQUEUED and event.data["key"] not in proposed:
+                return self._operator(event.data["text"])
+        return None
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
         operator = None if record.text is None else self._operator(record.text)

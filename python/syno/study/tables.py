@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from syno._util import numbers as fmt
 from syno._util.tables import Table
+from syno.operators.summary import short_id
 from syno.store.objective import Objective
 from syno.study.selection import Choice
 
@@ -14,12 +15,13 @@ def choices_table(chosen: Sequence[Choice], objective: Objective) -> Table:
     """Tabulate selected operators, one row for each."""
     return Table.of(
         chosen,
-        ("key", lambda choice: choice.key[:8]),
+        ("id", lambda choice: short_id(choice.text, choice.key)),
         (f"{objective.name}>", lambda choice: objective.shown(choice.quality)),
-        ("ratio>", lambda choice: fmt.ratio(choice.latency_ratio)),
+        ("latency>", lambda choice: fmt.milliseconds(choice.latency_ms)),
+        ("speed-up>", lambda choice: fmt.speedup(choice.latency_ratio)),
         ("MACs>", lambda choice: fmt.count(choice.macs)),
-        ("params>", lambda choice: fmt.count(choice.params)),
-        ("primitives~", lambda choice: fmt.primitives(choice.primitives)),
+        ("params>?", lambda choice: fmt.count(choice.params)),
+        ("primitives~?", lambda choice: fmt.primitives(choice.primitives)),
     )
 
 
@@ -29,5 +31,7 @@ def asked_for(within: float | None, reference: str, objective: Objective) -> str
         return "trained"
     name = "the original network" if reference == "baseline" else "the best"
     if not objective.is_share:
-        return f"at most {within:g} % above the perplexity of {name}"
+        measure = "perplexity" if objective.is_entropy else objective.name
+        side = "below" if objective.greater_is_better else "above"
+        return f"at most {within:g} % {side} the {measure} of {name}"
     return f"at most {within:g} points below {name}"

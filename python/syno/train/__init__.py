@@ -6,7 +6,7 @@ Needs torch.
 from syno.train.checkpoint import ForeignCheckpointError
 from syno.train.evaluate import accuracy, test_accuracy, test_metrics
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
-from syno.train.outcome import EpochPoint, Outcome
+from syno.train.outcome import EpochPoint, TrainingOutcome
 from syno.train.parallel import Group, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
 from syno.train.samples import training_images, validation_accuracy
@@ -38,12 +38,12 @@ __all__ = [
     "MemoryLimit",
     "NonFinite",
     "NonFiniteScoresError",
-    "Outcome",
     "Recipe",
     "SlowStep",
     "State",
     "Stop",
     "Stopper",
+    "TrainingOutcome",
     "accuracy",
     "check",
     "fidelity",

@@ -22,7 +22,7 @@ _FORMER = (
 class Fidelity:
     """How much a network is trained, with the recipe. Only outcomes of equal fidelities compare.
 
-    Images:
+    Images (custom data has the first and the last of them):
     images: the number of training images, a fixed stratified sample; None for all.
     resolution: height and width of the input of the network, in pixels.
     epochs: passes over the training images.
@@ -72,12 +72,12 @@ class Fidelity:
     def _check_task(self) -> None:
         images = ("images", "resolution", "epochs")
         text = ("context", "steps", "seconds", "held_tokens")
-        foreign = text if self.task == "images" else images
+        foreign = {"images": text, "text": images, "custom": ("resolution", *text)}[self.task]
         for name in foreign:
             if getattr(self, name) is not None:
                 expected = f"none: its recipe '{self.recipe.name}' is for {self.task}"
                 self._refuse(name, getattr(self, name), expected)
-        needed = images[1:] if self.task == "images" else ("context",)
+        needed = {"images": images[1:], "text": ("context",), "custom": ("epochs",)}[self.task]
         for name in needed:
             if getattr(self, name) is None:
                 self._refuse(
@@ -96,7 +96,7 @@ class Fidelity:
 
     @property
     def task(self) -> str:
-        """`images` or `text`."""
+        """`images`, `text` or `custom`."""
         return self.recipe.task
 
     @property

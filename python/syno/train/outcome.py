@@ -30,7 +30,7 @@ class EpochPoint:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """The result of `train`.
 
     status: `ok`; `rejected` (by a stopper); `timeout` (the deadline passed); `paused` (it can be
@@ -51,8 +51,10 @@ class Outcome:
     step_s: the median time of a step in seconds.
     peak_bytes: the peak memory between steps: of the process, or on a GPU of tensors.
 
+    loss: on the validation split; of text in nats per token; None for images.
+
     Text only:
-    loss, perplexity, bits_a_byte: on the validation split; the loss in nats per token.
+    perplexity, bits_a_byte: on the validation split.
     tokens_seen: the number of tokens trained on.
     tokens_per_s: the throughput of the training.
     """
@@ -94,7 +96,7 @@ class Outcome:
         return asdict(self)
 
     @staticmethod
-    def from_json(fields: Mapping[str, Any]) -> Outcome:
+    def from_json(fields: Mapping[str, Any]) -> TrainingOutcome:
         """Read the document of `to_json`, including one of an older version with fewer fields."""
         curve = tuple(EpochPoint(**point) for point in fields["curve"])
-        return Outcome(**{**fields, "curve": curve})
+        return TrainingOutcome(**{**fields, "curve": curve})

@@ -16,7 +16,7 @@ from syno._util.errors import UserError, nearest
 from syno._util.file_catalogue import FileCatalogue
 from syno._util.json_types import JsonObject
 
-TASKS = ("images", "text")
+TASKS = ("images", "text", "custom")
 OPTIMIZERS = ("sgd", "adamw")
 SCHEDULES = ("constant", "linear", "cosine", "one-cycle", "cyclic")
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -29,7 +29,7 @@ class Recipe:
     """How a network is trained.
 
     version: increases when a recipe of this name changes.
-    task: `images` or `text`.
+    task: `images`, `text`, or `custom` data.
 
     optimizer: `sgd` (with `momentum`, `nesterov`) or `adamw` (with `betas`).
     learning_rate: the peak learning rate. A module or parameter may have a multiplier

@@ -68,7 +68,8 @@ class _Sizes:
             return self._own
         if tuple(self._extents(binding)) != shape:
             raise UserError(
-                f"operator {pack.operator.key[:8]} has no size for an input of {list(shape)}\n"
+                f"operator {pack.operator.structure[:8]} has no size for an input of "
+                f"{list(shape)}\n"
                 f"  expected: [{', '.join(pack.operator.input[1:])}]"
             )
         source = pack.operator.source(binding, plan=pack.plan, fold_weights=pack.fold_weights)
@@ -78,7 +79,7 @@ class _Sizes:
         found = {name: tuple(weight.shape) for name, weight in kernel.named_parameters()}
         if found != {name: tuple(weight.shape) for name, weight in own.items()}:
             raise UserError(
-                f"the weights of operator {pack.operator.key[:8]} depend on the size of its "
+                f"the weights of operator {pack.operator.structure[:8]} depend on the size of its "
                 "feature "
                 f"map: they differ for an input of {list(shape)}"
             )

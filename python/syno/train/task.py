@@ -16,9 +16,12 @@ class NonFiniteScoresError(RuntimeError):
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics on the validation split: the accuracy from 0 to 1, and for text the mean loss."""
+    """Metrics on the validation split: the accuracy from 0 to 1, and for text the mean loss.
 
-    accuracy: float
+    Of custom data, a metric that is maximized is `accuracy`, and one that is minimized `loss`.
+    """
+
+    accuracy: float | None
     loss: float | None = None
     bits_a_byte: float | None = None
 

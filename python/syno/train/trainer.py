@@ -22,6 +22,7 @@ from torch import nn
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
+from syno.data.custom import CustomData
 from syno.data.progress import bar
 from syno.train.checkpoint import (
     DamagedCheckpointError,
@@ -31,11 +32,12 @@ from syno.train.checkpoint import (
     signature,
     write_checkpoint,
 )
+from syno.train.custom import CustomTask
 from syno.train.fidelities import Fidelity
 from syno.train.images import ImageTask
 from syno.train.numerics import Average, Numerics, checked_device
 from syno.train.optimizers import make_optimizer, parameter_groups, set_rate
-from syno.train.outcome import EpochPoint, Outcome, Status
+from syno.train.outcome import EpochPoint, Status, TrainingOutcome
 from syno.train.parallel import Group
 from syno.train.schedules import rate
 from syno.train.sizes import any_size
@@ -53,7 +55,7 @@ from syno.train.task import Metrics, NonFiniteScoresError, Task
 from syno.train.text import TextTask
 
 Progress = Callable[[State], None]
-Data = DataSet | Records | TextData
+Data = DataSet | Records | TextData | CustomData
 
 # The number of steps of `recent_loss` and `step_s`.
 _RECENT = 50
@@ -75,7 +77,7 @@ def train(
     workers: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     stop_after: int | None = None,
-) -> Outcome:
+) -> TrainingOutcome:
     """Train a network in place and measure it on the validation split.
 
     Processes that are joined by `parallel.joined` train together, and each gets the outcome. A
@@ -83,8 +85,9 @@ def train(
 
     Args:
         net: [N, C, H, W] -> [N, classes] for images, token ids [N, T] -> [N, T, vocabulary] for
-            text. It keeps its initial weights, ends in evaluation mode and returns to its device.
-        data: a DataSet or Records for a recipe for images, or else TextData.
+            text, inputs -> what their loss takes for custom data. It keeps its initial weights,
+            ends in evaluation mode and returns to its device.
+        data: a DataSet or Records for a recipe for images, TextData, or CustomData.
         fidelity: how much the network is trained, and the recipe.
         seed: of batch order, augmentation and dropout. The same network, seed and number of threads
             give the same outcome. The global random state of torch does not change.
@@ -133,7 +136,7 @@ def train(
 
 def _executed(
     run: _Run, checks: Sequence[Stopper], progress: bool | Progress | None, stop_after: int | None
-) -> Outcome:
+) -> TrainingOutcome:
     steps = run.task.epochs * run.task.steps
     with (
         _reporter(progress if run.group.is_first else None, steps) as report,
@@ -216,7 +219,7 @@ class _Run:
         report: Progress,
         stop_after: int | None,
         terminated: threading.Event,
-    ) -> Outcome:
+    ) -> TrainingOutcome:
         """Train and evaluate the network, and return its outcome or failure."""
         self._net.train()
         _set_random(self._saved_random)
@@ -440,11 +443,11 @@ class _Run:
 
     def _outcome(
         self, status: Status, reason: str, detail: str, metrics: Metrics | None = None
-    ) -> Outcome:
+    ) -> TrainingOutcome:
         tail = self._losses[-max(len(self._losses) // _TAIL, 1) :]
         is_text = self.task.tokens > 0
         tokens = self.task.tokens * len(self._losses)
-        outcome = Outcome(
+        outcome = TrainingOutcome(
             status=status,
             reason=reason,
             detail=detail,
@@ -462,12 +465,12 @@ class _Run:
             step_s=statistics.median(self._times) if self._times else None,
             peak_bytes=self._peak or None,
         )
+        loss = None if metrics is None else metrics.loss
+        outcome = replace(outcome, loss=loss)
         if not is_text:
             return outcome
-        loss = None if metrics is None else metrics.loss
         return replace(
             outcome,
-            loss=loss,
             perplexity=None if loss is None else math.exp(min(loss, 700.0)),
             bits_a_byte=None if metrics is None else metrics.bits_a_byte,
             tokens_seen=tokens,
@@ -478,13 +481,16 @@ class _Run:
 def _task(
     data: Data, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group, workers: int
 ) -> Task:
-    kind = "text" if isinstance(data, TextData) else "images"
+    kind = "custom" if isinstance(data, CustomData) else "images"
+    kind = "text" if isinstance(data, TextData) else kind
     if kind != fidelity.task:
+        usual = {"custom": "fast/custom", "images": "fast/short", "text": "fast/text"}
         raise UserError(
             f"recipe '{fidelity.recipe.name}' trains on {fidelity.task}, and the data is {kind}\n"
-            f"  expected: a recipe for {kind}, such as "
-            f"{'fast/text' if kind == 'text' else 'fast/short'}"
+            f"  expected: a recipe for {kind}, such as {usual[kind]}"
         )
+    if isinstance(data, CustomData):
+        return CustomTask(data, fidelity, seed, numerics, group)
     if isinstance(data, TextData):
         return TextTask(data, fidelity, seed, numerics, group)
     return ImageTask(data, fidelity, seed, numerics, group, workers)

@@ -491,9 +491,7 @@ class Assembler {
          "one of B*a+b with b:B, a/B, a mod B, (a+d) mod N with a:N, a+b-K/2 with b:K, S*a, or "
          "these "
          "in each other",
-         whole != 0 ? "a shift by " + std::to_string(whole) +
-                          " needs mod, because Shift is cyclic: (h+1) mod H"
-                    : "");
+         hint_of(forms.at(index.form), whole));
     throw InternalError("refuse_index: no reason was given");
   }
 

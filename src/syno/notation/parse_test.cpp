@@ -346,6 +346,15 @@ TEST(ParseFormula, SaysWhyATextIsOutsideTheEightPrimitives) {
   expect("y[h:H] = sum(a:k, b:k) x[h+a-k/2+b-k/2]", "add where 0 <= i < N");
   expect("y[h:H] = sum(a:k) x[h+a-(k-1)/2]", "-k/2");
   expect("y[h:H] = x[k]", "is constant");
+  const FormulaShapes shaped{"[H]", "[H]", {}};
+  for (const std::string index : {"h+d*(a-k/2)", "d*a-d*(k/2)+h"}) {
+    const std::string found =
+        refusal("y[h] = sum(a:k) x[" + index + "] * w[a]", {"[H]", "[H]", {{"d", 2}, {"k", 3}}});
+    EXPECT_NE(found.find("taps of a dilated window are at h+d*a-(d*k)/2"), std::string::npos)
+        << index << "\n"
+        << found;
+  }
+  EXPECT_EQ(parse_formula("y[h] = sum(a:k) x[h+d*a-(d*k)/2] * w[a]", shaped).weights.size(), 1U);
   expect("y[h:H] = w[h]", "does not read x");
   expect("y[h:H, o] = x[h] * w[o]", "how far 'o' runs is not known");
   expect("y[h:H] = sum(a:k) x[h+a-k/2] * w[h, h+a-k/2]", "no order of steps");

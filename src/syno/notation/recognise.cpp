@@ -45,6 +45,19 @@ void for_each_share(const std::vector<Offset>& offsets, const Visit& visit) {
 
 }  // namespace
 
+std::string hint_of(const Form& form, std::int64_t whole) {
+  const bool dilated =
+      std::any_of(form.offsets.begin(), form.offsets.end(),
+                  [](const auto& offset) { return offset.half && !offset.scale.is_one(); });
+  if (dilated) {
+    return "the taps of a dilated window are at h+d*a-(d*k)/2 (`syno zoo show dilated`), and "
+           "those of a strided "
+           "window at s*(h+a-k/2)";
+  }
+  if (whole == 0) return "";
+  return "a shift by " + std::to_string(whole) + " needs mod, because Shift is cyclic: (h+1) mod H";
+}
+
 Recogniser::Recogniser(Forms& forms, std::vector<Size> extents,
                        std::map<FormId, std::optional<Size>> bounds, RecogniserOptions options)
     : forms_(forms), extents_(std::move(extents)), bounds_(std::move(bounds)), options_(options) {
@@ -74,6 +87,17 @@ bool Recogniser::plausible(const Size& size) const {
     found = found || size.power(v) > 0;
   }
   return found;
+}
+
+// A stride by 1/d is legal for d = 1 only, and then it does nothing: h + d*(a - k/2) does not mean one.
+bool Recogniser::can_be_factor(const Size& size) const {
+  bool known = true;
+  bool above_one = false;
+  for (std::size_t v = 0; v < below_.size(); ++v) {
+    known = known && (size.power(v) >= 0 || below_[v]);
+    above_one = above_one || size.power(v) > 0;
+  }
+  return plausible(size) && (known || above_one);
 }
 
 // kNoNode where a window in it could come back inside.
@@ -167,7 +191,10 @@ void Recogniser::read(FormId id, std::vector<NodeId>& found) {
     if (!term.size.is_one()) {
       read_stride(form, found);
       const std::vector<NodeId> below = readings(forms_.single(term.atom));
-      for (const NodeId a : below) add(found, make({NodeKind::kStride, a, kNoNode, term.size, 0}));
+      if (can_be_factor(term.size)) {
+        for (const NodeId a : below)
+          add(found, make({NodeKind::kStride, a, kNoNode, term.size, 0}));
+      }
     } else if (atom.kind == AtomKind::kLeaf) {
       add(found, make({NodeKind::kLeaf, kNoNode, kNoNode, Size(), atom.of}));
     } else if (atom.kind == AtomKind::kQuotient) {
@@ -299,7 +326,7 @@ void Recogniser::read_sum(const Form& form, std::vector<NodeId>& found) {
   std::set<Size> factors;
   for (const Term& term : form.terms) factors.insert(term.size);
   for (const Size& factor : factors) {
-    if (!plausible(factor)) continue;
+    if (!can_be_factor(factor)) continue;
     const std::optional<Form> inside = divided(form, factor);
     if (!inside) continue;
     const std::vector<NodeId> below = readings(forms_.intern(*inside));
@@ -324,7 +351,7 @@ void Recogniser::read_stride(const Form& form, std::vector<NodeId>& found) {
     const Form other = forms_.at(id);
     if (other.terms.size() != form.terms.size()) continue;
     const Size factor = form.terms[0].size / other.terms[0].size;
-    if (!plausible(factor)) continue;
+    if (!can_be_factor(factor)) continue;
     const std::optional<Form> inside = divided(form, factor);
     if (!inside || forms_.intern(*inside) != id) continue;
     const std::vector<NodeId> below = readings(id);

@@ -45,6 +45,9 @@ struct Node {
   friend auto operator<=>(const Node&, const Node&) = default;
 };
 
+/// What to write instead of an index that has no reading; `whole` is the number that it adds. Empty without advice.
+std::string hint_of(const Form& form, std::int64_t whole);
+
 /// Thrown when a text has so many readings that they are not gone through.
 struct TooManyReadings {};
 
@@ -87,6 +90,8 @@ class Recogniser {
   /// Whether it may be the size of something: above 1 for some values, and no variable in a denominator that nothing
   /// in the text divides by.
   bool plausible(const Size& size) const;
+  /// Whether it may be what a Stride multiplies by.
+  bool can_be_factor(const Size& size) const;
   NodeId make(const Node& node);
   void add(std::vector<NodeId>& found, NodeId id) const;
   void spend();

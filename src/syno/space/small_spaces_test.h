@@ -110,9 +110,11 @@ inline std::vector<SmallSpace> varied_spaces() {
   std::vector<SmallSpace> list = small_spaces();
   for (const std::string& name : preset_names()) {
     SmallSpace space{name, "", preset(name)};
-    if (name == "paper/resnext29_2x64d")
+    if (name == "paper/resnext29_2x64d") {
       space.source.bindings = {Binding::parse("C_in=64, C_out=128, H=16"),
                                Binding::parse("C_in=128, C_out=128, H=8")};
+      space.source.multiplicities = {};
+    }
     if (name == "paper/gcn") space.source.bindings = {Binding::parse("N=4, H_in=30, H_out=60")};
     if (name == "paper/readme") space.source.bindings = {Binding::parse("H=36, W=24")};
     list.push_back(space);

@@ -113,6 +113,11 @@ SpecificationSource resnext29() {
   SpecificationSource source = vision();
   source.limits.max_merges = 2;
   source.limits.max_dropped = 4096;
+  source.bindings = {Binding({{"C_in", 128}, {"C_out", 128}, {"H", 56}}),
+                     Binding({{"C_in", 256}, {"C_out", 256}, {"H", 28}}),
+                     Binding({{"C_in", 512}, {"C_out", 512}, {"H", 14}}),
+                     Binding({{"C_in", 1024}, {"C_out", 1024}, {"H", 7}})};
+  source.multiplicities = {3, 3, 3, 1};
   return source;
 }
 
@@ -178,7 +183,7 @@ constexpr Preset kPresets[] = {
     {"paper/resnet18", "convolutions of ResNet-18 at 224 px: 19 layers, 7 bindings", resnet18},
     {"paper/resnet34", "convolutions of ResNet-34 at 224 px: 35 layers, 7 bindings", resnet34},
     {"paper/resnext29_2x64d",
-     "3x3 convolutions of ResNeXt-29-2x64d; takes its bindings from the network", resnext29},
+     "3x3 convolutions of ResNeXt-29-2x64d at 224 px: 10 layers, 4 bindings", resnext29},
     {"paper/efficientnet_v2_s",
      "3x3 convolutions of EfficientNetV2-S at 224 px: 10 layers, 5 bindings", efficientnet_v2_s},
     {"paper/densenet121", "3x3 convolutions of DenseNet-121 at 224 px: 58 layers, 4 bindings",

@@ -178,8 +178,6 @@ TEST(Presets, AreAllWellFormed) {
     SpecificationSource source = preset(name);
     if (name == "paper/readme") source.bindings = {Binding({{"H", 32}, {"W", 32}})};
     if (name == "paper/gcn") source.bindings = {Binding({{"N", 100}, {"H_in", 60}, {"H_out", 30}})};
-    if (name == "paper/resnext29_2x64d")
-      source.bindings = {Binding({{"C_in", 128}, {"C_out", 128}, {"H", 32}})};
     EXPECT_NO_THROW(Specification spec(source)) << name;
     EXPECT_FALSE(preset_doc(name).empty());
   }

@@ -7,31 +7,61 @@
 namespace {
 namespace syno_operator_detail {
 
+// t0[n, H, I, o, k, g] = sum(d<4) x[n, 4*g + d, H, I] * w1[o, k, 4*g + d]
+struct Contraction0 {
+    static constexpr long kGroups = 2;
+    static constexpr long kSlices = 2;
+    static constexpr long kRows = 9;
+    static constexpr long kTerms = 4;
+    static constexpr long kTaps = 1;
+    static constexpr long kBlock = 25;
+    static constexpr long kPoint = 1;
+    static constexpr long kPairWidth = 0;
+    using Words = Floats;
+    static constexpr bool kInPlace = true;
+    static constexpr float kScale = 1;
+    static constexpr bool kColumnsAreContiguous = false;
+    static constexpr bool kRowsAreContiguous = false;
+    static constexpr bool kChannelOfRow = true;
+    static long data(long s) { return 100*s; }
+    static long term(long k) { return 25*k; }
+    static constexpr long kPlaces[] = {0};
+    static constexpr long tap(long t) { return kPlaces[t]; }
+    static long row(long m) { return 2*m; }
+    static long column(long n) { return 18*n; }
+    static long result(long s) { return s; }
+    static long group(long s) { return s / 1; }
+    static float weight([[maybe_unused]] const float* w, [[maybe_unused]] long g, [[maybe_unused]] long m,
+                        [[maybe_unused]] long k, [[maybe_unused]] long t) {
+        [[maybe_unused]] const long g_ = g;
+        [[maybe_unused]] const long o_ = m;
+        [[maybe_unused]] const long d_ = k;
+        return w[8*o_ + 4*g_ + d_];
+    }
+};
+
 // y[n, c, h, i] = sum(o<3, k<3, l<3, g<2) t0[n, h + l - 1, i + k - 1, o, k, g] {0 <= h + l - 1 < 5} {0 <= i + k - 1 < 5} * w0[c, o, k, l, g]
-void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
-    constexpr long kLength = 5, kTile = 3;
+void rows_1(const float* a0, float* to, long begin, long end) {
+    constexpr long kLength = 5, kTile = 1;
     constexpr long kParts = parts_of_row(kLength, kTile);
     for (long i = begin, next; i < end; i = next) {
         const long run = i / 7, from = run * 7;
         next = least(end, from + 7);
         [[maybe_unused]] const long g_ = run % 2;
-        [[maybe_unused]] const long k_ = run / 2;
+        [[maybe_unused]] const long k_ = run / 2 % 3;
+        [[maybe_unused]] const long o_ = run / 6;
         for (long h_ = i - from; h_ < next - from; ++h_) {
             for (long v = 0; v < kLength; v += kParts * kLanes) {
                 Vector sum[kTile][kParts] = {};
-                SYNO_UNROLL
-                for (long d_ = 0; d_ < 4; ++d_) {
-                    if (static_cast<unsigned long>(h_ - 1) < 5) {
-                        const float* const from0 = a0 + (k_ + 100*g_ + 5*h_ + 25*d_ - 6);
-                        const long first0 = most(0, -k_ + 1), last0 = least(kLength, -k_ + 6);
-                        SYNO_UNROLL
-                        for (long j = 0; j < kParts; ++j) {
-                            const long l = v + j * kLanes;
-                            const Vector p0 = load_part(from0 + l, first0 - l, last0 - l);
-                            const Vector p = p0;
-                            SYNO_UNROLL
-                            for (long c = 0; c < kTile; ++c) sum[c][j] += p * splat(a1[24*c + 8*k_ + 4*g_ + d_]);
-                        }
+                if (static_cast<unsigned long>(h_ - 1) < 5) {
+                    const float* const from0 = a0 + (6*o_ + 20*k_ + g_ + 90*h_ - 108);
+                    const long first0 = most(0, -k_ + 1), last0 = least(kLength, -k_ + 6);
+                    SYNO_UNROLL
+                    for (long j = 0; j < kParts; ++j) {
+                        const long l = v + j * kLanes;
+                        const Vector p0 = load_strided(from0 + 18 * l, 18, first0 - l, last0 - l);
+                        const Vector p = p0;
+                        sum[0][j] += p;
                     }
                 }
                 SYNO_UNROLL
@@ -39,7 +69,7 @@ void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
                     SYNO_UNROLL
                     for (long j = 0; j < kParts; ++j) {
                         const long l = v + j * kLanes;
-                        store_part(to + (210*c + 70*k_ + 35*g_ + 5*h_) + l, sum[c][j], kLength - l);
+                        store_part(to + (210*o_ + 70*k_ + 35*g_ + 5*h_) + l, sum[c][j], kLength - l);
                     }
                 }
             }
@@ -47,7 +77,7 @@ void rows_0(const float* a0, const float* a1, float* to, long begin, long end) {
     }
 }
 
-struct Contraction0 {
+struct Contraction1 {
     static constexpr long kGroups = 1;
     static constexpr long kSlices = 1;
     static constexpr long kRows = 12;
@@ -55,6 +85,8 @@ struct Contraction0 {
     static constexpr long kTaps = 3;
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
+    static constexpr long kPairWidth = 0;
+    using Words = Floats;
     static constexpr bool kInPlace = false;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = true;
@@ -83,20 +115,24 @@ struct Contraction0 {
     }
 };
 
-constexpr long kPacked0 = 80;
-constexpr long kPackedSize = kPacked0 + Contraction0::kGroups * Tiling<Contraction0>::kPackedGroup;
+constexpr long kPacked0 = 0;
+constexpr long kPacked1 = kPacked0 + Contraction0::kGroups * Tiling<Contraction0>::kPackedGroup;
+constexpr long kPackedSize = kPacked1 + Contraction1::kGroups * Tiling<Contraction1>::kPackedGroup;
 
-constexpr int kPhases = 2;
+constexpr int kPhases = 3;
 
 void phase(int number, [[maybe_unused]] const float* x, [[maybe_unused]] const float* packed,
            [[maybe_unused]] float* y, [[maybe_unused]] float* shared, [[maybe_unused]] float* own,
            const Team& team) {
     switch (number) {
         case 0:
-            rows_0(x, packed + 0, shared + 0, team.begin(42), team.end(42));
+            run_blocks<Contraction0>(x, packed + kPacked0, shared + 0, team);
             return;
         case 1:
-            run_blocks<Contraction0>(shared + 0, packed + kPacked0, y, team);
+            rows_1(shared + 0, shared + 528, team.begin(126), team.end(126));
+            return;
+        case 2:
+            run_blocks<Contraction1>(shared + 528, packed + kPacked1, y, team);
             return;
     }
 }
@@ -106,15 +142,15 @@ void phase(int number, [[maybe_unused]] const float* x, [[maybe_unused]] const f
 
 extern "C" {
 long syno_operator_packed_size(void) { return syno_operator_detail::kPackedSize; }
-long syno_operator_workspace_size(int threads) { return threads * 704L; }
+long syno_operator_workspace_size(int threads) { return threads * 1232L; }
 void syno_operator_pack(const float* const* weights, float* packed) {
     (void)weights;
-    std::memcpy(packed + 0, weights[1], sizeof(float) * 72);
-    pack<syno_operator_detail::Contraction0>(weights[0], packed + syno_operator_detail::kPacked0);
+    pack<syno_operator_detail::Contraction0>(weights[1], packed + syno_operator_detail::kPacked0);
+    pack<syno_operator_detail::Contraction1>(weights[0], packed + syno_operator_detail::kPacked1);
 }
 void syno_operator_run(const float* x, const float* packed,
     float* y, float* workspace, long batch, int threads) {
-    run_images(syno_operator_detail::kPhases, batch, threads, workspace, 704, 0,
+    run_images(syno_operator_detail::kPhases, batch, threads, workspace, 1232, 0,
         [=](int p, long n, float* shared, float* own, const Team& team) {
         syno_operator_detail::phase(p, x + n * 200, packed, y + n * 300, shared, own, team);
     });
@@ -124,6 +160,6 @@ void syno_operator_phase(int phase, const float* x, const float* packed,
     [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,
     float* y, float* workspace, long part, long parts) {
     syno_operator_detail::phase(phase, x, packed, y, workspace,
-        workspace + 704 + part * 0, Team{part, parts});
+        workspace + 1232 + part * 0, Team{part, parts});
 }
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from syno.space.space import Space
 
 
-@framework.group("bench", "bench_kernels", "bench_network", "bench_slots")
+@framework.group("bench", "bench_kernels", "bench_network", "bench_slots", "bench_training")
 def command() -> None:
     """Measure the speed of enumerations and of compiled operators on this machine."""
 

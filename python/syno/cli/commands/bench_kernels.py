@@ -48,6 +48,7 @@ class _KernelArguments(Options):
         minimum=0,
         above=True,
         metavar="SECONDS",
+        unset="no limit",
     )
     measure_plans: int | None = option(
         "Also time the fastest of the N cheapest plans, compiled and eager.",
@@ -55,6 +56,7 @@ class _KernelArguments(Options):
         minimum=1,
         maximum=1000,
         metavar="N",
+        unset="off",
     )
     threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds()

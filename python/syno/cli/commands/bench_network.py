@@ -52,9 +52,9 @@ def command(given: _Arguments) -> int:
     PyTorch, and in the fastest float32 engine that is not part of Syno. A speed-up above 1 is
     faster. The engines are eager, channels-last, inductor, onnxruntime, onnxruntime-int8, openvino,
     openvino-default (its own choice of precision, bfloat16 where the processor supports it),
-    openvino-int8, syno (`syno.compile`) and syno-cpp (the network as one C++ library). The extra
-    `rivals` installs ONNX Runtime and OpenVINO. The INT8 engines are for speed only: their ranges
-    come from one random input.
+    openvino-int8, syno (`syno.compile`), syno-cpp (the network as one C++ library) and
+    syno-cpp-bf16 (the same with layers in bfloat16). The extra `rivals` installs ONNX Runtime and
+    OpenVINO. The INT8 engines are for speed only: their ranges come from one random input.
     """
     from syno.engines import engine
     from syno.engines.compare import compare_engines

@@ -55,7 +55,7 @@ class _ShowArguments(Options):
     name: str = required("", names="NAME")
     data_dir: str | None = options.data_dir()
     resolution: int | None = option(
-        "Scale the images to this size.", None, minimum=1, metavar="PIXELS"
+        "Scale the images to this size.", None, minimum=1, metavar="PIXELS", unset="as stored"
     )
     skip_damaged: bool = option("Skip files that are not images.", False)
     tokenizer: str = option("Tokenizer of text: bytes or byte-pair.", "bytes", metavar="NAME")

@@ -61,28 +61,21 @@ def command(given: _Arguments) -> int:
 
 def _search(out: Path, operators: int, seed: int) -> StudySummary:
     from syno.cli.watch import Watch
-    from syno.codegen.native import no_compiler
-    from syno.options import TimingOptions, TrainOptions
     from syno.study.search import search
 
-    reason = no_compiler()
-    engine = "compiled" if reason is None else "eager"
-    if reason is not None:
-        output.say(f"operators are trained and measured in eager PyTorch: {reason}")
     output.say(
         f"composing {operators} operators and training {_MODEL} on {_DATA} with each of them"
     )
-    with Watch() as watch:
+    store = str(out / "demo.db")
+    with Watch(store) as watch:
         return search(
             *(_MODEL, _DATA),
             evaluations=operators,
             method="diverse",
             seed=seed,
-            store=str(out / "demo.db"),
+            store=store,
             name="demo-",
             observer=watch,
-            train=TrainOptions(kernels=engine),
-            timing=TimingOptions(latency=engine),
         )
 
 

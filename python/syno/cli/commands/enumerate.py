@@ -47,7 +47,12 @@ class _Arguments(Options):
     )
     resume: bool = option("Continue --file with the next depth limit.", False)
     sample: int | None = option(
-        "Sample K of the operators and print them.", None, minimum=1, former="--draw", metavar="K"
+        "Sample K of the operators and print them.",
+        None,
+        minimum=1,
+        former="--draw",
+        metavar="K",
+        unset="off",
     )
     seed: int = options.seed()
     stratify: str = option(
@@ -60,6 +65,7 @@ class _Arguments(Options):
         None,
         minimum=1,
         metavar="N",
+        unset="off",
     )
     walk_seconds: float | None = time_limit(
         "Continue with random walks for this time; the result then depends on the machine."
@@ -88,7 +94,7 @@ def command(given: _Arguments) -> int:
             "--stratify is given without --sample\n"
             "  expected: --sample K, the number of operators to sample      got: --stratify alone"
         )
-    specification = given.named.required()
+    specification = enumeration.specification(given.named)
     depth = checked_depth(given.enumeration.depth, specification)
     limited = dataclasses.replace(given.enumeration, depth=depth)
     before = _open_file(given, specification)

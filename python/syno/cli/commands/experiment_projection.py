@@ -27,12 +27,23 @@ class _Arguments(Options):
         "Fidelity of the training, with a number of steps.", "fast/text", metavar="NAME"
     )
     steps: int | None = option(
-        "Number of training steps, instead of that of the fidelity.", None, minimum=1
+        "Number of training steps.",
+        None,
+        minimum=1,
+        unset="that of the fidelity",
     )
     context: int | None = option(
-        "Context length, instead of that of the fidelity.", None, minimum=1
+        "Context length.",
+        None,
+        minimum=1,
+        unset="that of the fidelity",
     )
-    batch: int | None = option("Batch size, instead of that of the fidelity.", None, minimum=1)
+    batch: int | None = option(
+        "Batch size.",
+        None,
+        minimum=1,
+        unset="that of the fidelity",
+    )
     binding: str = option("Values of the operator's own variables.", "g=32,k=2", metavar="SIZES")
     seeds: int = option("Number of seeds.", 2, minimum=1)
     seed: int = options.seed()

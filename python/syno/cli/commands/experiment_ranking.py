@@ -44,7 +44,7 @@ class _Arguments(Options):
     )
     seed: int = options.seed()
     jobs: int = option("Number of processes.", 1, minimum=1)
-    limit: int | None = option("Maximum number of trainings.", None, minimum=0)
+    limit: int | None = option("Maximum number of trainings.", None, minimum=0, unset="no limit")
     out: Path = required(
         "File of the table (JSON lines); an existing table is continued.", names="--out/-o"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,10 @@ from syno._util.options import Options, group, option, pair, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.operands import sizes
+from syno.operands.layers import ORIGINAL
 from syno.operands.options import Operand
 
 if TYPE_CHECKING:
-    from syno import Operator
     from syno.codegen.export.formats import Subject
     from syno.measure.plan_choices import PlanChoices
 
@@ -39,24 +39,37 @@ class _Arguments(Options):
         names="--format",
         metavar="NAME",
     )
-    binding: str | None = option("Sizes of the layer, such as C_in=64,H=28.", None, metavar="SIZES")
+    binding: str | None = option(
+        "Sizes of the layer, such as C_in=64,H=28; for a network, values of variables that its "
+        "layers do not have, such as g=4.",
+        None,
+        metavar="SIZES",
+    )
     network: str | None = option(
-        "Export this model, such as resnet-small, with the operator in its slots; `study` uses the "
-        "network of the study in --store and trains it as there.",
+        "Export this model, such as resnet-small, with the operator in its slots, or as it is if "
+        "OP is `none`; `study` uses the network of the study in --store and trains it as there.",
         None,
         metavar="NAME",
     )
     model_options: Mapping[str, int | str] = options.model_options()
-    image: Image = option(
+    image: Image | None = option(
         "Channels and size of the images of the model.",
-        (3, 32),
+        None,
         parse=_IMAGE,
         metavar="CHANNELS:SIZE",
+        unset="those of the model",
     )
-    classes: int = option("Number of classes of the model.", 10, minimum=2)
+    classes: int | None = option(
+        "Number of classes of the model.", None, minimum=2, unset="that of the model"
+    )
     out: Path = required("File to write; the suffix of the format is added.", names="-o/--out")
     fold_weights: bool = option(
         "Multiply weights with each other beforehand if this saves MACs.", False
+    )
+    precision: str = option(
+        "Number format that layers multiply in the format cpp-network: float32 or bfloat16.",
+        "float32",
+        metavar="NAME",
     )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
@@ -64,6 +77,7 @@ class _Arguments(Options):
         minimum=1,
         maximum=1000,
         metavar="N",
+        unset="off",
     )
     threads: int | None = option(
         "Number of threads for --measure-plans.", None, minimum=1, maximum=MOST_THREADS, unset="1"
@@ -75,7 +89,7 @@ class _Arguments(Options):
 
 @framework.command("export", _Arguments)
 def command(given: _Arguments) -> int:
-    """Write an operator, or a network with the operator, as files that run without Syno.
+    """Write an operator, or a network with or without it, as files that run without Syno.
 
     The format torch is a .py file with PyTorch code and a .safetensors file with weights;
     `python FILE.py` compares its results with stored outputs of the reference interpreter. The
@@ -92,18 +106,21 @@ def command(given: _Arguments) -> int:
         given.format_ or ("torch" if given.network is None else "torch-export"),
         networks=given.network is not None,
         fold_weights=given.fold_weights,
+        precision=given.precision,
     )
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
     plans = PlanChoices(
         writer.name, writer.emitter, given.measure_plans, given.threads or 1, given.fold_weights
     )
-    operator = given.operand.load(given.op)
     if given.network is not None:
-        if given.binding is not None:
-            raise UserError("--binding cannot be used with --network: the layers define the sizes")
-        subject = _network(given, given.network, operator, plans)
+        subject = replace(_network(given, given.network, plans), precision=given.precision)
+    elif given.op == ORIGINAL:
+        raise UserError(
+            "'none' is no operator\n  what to do: name the network without one: --network NAME"
+        )
     else:
+        operator = given.operand.load(given.op)
         line = given.operand.line("export", given.op, "-o", str(given.out))
         if given.binding is None:
             found = sizes.own_sizes(operator, line)[0]
@@ -115,7 +132,7 @@ def command(given: _Arguments) -> int:
     run = writer.check(written, subject) if given.check else None
     files = [str(file) for file in written.files]
     if given.as_json:
-        result = {"key": operator.key, "format": writer.name, "written": files}
+        result = {"key": _key(subject), "format": writer.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
         measured = {"plans": plans.found} if given.measure_plans is not None else {}
         output.print_json(result | {"fold_weights": given.fold_weights} | measured | checked)
@@ -131,16 +148,40 @@ def command(given: _Arguments) -> int:
     return framework.OK if run is None or run.passed else framework.NEGATIVE
 
 
-def _network(given: _Arguments, name: str, operator: Operator, plans: PlanChoices) -> Subject:
+def _key(subject: Subject) -> str | None:
+    """Return the key of the operator that is exported; None for a network without one."""
+    from syno.operators.kernel import KernelPack
+
+    packs = [each for each in subject.module.modules() if isinstance(each, KernelPack)]
+    packs += [] if subject.pack is None else [subject.pack]
+    return packs[0].operator.key if packs else None
+
+
+def _network(given: _Arguments, name: str, plans: PlanChoices) -> Subject:
     """Return a model with initial weights, or the network of a study, trained as there."""
     from syno.codegen.export.write import network_subject
+    from syno.operators.specification import checked_binding
     from syno.study.training import networks
 
     if name == STUDY:
+        if given.binding is not None or given.op == ORIGINAL:
+            raise UserError(
+                "the network of a study is exported with an operator of its search\n"
+                "  expected: OP of the study, without --binding"
+            )
+        operator = given.operand.load(given.op)
         net, x = networks.trained(operator, given.operand.store, given.operand.study, output.say)
     else:
-        model = dict(given.model_options)
-        shape = (given.image, given.classes)
-        net, x = networks.fresh(operator, name, given.seed, model, *shape, output.say)
+        channels, size = given.image or (None, None)
+        net, x = networks.fresh(
+            given.op,
+            name,
+            given.seed,
+            model_options=dict(given.model_options),
+            images={"classes": given.classes, "channels": channels, "size": size},
+            sizes={} if given.binding is None else checked_binding(given.binding),
+            operand=given.operand,
+            say=output.say,
+        )
     fold = given.fold_weights
     return network_subject(net, x, given.seed, plan_of=plans.of_pack, fold_weights=fold)

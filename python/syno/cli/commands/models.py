@@ -62,21 +62,14 @@ def command(given: _Arguments) -> int:
 
 def _list(as_json: bool) -> int:
     """Print all models; if the package of a model is missing, print the extra that contains it."""
-    from syno.network import models
-    from syno.network.models.summary import entry
+    from syno.network.models.summary import entries
     from syno.network.models.tables import models_table
 
-    entries = []
-    names = models.list_models()
-    with output.progress("building", len(names)) as move:
-        for done, name in enumerate(names):
-            move(done, name)
-            entries.append(entry(name))
+    found = entries()
     if as_json:
-        output.print_json(entries)
-        return framework.OK
-
-    output.show(models_table(entries))
+        output.print_json(found)
+    else:
+        output.show(models_table(found))
     return framework.OK
 
 
@@ -93,7 +86,7 @@ def _show(found: Summary) -> None:
         output.show(options_table(info))
     if not info.options:
         screen.print()
-    output.paragraph("Layers", str(found.report))
+    output.layers(found.report)
     screen.print()
     screen.print(output.heading("Bindings"))
     for sizes, count in found.bindings:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.options import Options, option, required
-from syno.cli import framework, output
+from syno._util.options import Options, option
+from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     study: str | None = study_option()
     out: Path = option("File to write.", Path("report.html"), names="-o/--out")
     final: bool = option(
@@ -33,8 +33,8 @@ class _Arguments(Options):
 def command(given: _Arguments) -> None:
     """Write the report of a study as a self-contained HTML page.
 
-    STORE is a file or a database URL. The command only reads it, except with --final, which trains
-    the finalists once more and stores their accuracy on the test split.
+    The command only reads the store, except with --final, which trains the finalists once more and
+    stores their accuracy on the test split.
     """
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store
@@ -42,6 +42,7 @@ def command(given: _Arguments) -> None:
     with Store.open(given.store, create=False, read_only=not given.final) as opened:
         if given.final:
             _test_finalists(opened, given.study, given.data_dir)
+        output.say_latest(opened, given.study)
         summary = opened.summary(given.study)
     report = gather(summary)
     written = [write_page(report, given.out)]

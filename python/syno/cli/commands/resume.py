@@ -6,26 +6,32 @@ from dataclasses import dataclass
 
 from syno._util import numbers as fmt
 from syno._util.checks import MOST_COUNTED
-from syno._util.options import Options, group, option, required
-from syno.cli import framework, output
+from syno._util.options import Options, group, option
+from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
 from syno.options import IsolationOptions
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     study: str | None = study_option()
     evaluations: int | None = option(
-        "New limit of the study: the number of operators.", None, minimum=1, maximum=MOST_COUNTED
+        "New limit of the study: the number of operators.",
+        None,
+        minimum=1,
+        maximum=MOST_COUNTED,
+        unset="unchanged",
     )
-    seconds: float | None = option("New limit of the study: the time in seconds.", None)
+    seconds: float | None = option(
+        "New limit of the study: the time in seconds.", None, unset="unchanged"
+    )
     data_dir: str | None = option("New folder of the data, if it has moved.", None, metavar="DIR")
     release: str | None = option(
-        "Remove the operator whose key starts with KEY from quarantine, and evaluate it next; also "
+        "Remove the operator whose id starts with ID from quarantine, and evaluate it next; also "
         "`baseline` or `all`.",
         None,
-        metavar="KEY",
+        metavar="ID",
     )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
@@ -45,7 +51,7 @@ def command(given: _Arguments) -> int:
 
     if given.dry_run:
         return _describe(given)
-    with Watch() as watch:
+    with Watch(given.store) as watch:
         summary = resume(
             given.store,
             given.study,

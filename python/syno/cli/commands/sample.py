@@ -36,7 +36,7 @@ def command(given: _Arguments) -> int:
     MACs and parameters are the sums over all layers of the specification, at batch size 1. The
     exit code is 1 if there are fewer operators than requested.
     """
-    specification = given.named.required()
+    specification = enumeration.specification(given.named)
     sampler, sampled = _sample(given, specification)
     if given.text:
         output.echo(sampled[0].text, nl=False)

@@ -35,6 +35,7 @@ class _Arguments(Options):
         None, "that of --preset paper/..., otherwise resnet-small, or gpt2-small for text"
     )
     model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
     data: str = options.data()
     data_dir: str | None = options.data_dir()
     evaluations: int = option(
@@ -44,7 +45,7 @@ class _Arguments(Options):
         maximum=MOST_COUNTED,
     )
     seconds: float | None = option(
-        "Time limit in seconds; the running evaluation is completed.", None
+        "Time limit in seconds; the running evaluation is completed.", None, unset="no limit"
     )
     store: str = options.store()
     name: str | None = option(
@@ -102,7 +103,7 @@ def command(given: _Arguments) -> int:
             net,
             given.data,
             data_dir=given.data_dir,
-            model_options=given.model_options,
+            model_options=options.with_weights(given.model_options, given.weights),
             evaluations=given.evaluations,
             seed=given.seed,
             train=train,
@@ -110,12 +111,12 @@ def command(given: _Arguments) -> int:
         )
         _describe(found, given.store, as_json=given.as_json)
         return framework.OK
-    with Watch() as watch:
+    with Watch(given.store) as watch:
         summary = search(
             net,
             given.data,
             data_dir=given.data_dir,
-            model_options=given.model_options,
+            model_options=options.with_weights(given.model_options, given.weights),
             specification=given.named.preset or wanted,
             evaluations=given.evaluations,
             seconds=given.seconds,
@@ -162,6 +163,8 @@ def _describe(found: Forecast | LadderForecast, store: str, *, as_json: bool) ->
     if as_json:
         output.print_json(found.as_json() | {"store": store})
         return
-    for title, text in (("Layers", str(found.layers)), found.trained, ("Cost", found.cost)):
+    output.layers(found.layers)
+    output.echo("")
+    for title, text in (found.trained, ("Cost", found.cost)):
         output.paragraph(title, f"{text}\n")
     output.echo(f"Nothing was written; the results would be stored in {store}")

@@ -22,6 +22,7 @@ class _Arguments(Options):
         None,
         minimum=0,
         metavar="POINTS",
+        unset="any accuracy",
     )
     reference: str = option(
         "Reference of --within: the baseline network or the best operator.",
@@ -62,6 +63,7 @@ def command(given: _Arguments) -> int:
     from syno.study.tables import asked_for, choices_table
 
     with Store.open(given.store, read_only=True) as opened:
+        output.say_latest(opened, given.study)
         summary = opened.summary(given.study)
     choices = selection.choose(
         summary,

@@ -32,12 +32,12 @@ class _Arguments(Options):
         metavar="SIZES",
     )
     plans: int | None = option(
-        "Print the N cheapest plans.", None, minimum=1, maximum=1000, metavar="N"
+        "Print the N cheapest plans.", None, minimum=1, maximum=1000, metavar="N", unset="off"
     )
     fold_weights: bool = option("Allow plans to multiply weights beforehand.", False)
     measure: bool = option("Measure the plans, and print the fastest.", False)
     emitter: str | None = option(
-        "Emitter of the code that --measure times: cpp, pytorch.", None, metavar="NAME"
+        "Emitter of the code that --measure times: cpp, pytorch.", None, metavar="NAME", unset="cpp"
     )
     threads: int | None = option(
         "Number of threads for --measure.", None, minimum=1, maximum=MOST_THREADS, unset="1"
@@ -102,7 +102,9 @@ def _such_as(operator: Operator) -> str:
 
 def _print(operator: Operator, layers: list[Layer]) -> None:
     screen = output.console()
-    screen.print(output.heading(f"operator {operator.key}"))
+    screen.print(output.heading(f"operator {operator.structure}"))
+    if operator.key != operator.structure:
+        screen.print(f"key         {operator.key}")
     screen.print(f"primitives  {fmt.primitives(operator.primitives())}\n")
     formula, stages = operator.formula(), operator.formula(stages=True)
     for title, text in (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from syno._util.command_line import command_line
-from syno._util.options import Options, option, required
-from syno.cli import framework, output
+from syno._util.options import Options, option
+from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     study: str | None = study_option()
     operators: bool = option("Also list the operators, the best first.", False)
     as_json: bool = output.as_json()
@@ -48,7 +48,7 @@ def command(given: _Arguments) -> None:
 
 def print_study(summary: StudySummary, *, operators: bool, limit: int | None = None) -> None:
     """Print the rungs of a study, its operators (the best first) and those in quarantine."""
-    from syno.store.tables import operators_table, quarantine_table, rungs_table
+    from syno.store.tables import engine_lines, operators_table, quarantine_table, rungs_table
 
     screen = output.console()
     name = summary.study.name
@@ -61,8 +61,10 @@ def print_study(summary: StudySummary, *, operators: bool, limit: int | None = N
     if operators:
         screen.print(output.heading(name))
         output.show(operators_table(summary, limit))
+        for line in engine_lines(summary):
+            output.echo(line)
     if summary.quarantined:
-        words = "not evaluated again; `syno resume STORE --release KEY` releases one"
+        words = "not evaluated again; `syno resume --store STORE --release ID` releases one"
         title = output.heading("in quarantine", f" in {name}: {words}")
         screen.print(title, soft_wrap=True)
         output.show(quarantine_table(summary))

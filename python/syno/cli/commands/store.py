@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
+from syno._util.command_line import command_line
 from syno._util.options import Options, required
-from syno.cli import framework, output
+from syno.cli import framework, options, output
 
 
 @framework.group("store")
@@ -16,7 +16,7 @@ def command() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _CheckArguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     as_json: bool = output.as_json()
 
 
@@ -47,7 +47,7 @@ def check_command(given: _CheckArguments) -> int:
             output.echo(f"  {line}")
         for line in saved:
             output.echo(f"can be recovered: {line}")
-        output.say(f"next: syno store recover {shlex.quote(given.store)} NEW")
+        output.say(f"next: {command_line('store', 'recover', store=given.store)} NEW")
     else:
         events = sum(counts.values())
         output.echo(f"{given.store} is intact: {len(counts)} studies, {events} events")
@@ -56,7 +56,7 @@ def check_command(given: _CheckArguments) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _RecoverArguments(Options):
-    store: str = required("", names="STORE")
+    store: str = options.store()
     new: str = required("", names="NEW")
     as_json: bool = output.as_json()
 
@@ -81,7 +81,7 @@ def recover_command(given: _RecoverArguments) -> int:
     if done.rest is not None:
         output.echo(f"wrote {done.rest}: other intact rows, of which {done.rest_trials} are trials")
     if done.studies:
-        output.say(f"next: syno resume {shlex.quote(done.store)}")
+        output.say(f"next: {command_line('resume', store=done.store)}")
         return framework.OK
     output.say("no study could be recovered: none has intact settings and an intact specification")
     return framework.NEGATIVE

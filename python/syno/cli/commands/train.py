@@ -28,6 +28,7 @@ class _Arguments(Options):
     baseline: bool = option("Also train the baseline network.", False)
     model: str | None = options.model(None, "resnet-small, or gpt2-small for text")
     model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
     data: str = options.data()
     data_dir: str | None = options.data_dir()
     recipe: str | None = option(
@@ -38,19 +39,24 @@ class _Arguments(Options):
     )
     seeds: int = option("Number of seeds.", 1, minimum=1)
     seconds: float | None = option(
-        "Train on text for this time, instead of a number of steps.", None
+        "Train on text for this time, instead of a number of steps.",
+        None,
+        unset="the steps of the fidelity",
     )
     binding: str | None = options.operator_sizes()
     preset: str | None = option("Specification of the operators.", None, metavar="NAME")
     store: str = options.store()
-    study: str | None = option("Study of --store in which a key is searched.", None, metavar="NAME")
+    study: str | None = option(
+        "Study of --store in which a key is searched.", None, metavar="NAME", unset="the latest"
+    )
     name: str | None = option(
-        "Name of the study; an existing study is continued.", None, metavar="NAME"
+        "Name of the study; an existing study is continued.",
+        None,
+        metavar="NAME",
+        unset="model, data and a number",
     )
     seed: int = options.seed()
-    latency: bool = option(
-        "Measure the CPU latency of each trained network, alternately with the baseline. [on]", True
-    )
+    no_latency: bool = option("Do not measure latencies.", False)
     device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
     workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
     checkpoints: str | None = option(
@@ -82,7 +88,7 @@ class _Arguments(Options):
         )
         return Trainings(
             model=self.model or usual_model(fidelity),
-            model_options=dict(self.model_options),
+            model_options=options.with_weights(self.model_options, self.weights),
             data=self.data,
             data_dir=self.data_dir,
             fidelity=fidelity,
@@ -95,7 +101,7 @@ class _Arguments(Options):
             device=self.device,
             workers=self.workers,
             checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
-            latency=self.latency,
+            latency=not self.no_latency,
             quantization=Quantization.chosen(self.quantization),
         )
 
@@ -137,10 +143,10 @@ def command(given: _Arguments) -> int:
             follow(trainings, processes)
             return framework.OK
         with output.progress("training", len(trainings.jobs())) as move:
-            watch = TrainingNarration(move)
+            watch = TrainingNarration(move, _resumes)
             trained = run(trainings, given.store, given.name, watch, processes)
     if trained.paused:
-        output.say("paused; the same command resumes with --name " + trained.study)
+        output.say(f"paused; `{framework.this_command(name=trained.study)}` resumes it")
         return framework.PAUSED
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]
@@ -150,8 +156,12 @@ def command(given: _Arguments) -> int:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
         rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"
         output.console().print(output.heading(trained.study, rest))
-        output.show(results_table(trained.rows, "loss" if fidelity.task == "text" else "accuracy"))
+        output.show(results_table(trained.rows, trainings.measures[-1]))
         for line in int8_shares(trained.rows):
             output.console().print(line, soft_wrap=True)
         output.say(f"next: {report_line(given.store, trained.study)}")
     return framework.OK if trained.ok else framework.NEGATIVE
+
+
+def _resumes(study: str) -> None:
+    framework.resumable(framework.this_command(name=study))

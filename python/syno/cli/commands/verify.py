@@ -37,6 +37,7 @@ class _Arguments(Options):
         None,
         minimum=1,
         metavar="N",
+        unset="off",
     )
     emitters: str = option(
         "Emitters to verify, such as pytorch,cpp; `all` is every emitter that can run here.",

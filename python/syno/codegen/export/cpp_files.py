@@ -82,6 +82,7 @@ class CppFiles:
     suffix = ".cpp"
     networks = False
     folds = True
+    precisions = ("float32",)
     emitter = "cpp"
 
     def available(self) -> str | None:

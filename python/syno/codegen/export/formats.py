@@ -24,6 +24,7 @@ _MODULES = {
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
     "cpp-network": "syno.inference.library.files",
+    "torch-network": "syno.codegen.export.network_files",
     "triton": "syno.codegen.export.loop_files",
     "tvm": "syno.codegen.export.loop_files",
 }
@@ -38,6 +39,7 @@ class Subject:
     weights and of what is drawn besides. reference: computes the same with the same weights by the
     cheapest plans, what is written is compared with it. fold_weights: whether what depends on
     weights alone is computed once, when the file is written or its weights are loaded.
+    precision: what convolutions, linear layers and operators multiply; they add in float32.
     """
 
     module: nn.Module
@@ -47,6 +49,7 @@ class Subject:
     seed: int
     reference: nn.Module
     fold_weights: bool = False
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,15 @@ class Format(Protocol):
     """One way to write a module so that it runs without Syno.
 
     suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator;
-    folds: whether it can hold weights that are multiplied with each other; emitter: whose code it
-    is made of.
+    folds: whether it can hold weights that are multiplied with each other; precisions: what its
+    code can multiply; emitter: whose code it is made of.
     """
 
     name: str
     suffix: str
     networks: bool
     folds: bool
+    precisions: tuple[str, ...]
     emitter: str
 
     def available(self) -> str | None:
@@ -95,10 +99,16 @@ def names(*, networks: bool = False) -> tuple[str, ...]:
     return tuple(name for name in _MODULES if not networks or _get(name).networks)
 
 
-def get(name: str, *, networks: bool = False, fold_weights: bool = False) -> Format:
+def get(
+    name: str,
+    *,
+    networks: bool = False,
+    fold_weights: bool = False,
+    precision: str = "float32",
+) -> Format:
     """The format of that name. UserError when it is unknown, not for this, or cannot run here.
 
-    networks, fold_weights: what it has to be able to hold.
+    networks, fold_weights, precision: what it has to be able to hold.
     """
     known = names(networks=networks)
     if name not in known:
@@ -110,6 +120,11 @@ def get(name: str, *, networks: bool = False, fold_weights: bool = False) -> For
         raise UserError(
             f"the format '{name}' does not support weight pre-multiplication\n"
             f"  expected: one of {', '.join(able)}      got: {name}"
+        )
+    if precision not in found.precisions:
+        raise UserError(
+            f"the format '{name}' does not have the precision '{precision}'\n"
+            f"  expected: {' or '.join(found.precisions)}"
         )
     reason = found.available()
     if reason is not None:

@@ -29,6 +29,7 @@ class _LoopFiles:
     suffix = ".py"
     networks = False
     folds = False
+    precisions = ("float32",)
     weights_suffix: str
 
     def available(self) -> str | None:

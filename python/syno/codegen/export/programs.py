@@ -60,6 +60,7 @@ class _Program:
     suffix: str
     networks = True
     folds = True
+    precisions = ("float32",)
     emitter = "pytorch"
     # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
     loader: str
@@ -231,9 +232,21 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     found = []
     for batch in BATCHES if subject.batch else shape[:1]:
         x = torch.randn([batch, *shape[1:]], generator=random)
+        if not subject.x.is_floating_point():
+            known = _token_ids(subject)
+            x = known[torch.randint(len(known), x.shape, generator=random)]
         with torch.no_grad():
             found.append((x, subject.reference(x).contiguous()))
     return found
+
+
+def _token_ids(subject: Subject) -> torch.Tensor:
+    """Token ids that every embedding knows; those of the example where there is no embedding."""
+    import torch
+    from torch import nn
+
+    tables = [m.num_embeddings for m in subject.module.modules() if isinstance(m, nn.Embedding)]
+    return torch.arange(min(tables)) if tables else subject.x.flatten()
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ class TorchFiles:
     suffix = ".py"
     networks = False
     folds = False
+    precisions = ("float32",)
     emitter = "pytorch"
 
     def available(self) -> str | None:
@@ -62,7 +63,7 @@ def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
     """Weights, and an example: input, positions of outputs, their values and absolute terms."""
     import torch
 
-    operator, binding = pack.operator, pack.binding
+    operator, binding = pack.operator.canonical, pack.binding
     random = np.random.default_rng(seed)
     shapes = operator.shapes(binding)
     weights = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,15 +66,19 @@ def export_network(
     *,
     format: str = "torch-export",
     fold_weights: bool = False,
+    precision: str = "float32",
 ) -> Exported:
     """Write a network with its operators and trained weights, so that it runs without Syno.
 
     The network is traced in evaluation mode on the CPU. The first dimension of `example_input` is
-    the batch, which may have any size afterwards. The other arguments and errors are those of
+    the batch, which may have any size afterwards. The format cpp-network also has the precision
+    `bfloat16`, in which convolutions, linear layers and operators multiply bfloat16 numbers; they
+    add in float32, and all other numbers are float32. The other arguments and errors are those of
     `export`.
     """
-    chosen = formats.get(format, networks=True, fold_weights=fold_weights)
-    return chosen.write(network_subject(net, example_input, fold_weights=fold_weights), Path(path))
+    chosen = formats.get(format, networks=True, fold_weights=fold_weights, precision=precision)
+    subject = network_subject(net, example_input, fold_weights=fold_weights)
+    return chosen.write(replace(subject, precision=precision), Path(path))
 
 
 def export_slots(
@@ -154,6 +159,8 @@ def network_subject(
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy.deepcopy(net).cpu().eval()
     x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
+    if not example_input.is_floating_point():  # tokens: any others may be out of range
+        x = torch.cat([example_input[:1].cpu()] * _TRACED_BATCH)
     with torch.no_grad():
         module(x)  # slots learn the sizes of their maps
     reference = copy.deepcopy(module)

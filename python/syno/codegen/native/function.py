@@ -19,8 +19,9 @@ from syno import _core
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
-from syno.operators.operator import Operator, number_array
+from syno.operators.operator import Operator
 from syno.operators.specification import Binding
+from syno.operators.weights import WeightNames, number_array
 
 _LINE = 64  # bytes of a cache line
 _FLOAT32 = np.dtype(np.float32)
@@ -57,12 +58,14 @@ class Variant:
     epilogue: y = activation(operator(x) * scale[c] + bias[c] + residual) with the parts of
     `scale+bias+residual+relu` that it names; channel: the dimension of y that c counts;
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory.
+    precision: what contractions multiply, `float32` or `bfloat16`. They add in float32.
     """
 
     epilogue: str = ""
     channel: int = 1
     input_order: tuple[int, ...] | None = None
     output_order: tuple[int, ...] | None = None
+    precision: str = "float32"
 
     def has(self, part: str) -> bool:
         """Whether the epilogue names the part."""
@@ -120,19 +123,28 @@ class NativeFunction:
         self._idle: collections.deque[_Workspace] = collections.deque(maxlen=_MOST_IDLE)
         # The weights that calls read. Never written again: a new pack takes the place of it.
         self._packed: ctypes.c_void_p | None = None
+        self.weight_names = WeightNames.canonical(len(self.weight_shapes))
         if not self.weight_shapes:
             self.pack([])
 
-    def pack(self, weights: Sequence[ArrayLike]) -> None:
-        """Set the weights: arrays with the shapes of `weight_shapes`, in this order.
+    def pack(
+        self,
+        weights: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None = None,
+        **named: ArrayLike,
+    ) -> None:
+        """Set the weights, by name or as a list.
 
         Later calls use them; running calls use the former weights.
+
+        Args:
+            weights: arrays with the shapes of `weight_shapes`, in this order; or by name.
+            named: arrays by the names in the index notation of the operator (w0, w1, ... if it has
+                none), indexed as there: `function.pack(a=a, v=v)`.
         """
-        if isinstance(weights, np.ndarray) or not isinstance(weights, Sequence):
-            raise UserError(
-                "'weights' is a list with one array for each weight\n"
-                f"  expected: a list      got: {type(weights).__name__}"
-            )
+        names = self.weight_names
+        if weights is None and (named or not names.names):
+            weights = named
+        weights = names.arranged(weights)
         arrays = [_floats(f"weight {t}", weight) for t, weight in enumerate(weights)]
         given = [array.shape for array in arrays]
         if given != self.weight_shapes:
@@ -307,7 +319,9 @@ def compile_operator(
     variant = variant or Variant()
     source, manifest = _core.emit_cpp(chosen, formula=operator.formula(), **asdict(variant))
     library = (compiler or find_compiler()).library(source, flags)
-    return NativeFunction(library, "syno_operator", source, json.loads(manifest), variant)
+    function = NativeFunction(library, "syno_operator", source, json.loads(manifest), variant)
+    function.weight_names = operator.weight_names
+    return function
 
 
 def compile_functions(

@@ -30,6 +30,8 @@ class WrongKernelError(Exception):
 def compiled_kernels(net: nn.Module) -> Iterator[int]:
     """Run the operators of a network as compiled code, with gradients, inside of the block.
 
+    Copies of the network that are made in the block run the same code until the block ends.
+
     Calls that the compiled code does not take (another device or precision, autocast, tracing) run
     the emitted module, as do operators with pre-multiplied weights. All operators are compiled in
     one translation unit, and each is compared with its emitted module on integers before it is
@@ -59,13 +61,16 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
     functions = dict(zip(kinds, _compiled(list(kinds.values())), strict=True))
     for kind, pack in kinds.items():
         _check(pack, functions[kind])
+    compiled = {kind: CompiledKernel(function) for kind, function in functions.items()}
     try:
         for pack in packs:
-            pack.compiled = CompiledKernel(functions[_kind(pack)])
+            pack.compiled = compiled[_kind(pack)]
         yield len(kinds)
     finally:
         for pack in packs:
             pack.compiled = None
+        for kernel in compiled.values():  # copies of the network have it, too
+            kernel.close()
 
 
 class CompiledKernel:
@@ -73,9 +78,19 @@ class CompiledKernel:
 
     def __init__(self, function: TrainingFunction) -> None:
         self._function = function
+        self._closed = False
+
+    def close(self) -> None:
+        """Take no more calls."""
+        self._closed = True
+
+    def __deepcopy__(self, memo: dict[int, object]) -> CompiledKernel:
+        return self  # copies of a network share code, but not weights
 
     def takes(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> bool:
         """Return whether the code computes this call."""
+        if self._closed:
+            return False
         shape = self._function.input_shape
         first = 1 if self._function.batched else 0
         return (

@@ -1,4 +1,4 @@
-// The PyTorch operators syno::apply and syno::apply.out: all compiled kernels, by key and epilogue.
+// The PyTorch operators syno::apply and syno::apply.out: all compiled kernels, by key and epilogue; and pooling.
 //
 // It uses PyTorch's stable ABI alone, so that one build serves every version from 2.10 on, and PyTorch's own threads:
 // kernels are compiled without OpenMP and called phase by phase.
@@ -356,6 +356,8 @@ Tensor apply(const Tensor& x, const Tensor& packed, const MaybeTensor& channel,
   return *out;
 }
 
+#include "pool.h"
+
 // --- the operators ---------------------------------------------------------------------------------------------------
 
 /// A string argument, read where it is: PyTorch's own conversion copies it, and in 2.13 it loses the copy.
@@ -392,6 +394,18 @@ void boxed(StableIValue* stack, std::uint64_t, std::uint64_t) {
   if constexpr (!kOut) stack[0] = torch::stable::detail::from(y);
 }
 
+template <bool kOut>
+void boxed_pool(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  using torch::stable::detail::to;
+  const auto x = to<Tensor>(stack[0]);
+  std::array<std::int64_t, 6> sizes{};
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = to<std::int64_t>(stack[1 + i]);
+  MaybeTensor out;
+  if constexpr (kOut) out = to<Tensor>(stack[8]);
+  Tensor y = pool(x, sizes, to<bool>(stack[7]), out);
+  if constexpr (!kOut) stack[0] = torch::stable::detail::from(y);
+}
+
 bool add(const SynoKernel* kernel) {
   if (kernel->version != kSynoKernelVersion || kernel->input_rank > kMostDims ||
       kernel->output_rank > kMostDims)
@@ -413,6 +427,9 @@ void boxed_set_loader(StableIValue* stack, std::uint64_t, std::uint64_t) {
 #define SYNO_ARGUMENTS \
   "(Tensor x, Tensor packed, Tensor? channel, Tensor? residual, str key, str epilogue"
 
+// Height and width of windows, of their distance and of what is around the maps.
+#define SYNO_WINDOWS "(Tensor x, int kh, int kw, int sh, int sw, int ph, int pw, bool average"
+
 /// Registers the operators; false where another copy of this library did, which then has all kernels.
 ///
 /// apply.out returns nothing and has no tag: PyTorch 2.13 traces no operator that returns what it was given unless it is
@@ -425,12 +442,16 @@ bool define() {
   if (aoti_torch_library_def(library, "apply" SYNO_ARGUMENTS ") -> Tensor") != AOTI_TORCH_SUCCESS)
     return false;
   check(aoti_torch_library_def(library, "apply.out" SYNO_ARGUMENTS ", *, Tensor(a!) out) -> ()"));
+  check(aoti_torch_library_def(library, "pool" SYNO_WINDOWS ") -> Tensor"));
+  check(aoti_torch_library_def(library, "pool.out" SYNO_WINDOWS ", *, Tensor(a!) out) -> ()"));
   // A SynoKernel, whether it was compiled for this version; a function of the type Loader. Both by address.
   check(aoti_torch_library_def(library, "_add_kernel(int address) -> bool"));
   check(aoti_torch_library_def(library, "_set_loader(int address) -> ()"));
   check(aoti_torch_library_init_impl("syno", "CPU", __FILE__, __LINE__, &library));
   check(torch_library_impl(library, "apply", &boxed<false>, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "apply.out", &boxed<true>, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "pool", &boxed_pool<false>, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "pool.out", &boxed_pool<true>, TORCH_ABI_VERSION));
   check(aoti_torch_library_init_impl("syno", "CompositeExplicitAutograd", __FILE__, __LINE__,
                                      &library));
   check(torch_library_impl(library, "_add_kernel", &boxed_add_kernel, TORCH_ABI_VERSION));

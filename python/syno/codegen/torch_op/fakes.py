@@ -38,6 +38,7 @@ def apply(
     if record.batched and x.dim() > 0:
         expected[0] = shape[0] = x.shape[0]
     given = (x, packed, channel, residual)
+    _check_devices(given)
     wants_gradient = any(tensor is not None and tensor.requires_grad for tensor in given)
     if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_exporting():
         # A graph that torch.compile traces for training: when it runs, nothing says so any more.
@@ -50,5 +51,29 @@ def apply(
     return torch.empty_permuted(shape, record.output_order, dtype=torch.float32, device=x.device)
 
 
-def apply_out(*_: object, out: torch.Tensor) -> None:
+def pool(
+    x: torch.Tensor, kh: int, kw: int, sh: int, sw: int, ph: int, pw: int, average: bool
+) -> torch.Tensor:
+    """y of windows without values."""
+    if x.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_exporting():
+        raise RuntimeError(_NO_GRADIENT)
+    batch, channels, height, width = x.shape
+    sizes = ((height + 2 * ph - kh) // sh + 1, (width + 2 * pw - kw) // sw + 1)
+    return x.new_empty(batch, channels, *sizes)
+
+
+def apply_out(*given: object, out: torch.Tensor) -> None:
     """Nothing: `out` stays as it is."""
+    _check_devices((*given, out))
+
+
+def _check_devices(given: tuple[object, ...]) -> None:
+    """One tensor on the meta device among others brings a call here, and none may then compute."""
+    found = {str(each.device) for each in given if isinstance(each, torch.Tensor)}
+    torch._check(
+        len(found) <= 1,
+        lambda: (
+            "syno::apply: arguments on several devices\n"
+            f"  expected: all on cpu      got: {', '.join(sorted(found))}"
+        ),
+    )

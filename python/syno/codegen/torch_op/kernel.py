@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import ctypes
 import functools
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -23,6 +24,7 @@ from syno.codegen.torch_op.library import HEADER_FLOATS, TAG_FLOATS
 from syno.codegen.torch_op.record import KernelRecord
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
+from syno.operators.weights import WeightNames
 
 MISSING = ("compile", "pytorch")
 
@@ -71,6 +73,7 @@ class Kernel:
         self.key = record.key
         self.epilogue = epilogue.text
         self.compiled = isinstance(code, _Compiled)
+        self.weight_names = WeightNames.canonical(len(record.shapes.weights))
         self._code = code
         # Called with arguments alone: it is the same for all kernels that are compiled.
         self._apply = code if isinstance(code, Fallback) else torch.ops.syno.apply.default
@@ -122,7 +125,11 @@ class Kernel:
                 f"unknown value of 'missing': {checks.shown(missing)}\n"
                 f"  expected: one of {', '.join(MISSING)}"
             )
-        return load(record, Epilogue(epilogue), missing)
+        kernel = load(record, Epilogue(epilogue), missing)
+        if operator is not operator.canonical:
+            kernel = copy.copy(kernel)
+            kernel.weight_names = operator.weight_names
+        return kernel
 
     @property
     def library(self) -> Path | None:
@@ -134,12 +141,22 @@ class Kernel:
         """The shapes of the operator's weights."""
         return list(self.record.shapes.weights)
 
-    def pack(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+    def pack(
+        self,
+        weights: Sequence[torch.Tensor] | Mapping[str, torch.Tensor] | None = None,
+        **named: torch.Tensor,
+    ) -> torch.Tensor:
         """Return the weights as the kernel reads them, in a vector of float32.
 
         Only this kernel can use the result: with another key or epilogue, on another kind of
         processor, or with another version of Syno, a call refuses it.
+
+        Args:
+            weights: tensors with the shapes of `weight_shapes`, in this order; or by name.
+            named: tensors by the names in the index notation of the operator (w0, w1, ... if it has
+                none), indexed as there: `kernel.pack(a=a, v=v)`.
         """
+        weights = self.weight_names.arranged(named if weights is None else weights)
         given = [tuple(weight.shape) for weight in weights]
         if given != self.weight_shapes:
             raise UserError(
@@ -193,6 +210,8 @@ def _register() -> None:
     fakes.find = kernel_of
     torch.library.register_fake("syno::apply", fakes.apply)
     torch.library.register_fake("syno::apply.out", fakes.apply_out)
+    torch.library.register_fake("syno::pool", fakes.pool)
+    torch.library.register_fake("syno::pool.out", fakes.apply_out)
     atexit.register(_forget)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
@@ -32,7 +32,7 @@ class KernelLayer(nn.Module):
         self,
         operator: Operator,
         binding: Binding | str,
-        weights: Sequence[torch.Tensor],
+        weights: Sequence[torch.Tensor] | Mapping[str, torch.Tensor],
         *,
         channel_values: torch.Tensor | None = None,
         missing: str = "compile",
@@ -45,12 +45,13 @@ class KernelLayer(nn.Module):
     ) -> None:
         """Compile the kernel for the binding, or load it.
 
-        weights: with the shapes of `Operator.weight_shapes`; channel_values: bias and scale, as
-        `Kernel.__call__` takes them; missing: for all sizes but that of the binding. The other
-        arguments are those of `Kernel.of`.
+        weights: by name, or with the shapes of `Operator.weight_shapes`; channel_values: bias and
+        scale, as `Kernel.__call__` takes them; missing: for all sizes but that of the binding. The
+        other arguments are those of `Kernel.of`.
         """
         super().__init__()
-        self.operator = operator
+        weights = operator.weight_names.arranged(weights)
+        self.operator = operator = operator.canonical
         self.binding = operator.complete(binding)
         self.missing = missing
         self._kernel_of = functools.partial(

@@ -80,7 +80,10 @@ def _text(name: str) -> str:
 
 def operator_source() -> str:
     """The translation unit of the operator."""
-    return _text("apply.cpp").replace('#include "kernel.h"', _text("kernel.h"))
+    source = _text("apply.cpp")
+    for name in ("kernel.h", "pool.h"):
+        source = source.replace(f'#include "{name}"', _text(name))
+    return source
 
 
 def load_operator() -> None:

@@ -86,7 +86,7 @@ def verify(
     """
     seed = checks.whole("'seed'", seed, least=0)
     chosen = usable(emitter)
-    case = Case(operator, operator.complete(binding))
+    case = Case(operator.canonical, operator.complete(binding))
     text = chosen.source(case) if source is None else source
     comparison = Comparison(chosen, _with_batch(chosen, case), seed)
     failure = ""

@@ -14,10 +14,11 @@ from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
-from syno.codegen.export.programs import TOLERANCE, examples
+from syno.codegen.export.programs import examples
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
+from syno.inference.precision import PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
@@ -58,6 +59,7 @@ class CppNetwork:
     suffix = ".cpp"
     networks = True
     folds = True
+    precisions = PRECISIONS
     emitter = "cpp"
 
     def available(self) -> str | None:
@@ -75,7 +77,9 @@ class CppNetwork:
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         net = subject.module if subject.pack is None else subject.pack
         source = emit(
-            lower(prepare(net, (subject.x[:1],), batch=False).graph), _function_name(code)
+            lower(prepare(net, (subject.x[:1],), batch=False).graph),
+            _function_name(code),
+            subject.precision,
         )
         files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
         files.write(header, lambda temporary: temporary.write_text(source.header))
@@ -91,20 +95,20 @@ class CppNetwork:
             return IsolatedRun(False, str(error))
         found = examples(subject)
         said: dict[str, Any] = {"name": _function_name(exported.code), "examples": len(found)}
-        said |= {f"x{i}": _floats(x) for i, (x, _) in enumerate(found)}
-        said |= {f"y{i}": _floats(y) for i, (_, y) in enumerate(found)}
+        said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
+        said |= {f"y{i}": _array(y) for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
             np.savez(path, **said)
-            program = _CHECK.replace("@TOLERANCE@", str(TOLERANCE))
+            program = _CHECK.replace("@TOLERANCE@", str(TOLERANCES[subject.precision]))
             return run_program(program, [Path(library._name), exported.weights, path])
 
 
 FORMATS = {"cpp-network": CppNetwork()}
 
 
-def _floats(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:
-    return np.ascontiguousarray(tensor.detach().numpy(), np.float32)
+def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(tensor.detach().numpy())
 
 
 def _function_name(code: Path) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,7 +14,11 @@ from torch import fx
 from syno._util.errors import UserError
 from syno.inference.layer import Layer
 from syno.inference.library import program as memory
-from syno.inference.library.program import Address, Buffer, Call, Program, Step, Value
+from syno.inference.library import resample as resample
+from syno.inference.library.language import check_types
+from syno.inference.library.program import Address, Buffer, Call, Program, Step, Value, number
+from syno.inference.library.registry import CODE
+from syno.inference.library.registry import code as _code
 from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.epilogues import activation_of, batch_norm_of
 from syno.inference.trace import module_name
@@ -31,7 +36,7 @@ _ACTIVATIONS = {
     "tanh": "Tanh",
     "hardsigmoid": "Hardsigmoid",
 }
-_VIEWS = {
+VIEWS = {
     _aten.permute.default,
     _aten.transpose.int,
     _aten.t.default,
@@ -48,7 +53,7 @@ _VIEWS = {
     _aten.unbind.int,
     _aten.narrow.default,
 }
-_RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
+RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
 _BINARY: dict[object, str] = {
     _aten.add.Tensor: "+",
     _aten.sub.Tensor: "-",
@@ -84,7 +89,8 @@ class _Lowering:
             elif node.op == "call_module":
                 self.values[node] = self._layer(node)
             elif node.op == "call_function":
-                self._function(node)
+                with _naming(node):
+                    self._function(node)
         self.program.plan_memory()
         return self.program
 
@@ -95,11 +101,12 @@ class _Lowering:
                 "the network has several inputs\n"
                 "  expected: one, whose first dimension is the batch"
             )
-        if meta.dtype != torch.float32:
+        if meta.dtype not in (torch.float32, torch.int64):
             raise UserError(
-                f"the network's input has the type {meta.dtype}\n  expected: torch.float32"
+                f"the network's input has the type {meta.dtype}\n"
+                "  expected: torch.float32, or torch.int64 for token ids"
             )
-        view = torch.empty(list(meta.shape), device="meta")
+        view = torch.empty(list(meta.shape), dtype=meta.dtype, device="meta")
         self.program.input = Value(Buffer(view.numel(), memory.INPUT), view)
         return self.program.input
 
@@ -163,13 +170,18 @@ class _Lowering:
         if node.target is operator.getitem:
             self.values[node] = self._get(node.args[0])[node.args[1]]
             return
-        if node.target in _VIEWS:
+        if node.target in VIEWS:
             self.values[node] = self._view(node)
             return
-        if node.target in _RESHAPES:
+        if node.target in RESHAPES:
             value, shape = self._get(node.args[0]), list(node.meta["val"].shape)
             self.values[node] = self._reshaped(value, shape)
             return
+        if node.target is not _aten.embedding.default:
+            check_types(
+                node,
+                [v for n in node.all_input_nodes for v in [self._get(n)] if isinstance(v, Value)],
+            )
         activation = activation_of(node)
         if activation is not None:
             x = self._get(node.args[0])
@@ -178,11 +190,10 @@ class _Lowering:
                 y, [x], f"{_ACTIVATIONS[activation]}::of(a)", module_name(node)
             )
             return
-        made = _CODE.get(node.target)
+        made = CODE.get(node.target)
         if made is None:
             raise UserError(
                 f"the network library has no code for '{node.target}'\n"
-                f"  in the module {module_name(node)}\n"
                 "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
             )
         made(self, node)
@@ -240,32 +251,16 @@ class _Lowering:
         assert inner == 1 or strides[0][-1] == 1
         return self._step(code, operands, y, about)
 
-    def _rows(self, value: Value) -> Value:
-        """A tensor of three dimensions: those before the last two are one."""
-        view = value.view
-        try:
-            view = view.view([-1, *view.shape[-2:]])
-        except RuntimeError:
-            value = self._contiguous(value)
-            view = value.view.view([-1, *value.shape[-2:]])
-        if view.stride(2) != 1 and view.shape[2] > 1:
-            value = self._contiguous(Value(value.buffer, view))
-            view = value.view
-        return Value(value.buffer, view)
 
-    def _mask(self, node: object, length: int, keys: int) -> Value | None:
-        if node is None:
-            return None
-        if not isinstance(node, fx.Node) or node.name not in self.held:
-            raise UserError("the network library has no code for a mask that depends on the input")
-        mask = self.held[node.name]
-        if mask.dtype == torch.bool:
-            mask = torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
-        if mask.numel() != math.prod(mask.shape[-2:]):
-            raise UserError("the network library has no code for a mask of each head")
-        return self.program.constant(
-            mask.reshape(mask.shape[-2:]).expand(length, keys).contiguous()
-        )
+@contextmanager
+def _naming(node: fx.Node) -> Iterator[None]:
+    """Errors name the module and the operator that a node comes from."""
+    try:
+        yield
+    except UserError as error:
+        head, _, rest = str(error).partition("\n")
+        place = f"  in the module {module_name(node)}, at {node.target}"
+        raise UserError("\n".join([head, place, *([rest] if rest else [])])) from error
 
 
 def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
@@ -288,25 +283,6 @@ def _is_whole(value: Value) -> bool:
     """Whether a value is all of the memory of a step's result."""
     buffer = value.buffer
     return buffer.kind == memory.ARENA and value.contiguous and value.view.numel() == buffer.size
-
-
-def number(value: float) -> str:
-    """A float of C++."""
-    if math.isinf(value):
-        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
-    return f"{float(value)!r}f"
-
-
-_CODE: dict[object, Callable[[_Lowering, fx.Node], None]] = {}
-
-
-def _code(*targets: object) -> Callable[[Any], Any]:
-    def register(function: Any) -> Any:
-        for target in targets:
-            _CODE[target] = function
-        return function
-
-    return register
 
 
 @_code(*_BINARY)
@@ -342,7 +318,7 @@ def _power(self: _Lowering, node: fx.Node) -> None:
 def _batch_norm(self: _Lowering, node: fx.Node) -> None:
     found = batch_norm_of(node, self.held)
     if found is None:
-        raise UserError(f"the BatchNorm {module_name(node)} has no constant statistics")
+        raise UserError("the BatchNorm has no constant statistics")
     x = self._get(node.args[0])
     over = [1, -1, *[1] * (x.view.dim() - 2)]
     scale, shift = (self.program.constant(t) for t in found)
@@ -368,12 +344,12 @@ def _cat(self: _Lowering, node: fx.Node) -> None:
     dimension = int(node.args[1]) if len(node.args) > 1 else 0  # type: ignore[arg-type]
     values = [self._get(part) for part in parts]
     begin = 0
-    for number, value in enumerate(values):
+    for place, value in enumerate(values):
         size = value.shape[dimension]
         slot = Value(y.buffer, y.view.narrow(dimension, begin, size))
         begin += size
         if slot.contiguous:
-            _place(y.buffer, int(slot.view.storage_offset()), values[number:])
+            _place(y.buffer, int(slot.view.storage_offset()), values[place:])
             if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
                 continue
         self._map(slot, [value], "a", module_name(node))
@@ -539,26 +515,3 @@ def _softmax(self: _Lowering, node: fx.Node) -> None:
         y,
         module_name(node),
     )
-
-
-@_code(_aten.scaled_dot_product_attention.default)
-def _attention(self: _Lowering, node: fx.Node) -> None:
-    given = dict(zip(("q", "k", "v", "mask", "dropout", "causal"), node.args, strict=False))
-    given |= node.kwargs
-    rows = [self._rows(self._get(given[name])) for name in "qkv"]
-    (heads, length, width), (_, keys, _), (_, _, out) = (v.shape for v in rows)
-    scale = given.get("scale")
-    factor = width**-0.5 if scale is None else float(scale)  # type: ignore[arg-type]
-    mask = self._mask(given.get("mask"), length, keys)
-    y = self.program.new(node.meta["val"].shape)
-    causal = "true" if given.get("causal", given.get("is_causal", False)) else "false"
-    reads = [*rows, *([] if mask is None else [mask])]
-
-    def code(at: Address) -> str:
-        distances = ", ".join(f"{{{v.view.stride(0)}, {v.view.stride(1)}}}" for v in rows)
-        operands = ", ".join([*(at(v) for v in rows), "nullptr" if mask is None else at(mask)])
-        sizes = f"{length}, {keys}, {width}, {out}, {causal}"
-        more = f"{heads}, {distances}, {number(factor)}"
-        return f"attention<{sizes}>({operands}, {at(y)}, {more}, team);"
-
-    self.values[node] = self._step(code, reads, y, module_name(node))

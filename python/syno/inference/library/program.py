@@ -106,6 +106,7 @@ class Program:
     input: Value | None = None
     output: Value | None = None
     arena: int = 0
+    tokens: int = 0  # token ids of the input are below it; 0: the input is no token ids
     _held: dict[tuple[int, tuple[int, ...]], Value] = field(default_factory=dict)
     _kept: list[torch.Tensor] = field(default_factory=list)
     _constant_floats: int = 0
@@ -158,6 +159,13 @@ class Program:
         base = {ARENA: "arena", INPUT: "x", OUTPUT: "y", CONSTANT: "constants"}[buffer.kind]
         place = buffer.offset + value.buffer.place + int(value.view.storage_offset())
         return f"({base} + {place})" if place else base
+
+
+def number(value: float) -> str:
+    """A float of C++."""
+    if math.isinf(value):
+        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
+    return f"{float(value)!r}f"
 
 
 def _rounded(size: int) -> int:

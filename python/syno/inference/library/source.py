@@ -13,6 +13,7 @@ import torch
 from syno import _core
 from syno.inference.layer import Layer
 from syno.inference.library.program import LINE, Call, Program, Value
+from syno.inference.precision import FLOAT32
 
 # Pieces of the source that are compiled side by side: SYNO_PART chooses one, 0 is the network.
 PARTS = 8
@@ -31,8 +32,11 @@ class Source:
     parts: int
 
 
-def emit(program: Program, name: str) -> Source:
-    """The source of a program whose functions begin with `name`."""
+def emit(program: Program, name: str, precision: str = FLOAT32) -> Source:
+    """The source of a program whose functions begin with `name`.
+
+    precision: what its layers multiply.
+    """
     kernels: dict[tuple[str, str, int], int] = {}
     numbers = []
     for layer in program.layers:
@@ -42,13 +46,13 @@ def emit(program: Program, name: str) -> Source:
     for kernel, layer in zip(numbers, program.layers, strict=True):
         chosen.setdefault(kernel, layer)
     arrays = _arrays(program)
-    fingerprint = _fingerprint(program)
+    fingerprint = _fingerprint(program, precision)
     parts = min(PARTS, len(chosen))
     pieces = [_core.cpp_runtime()]
     pieces += [_declared(f"{name}_k{kernel}", layer) for kernel, layer in chosen.items()]
     for part in range(1, parts + 1):
         mine = [k for k in chosen if k % parts == part - 1]
-        emitted = "\n".join(_kernel(f"{name}_k{k}", chosen[k]) for k in mine)
+        emitted = "\n".join(_kernel(f"{name}_k{k}", chosen[k], precision) for k in mine)
         pieces.append(_guarded(part, emitted))
     network = _text("plain.cpp.txt") + _network(program, name, numbers)
     template = _text("network.cpp.txt")
@@ -63,6 +67,9 @@ def emit(program: Program, name: str) -> Source:
         "Y_FLOATS": str(_floats(program.output)),
         "X_SHAPE": ", ".join(map(str, _shape(program.input))),
         "Y_SHAPE": ", ".join(map(str, _shape(program.output))),
+        "X_TYPE": "std::int64_t" if program.tokens else "float",
+        "X_DTYPE": "int64" if program.tokens else "float32",
+        "CHECK": _check(program),
         "X_RANK": str(len(_shape(program.input))),
         "Y_RANK": str(len(_shape(program.output))),
         "PACKING": "\n".join(
@@ -78,7 +85,8 @@ def emit(program: Program, name: str) -> Source:
     content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
     header = struct.pack("<8sQQQ", _MAGIC, fingerprint, len(content) // 4, checksum(content))
     weights = header.ljust(64, b"\0") + content
-    return Source(head + "\n".join(pieces), _filled(_text("network.h.txt"), values), weights, parts)
+    in_c = values | {"X_TYPE": values["X_TYPE"].removeprefix("std::")}
+    return Source(head + "\n".join(pieces), _filled(_text("network.h.txt"), in_c), weights, parts)
 
 
 def checksum(content: bytes) -> int:
@@ -107,9 +115,11 @@ def _plain(weight: torch.Tensor) -> np.ndarray:
     return weight.detach().float().contiguous().numpy().ravel()
 
 
-def _fingerprint(program: Program) -> int:
+def _fingerprint(program: Program, precision: str) -> int:
     """Of what the code expects in the file of weights."""
     state = hashlib.sha256()
+    if precision != FLOAT32:
+        state.update(f"{precision}\n".encode())
     for tensor in program.constants:
         state.update(f"{list(tensor.shape)}\n".encode())
     for layer in program.layers:
@@ -127,7 +137,7 @@ def _floats(value: Value | None) -> int:
     return value.view.numel()
 
 
-def _kernel(name: str, layer: Layer) -> str:
+def _kernel(name: str, layer: Layer, precision: str) -> str:
     found = layer.computation
     plan = found.operator.numbered_plan(found.binding, found.plan, fold_weights=found.fold_weights)
     source, _ = _core.emit_cpp(
@@ -137,6 +147,7 @@ def _kernel(name: str, layer: Layer) -> str:
         with_runtime=False,
         epilogue=layer.parts.text,
         channel=layer.channel,
+        precision=precision,
     )
     return str(source)
 
@@ -187,11 +198,26 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
             )
         else:
             code = step.code(program.address)
+        watch = "    const Stopwatch watch{layer_seconds};\n" if isinstance(step, Call) else ""
         body = "\n".join(f"    {line}" for line in code.splitlines())
-        steps.append(f"  {{  // {number}: {step.about}\n{body}\n  }}\n  wait(team);")
+        steps.append(f"  {{  // {number}: {step.about}\n{watch}{body}\n    wait(team);\n  }}")
     body = "\n".join(steps)
     layers = str(len(program.layers))
-    return _filled(_text("image.cpp.txt"), {"LAYERS": layers, "STEPS": body})
+    values = {"LAYERS": layers, "STEPS": body}
+    values["X_TYPE"] = "std::int64_t" if program.tokens else "float"
+    return _filled(_text("image.cpp.txt"), values)
+
+
+def _check(program: Program) -> str:
+    """The check of token ids."""
+    if not program.tokens:
+        return ""
+    return f"""  for (long i = 0; i < batch * {_floats(program.input)}; ++i) {{
+    if (x[i] >= 0 && x[i] < {program.tokens}) continue;
+    failed("the token id " + std::to_string(x[i]) + " is not below {program.tokens}");
+    return -1;
+  }}
+"""
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

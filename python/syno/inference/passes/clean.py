@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_map_only
 
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.
-_IDENTITIES = (
+IDENTITIES = (
     _aten.dropout.default,
     _aten.feature_dropout.default,
     _aten.alias.default,
@@ -47,7 +47,7 @@ def remove_identities(graph: fx.GraphModule) -> None:
             continue
         if node.target in _CHECKS:
             graph.graph.erase_node(node)
-        elif node.target in _IDENTITIES and isinstance(node.args[0], fx.Node):
+        elif node.target in IDENTITIES and isinstance(node.args[0], fx.Node):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
         elif node.target in (_aten.view.default, _aten._unsafe_view.default):

@@ -16,7 +16,7 @@ from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
 _BATCH_NORM = _aten._native_batch_norm_legit_no_training.default
-_PLAIN: dict[object, str] = {
+_SIMPLE: dict[object, str] = {
     _aten.relu.default: "relu",
     _aten.relu6.default: "relu6",
     _aten.silu.default: "silu",
@@ -25,6 +25,9 @@ _PLAIN: dict[object, str] = {
     _aten.tanh.default: "tanh",
     _aten.hardsigmoid.default: "hardsigmoid",
 }
+
+# Operators that may be an activation; which one depends on their arguments.
+ACTIVATIONS = (*_SIMPLE, _aten.gelu.default, _aten.hardtanh.default, _aten.clamp.default)
 
 
 def activation_of(node: fx.Node) -> str | None:
@@ -39,7 +42,7 @@ def activation_of(node: fx.Node) -> str | None:
         return "relu6" if limits == (0, 6) else None
     if node.target is _aten.clamp.default and tuple(node.args[1:]) == (0, 6):
         return "relu6"
-    return _PLAIN.get(node.target)
+    return _SIMPLE.get(node.target)
 
 
 def batch_norm_of(

@@ -33,7 +33,12 @@ def load_extra(package: str, what: str, *names: str) -> ModuleType:
         return module
     except ImportError as error:
         missing = error.name or package
-        raise UserError(
-            f"{what} needs the package {package}, and {missing} cannot be imported\n"
-            f"  what to do: pip install 'syno[{_EXTRAS[package]}]'"
-        ) from error
+        raise UserError(missing_package(package, what, missing)) from error
+
+
+def missing_package(package: str, what: str, missing: str) -> str:
+    """The message for a package that `what` needs, where `missing` cannot be imported."""
+    return (
+        f"{what} needs the package {package}, and {missing} cannot be imported\n"
+        f"  what to do: pip install 'syno[{_EXTRAS[package]}]'"
+    )

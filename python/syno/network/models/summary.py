@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
-from syno.network.models.registry import build, built, describe
+from syno.network.models.extras import missing_package
+from syno.network.models.info import ModelInfo
+from syno.network.models.registry import build, built, describe, list_models
 from syno.network.models.substitution import slots
 
 if TYPE_CHECKING:
@@ -96,16 +100,24 @@ def _without_weights(name: str, given: Mapping[str, Any]) -> nn.Module:
 Entry = dict[str, Any]  # a row of the list of models: as `Summary.to_json`, or what is missing
 
 
-def entry(name: str) -> Entry:
-    """A model as plain values; one whose package is missing with what brings it."""
-    try:
-        return summarise(name).to_json()
-    except UserError as error:
-        info = describe(name)
-        return {
-            "name": name,
-            "summary": info.summary,
-            "package": info.package,
-            "preset": info.preset,
-            "missing": str(error),
-        }
+def entries() -> list[Entry]:
+    """Every model as plain values; one whose package is missing with what brings it.
+
+    The values are those of `summarise`, read from a file that a test compares with it, because
+    building all models takes many seconds.
+    """
+    stored = json.loads(files("syno.network.models").joinpath("summaries.json").read_text("utf-8"))
+    return [_entry(describe(name), stored[name]) for name in list_models()]
+
+
+def _entry(info: ModelInfo, stored: Entry) -> Entry:
+    package = info.package
+    if package is None or importlib.util.find_spec(package) is not None:
+        return {"name": info.name, **stored}
+    return {
+        "name": info.name,
+        "summary": info.summary,
+        "package": package,
+        "preset": info.preset,
+        "missing": missing_package(package, f"model '{info.name}'", package),
+    }

@@ -21,12 +21,12 @@ def models_table(entries: Sequence[Entry]) -> Table:
         ("model", lambda each: each["name"]),
         ("input", cell(lambda each: "x".join(map(str, each["input_shape"])))),
         ("slots>", cell(lambda each: str(each["slots"]))),
-        ("bindings>", cell(lambda each: str(len(each["bindings"])))),
+        ("bindings>?", cell(lambda each: str(len(each["bindings"])))),
         ("MACs>", cell(lambda each: fmt.count(each["macs"]))),
-        ("in slots>", cell(lambda each: f"{each['slot_macs'] / each['macs']:.0%}")),
-        ("params>", cell(lambda each: fmt.count(each["params"]))),
-        ("in slots>", cell(lambda each: f"{each['slot_params'] / each['params']:.0%}")),
-        ("preset", lambda each: each["preset"] or ""),
+        ("in slots>?", cell(lambda each: f"{each['slot_macs'] / each['macs']:.0%}")),
+        ("params>?", cell(lambda each: fmt.count(each["params"]))),
+        ("in slots>?", cell(lambda each: f"{each['slot_params'] / each['params']:.0%}")),
+        ("preset?", lambda each: each["preset"] or ""),
         ("what it is~", _about),
     )
 

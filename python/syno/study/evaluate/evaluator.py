@@ -7,18 +7,19 @@ import signal
 import time
 import traceback
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native.kernels import WrongKernelError, compiled_kernels
+from syno.codegen.native.kernels import WrongKernelError
 from syno.codegen.verify import Verification, verify
-from syno.data import TextData
+from syno.data import DataSet, Records
+from syno.data.custom import CustomEvaluation
 from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
 from syno.measure.latency import Prepare, eager
@@ -30,24 +31,28 @@ from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
 from syno.store.documents import Details
-from syno.store.records import ERROR, OK, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, digest, plain
+from syno.study.evaluate import engines
+from syno.study.evaluate.custom import baseline_failed, evaluated
+from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
-from syno.study.evaluate.run_key import EAGER, RunKey
+from syno.study.evaluate.run_key import RunKey
+from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
     State,
+    TrainingOutcome,
     train,
     training_images,
     validation_accuracy,
 )
-from syno.train import Outcome as Training
 
 # What the option `latency` names, as engines.
-_ENGINES = {"compiled": "syno", "inductor": "inductor"}
+_ENGINES = {COMPILED: "syno", "inductor": "inductor"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,13 @@ class Part:
     width: float = 1.0
 
 
+class _Timed(NamedTuple):
+    """A latency, and the engine that it was measured in."""
+
+    measurement: Measurement
+    engine: str
+
+
 @dataclass
 class NetworkEvaluator:
     """Evaluates operators inside one network.
@@ -75,12 +87,17 @@ class NetworkEvaluator:
        times as long as that of the original network.
     4. The network is trained (with `kernels="compiled"`, its operators as compiled C++, from the
        timed step on), and its accuracy or loss is measured on the validation split.
-    5. Its latency is measured, alternately with that of the original network.
+    5. Its latency is measured, alternately with that of the original network, both in the engine
+       that `timing` names. The original network is also measured in the engines of others that are
+       installed, if its own engine is `compiled`.
     6. If requested, the trained network is quantized to INT8, and measured in the same way. That
        outcome is in `beside`.
 
     At a rung of a ladder, `part` is the part of the training, and MACs and parameters are counted
     in `priced`, the network of the highest rung.
+
+    The weights of each trained network of the highest rung are written to the folder `weights`,
+    where there is one. What cannot be compiled is trained or timed in eager PyTorch, with a note.
 
     An operator that steps 1 to 3 reject has the status `rejected`. A later failure has the status
     `error` and a reason. Only a UserError ends the search.
@@ -101,7 +118,8 @@ class NetworkEvaluator:
     quantization: Quantization | None = None
     part: Part | None = None
     priced: Network | None = None
-    kernels: str = "eager"
+    kernels: str = EAGER
+    weights: Path | None = None
     _resumed: int = field(default=0, init=False)
 
     def baseline(self, state: Path | None = None) -> Outcome:
@@ -112,14 +130,24 @@ class NetworkEvaluator:
         """
         began = time.perf_counter()
         net = self.network.original()
-        training = self._train(net, None, state)
-        timed = self._time(net, None, [], self.timing.latency) if training.ok else None
+        try:
+            training = self._train(net, None, state)
+        except UserError:
+            raise
+        except Exception as error:
+            if isinstance(self.dataset, CustomEvaluation):  # no operator would do better
+                raise baseline_failed(self.dataset, error) from error
+            raise
+        if training.ok:
+            self._keep(net, None)
+        timed = self._time(net, None, []) if training.ok else None
+        own = timed.measurement if timed else None
         found = replace(
             self._outcome(training, began),
             macs=(self.priced or self.network).macs,
             params=(self.priced or self.network).params,
-            latency=BaselineLatency(timed.median_ms, timed.spread_ms) if timed else None,
-            details=self._details(training, timed),
+            latency=BaselineLatency(own.median_ms, own.spread_ms) if own else None,
+            details=self._details(training, timed) | self._rivals(net, timed),
         )
         return self._with_int8(found, net)
 
@@ -167,7 +195,7 @@ class NetworkEvaluator:
             return self._rejected(operator, reason, began, verification=_together(checks))
 
         try:
-            with self._kernels(net):
+            with self._kernels(net) as not_compiled:
                 slowdown = self._slowdown(net)
                 if slowdown <= self.max_slowdown:
                     training = self._train(net, operator, state)
@@ -183,17 +211,30 @@ class NetworkEvaluator:
 
         timed = None
         if training.ok:
-            timed = self._time(net, self.network.original(), checks, self.timing.latency)
+            self._keep(net, operator)
+            timed = self._time(net, self.network.original(), checks)
         found = replace(
             self._outcome(training, began),
             macs=macs,
             params=params,
             primitives=operator.primitives(),
             verification=_together(checks),
-            measurement=_measurement(timed) if timed else None,
+            measurement=_measurement(timed.measurement) if timed else None,
             details=self._details(training, timed) | Details(kept=kept),
         )
+        if not_compiled is not None:
+            found.details["not_compiled"] = not_compiled
         return self._with_int8(found, net)
+
+    def _keep(self, net: nn.Module, operator: Operator | None) -> None:
+        """Write the weights of a trained network, if requested."""
+        if self.weights is None or self.priced not in (None, self.network):
+            return
+        path = self.weights / file_name(None if operator is None else operator.key, self.seed)
+        try:
+            write_weights(path, net, self.network.shape)
+        except OSError as error:  # the result is stored in any case
+            self.observer.on_note(f"the weights cannot be written to '{path}': {error.strerror}")
 
     def _cost(self, operator: Operator, report: LayerReport) -> tuple[int | None, int]:
         """Return MACs and parameters in the network of the highest rung."""
@@ -208,22 +249,25 @@ class NetworkEvaluator:
         bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
         return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
 
-    def _kernels(self, net: nn.Module) -> AbstractContextManager[int]:
-        """Run the operators of a network as compiled code, if requested."""
-        if self.kernels != "compiled" or self.device != "cpu":
-            return nullcontext(0)
-        self.observer.on_step("compile")
-        return compiled_kernels(net)
+    def _kernels(self, net: nn.Module) -> AbstractContextManager[str | None]:
+        """Run the operators of a network as compiled code, if requested; gives why not."""
+        wanted = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
+        if wanted and self.kernels == COMPILED:
+            self.observer.on_step("compile")
+            return engines.kernels(net, COMPILED, self.observer.on_note)
+        return engines.kernels(net, EAGER, self.observer.on_note)
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""
-        if math.isinf(self.max_slowdown):
-            return 1.0
+        if math.isinf(self.max_slowdown) or isinstance(self.dataset, CustomEvaluation):
+            return 1.0  # only a custom evaluation knows what its steps are
         inputs = self.network.inputs(self.fidelity.batch)
         with torch_threads(self.timing.threads):
             return step_slowdown(self.network.original(), net, inputs)
 
-    def _train(self, net: nn.Module, operator: Operator | None, state: Path | None) -> Training:
+    def _train(
+        self, net: nn.Module, operator: Operator | None, state: Path | None
+    ) -> TrainingOutcome:
         """Train a network. The status at the end of a rung is `ok`, even if the training pauses."""
         self.observer.on_step("train")
         self._resumed = -1
@@ -250,7 +294,9 @@ class NetworkEvaluator:
 
     def _trained(
         self, net: nn.Module, fidelity: Fidelity, path: Path | None, stop_after: int | None = None
-    ) -> Training:
+    ) -> TrainingOutcome:
+        if isinstance(self.dataset, CustomEvaluation):
+            return evaluated(self.dataset, net, self.seed)
         return train(
             net,
             self.dataset,
@@ -275,22 +321,49 @@ class NetworkEvaluator:
         net: nn.Module,
         original: nn.Module | None,
         checks: list[Verification],
-        engine: str,
-    ) -> Measurement | None:
+        engine: str | None = None,
+    ) -> _Timed | None:
+        """Measure the latency in an engine, or in eager PyTorch where that cannot run it."""
         if not self.measured:
             return None
         self.observer.on_step("measure")
-        return latency(
+        wanted = engine or self.timing.latency or EAGER
+
+        def measured(name: str) -> _Timed:
+            found = latency(
+                net,
+                self.network.input_shape,
+                baseline=original,
+                verifications=checks,
+                repeats=self.timing.repeats,
+                warmup=self.timing.warmup,
+                threads=self.timing.threads,
+                tokens=self.network.vocabulary,
+                prepare=self._prepare(name),
+            )
+            return _Timed(found, name)
+
+        try:
+            return measured(wanted)
+        except UserError as error:
+            if wanted == EAGER:
+                raise
+            self.observer.on_note(f"a latency is measured in eager PyTorch: {_in_words(error)}")
+            return measured(EAGER)
+
+    def _rivals(self, net: nn.Module, timed: _Timed | None) -> Details:
+        """Measure the original network in the engines of others that are installed."""
+        if timed is None or timed.engine != COMPILED:
+            return {}
+        timing = self.timing
+        found = engines.rivals(
             net,
-            self.network.input_shape,
-            baseline=original,
-            verifications=checks,
-            repeats=self.timing.repeats,
-            warmup=self.timing.warmup,
-            threads=self.timing.threads,
-            tokens=self.network.vocabulary,
-            prepare=self._prepare(engine),
+            self.network.inputs(1),
+            threads=timing.threads,
+            repeats=timing.repeats,
+            warmup=timing.warmup,
         )
+        return {"rivals": found} if found else {}
 
     def _prepare(self, engine: str) -> Prepare:
         """Return how the networks that are timed come to be run by an engine."""
@@ -317,7 +390,7 @@ class NetworkEvaluator:
 
     def _int8(self, beside: Outcome, net: nn.Module, how: Quantization) -> Outcome:
         self.observer.on_step("quantize")
-        assert not isinstance(self.dataset, TextData)
+        assert isinstance(self.dataset, (DataSet, Records))
         with torch_threads(self.timing.threads):
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
             made = quantize(net, images, engine=how.engine)
@@ -332,12 +405,13 @@ class NetworkEvaluator:
         found = replace(beside, accuracy=accuracy)
         if timed is None:
             return replace(found, details=details)
-        assert timed.ratio is not None
-        details |= _quiet(timed) | Details(latency_ratio=timed.ratio)
+        own = timed.measurement
+        assert own.ratio is not None
+        details |= _quiet(own) | Details(latency_ratio=own.ratio)
         if found.verification is None:  # the original network
-            own = BaselineLatency(timed.median_ms, timed.spread_ms)
-            return replace(found, latency=own, details=details)
-        return replace(found, measurement=_measurement(timed), details=details)
+            of_original = BaselineLatency(own.median_ms, own.spread_ms)
+            return replace(found, latency=of_original, details=details)
+        return replace(found, measurement=_measurement(own), details=details)
 
     def run_key(self) -> RunKey:
         """The run key of the results: what they depend on beside operator, seed and machine."""
@@ -348,11 +422,11 @@ class NetworkEvaluator:
             self.timing.threads,
             width=None if part is None else part.width,
             of_epochs=None if part is None else part.whole.epochs,
-            latency=self.timing.latency,
+            latency=self.timing.latency or EAGER,
             kernels=self.kernels,
         )
 
-    def _outcome(self, training: Training, began: float) -> Outcome:
+    def _outcome(self, training: TrainingOutcome, began: float) -> Outcome:
         """Make the outcome of a training, without measurements."""
         return Outcome(
             training.status,
@@ -364,7 +438,7 @@ class NetworkEvaluator:
             seconds=time.perf_counter() - began,
         )
 
-    def _details(self, training: Training, timed: Measurement | None) -> Details:
+    def _details(self, training: TrainingOutcome, timed: _Timed | None) -> Details:
         details: Details = {
             "losses": [point.loss for point in training.curve],
             "loss_sum": training.loss_sum,
@@ -375,11 +449,12 @@ class NetworkEvaluator:
             "peak_bytes": training.peak_bytes,
             "device": self.device,
         }
+        if training.loss is not None:
+            details["loss"] = training.loss
         if self.part is not None:  # the epoch of the checkpoint that it resumed from
             details["resumed_at"] = max(self._resumed, 0)
         if training.tokens_seen:
             details |= {
-                "loss": training.loss,
                 "perplexity": training.perplexity,
                 "bits_a_byte": training.bits_a_byte,
                 "tokens_seen": training.tokens_seen,
@@ -387,7 +462,7 @@ class NetworkEvaluator:
             }
         if timed is None:
             return details
-        return details | _quiet(timed) | Details(latency_engine=self.timing.latency)
+        return details | _quiet(timed.measurement) | Details(latency_engine=timed.engine)
 
     def _rejected(
         self,
@@ -436,12 +511,19 @@ def make_evaluator(
     """
     if settings.get("quantization") is not None:  # once, and not in every child
         fx_mode()
+    if settings["timing"].latency == COMPILED:
+        engines.prepare()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
+    return NetworkEvaluator(network, dataset, **settings)
+
+
+def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
+    """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
     return NetworkEvaluator(network, dataset, **settings)
 
 

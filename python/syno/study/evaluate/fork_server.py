@@ -76,10 +76,13 @@ _PULSE_S = 1.0  # how often the search hears from here, and stopped processes ar
 _MOST_TICK_S = 1.0
 # Drivers of accelerators reserve far more than they use: there the watch alone limits memory.
 _NVIDIA = "/dev/nvidiactl"
-# torch imports its compiler with the first optimizer, which would cost each child a second.
+# torch imports its compiler with the first optimizer and with the first network that is traced,
+# which would cost each child a second each.
 _PRELOADED = (
     "torch",
     "torch._dynamo",
+    "torch._functorch.partitioners",
+    "torch.export._trace",
     "syno.study.evaluate.evaluator",
     "syno.codegen.emitters.pytorch",
 )

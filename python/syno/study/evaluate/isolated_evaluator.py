@@ -336,10 +336,10 @@ def packed(factory: Callable[[], Evaluator | RungEvaluator]) -> bytes:
         raise not_carried(f"{type(error).__name__}: {error}") from error
 
 
-def not_carried(text: str) -> NotPossibleError:
-    """Make the error for a network that cannot be sent, with the last line of `text`."""
+def not_carried(text: str, what: str = "the network") -> NotPossibleError:
+    """Make the error for `what` cannot be sent, with the last line of `text`."""
     return NotPossibleError(
-        "the network cannot be sent to another process\n"
+        f"{what} cannot be sent to another process\n"
         f"  {text.strip().splitlines()[-1] if text.strip() else 'no reason is known'}\n"
         "  what to do: define its classes in a module that can be imported (not in the script "
         "itself,\n              not inside a function), or search without isolation "

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import pickle
+import pickletools
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.network.models.extras import PACKAGES
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError, not_carried
 from syno.study.evaluate.network import Network
@@ -41,6 +44,8 @@ def isolated(
         return None
     try:
         _check_importable(network)
+        for argument in arguments:
+            _check_data(argument)
         made = IsolatedEvaluator(
             functools.partial(factory, network, *arguments, **settings),
             extras=_extras(network),
@@ -71,3 +76,25 @@ def _check_importable(network: Network) -> None:
     here = sorted(cls.__qualname__ for cls in found if cls.__module__ == "__main__")
     if here:
         raise not_carried(f"{here[0]} is defined in the script that was started")
+
+
+def _check_data(argument: object) -> None:
+    """Raise a UserError for custom data that another process cannot have.
+
+    A pickle holds classes and functions by the names of their modules. Those of a script, a
+    notebook or an interactive session would be looked for in a module `__main__` that is another
+    one there.
+    """
+    if not isinstance(argument, (CustomData, CustomEvaluation)):
+        return
+    try:
+        content = pickle.dumps(argument)
+    except Exception as error:  # whatever the parts of the user raise
+        raise not_carried(f"{type(error).__name__}: {error}", f"'{argument.name}'") from error
+    for operation, value, _ in pickletools.genops(content):
+        named = value.partition(" ")[0] if operation.name == "GLOBAL" and value else value
+        if named == "__main__":
+            raise not_carried(
+                "a class or function of it is defined in the script that was started",
+                f"'{argument.name}'",
+            )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.data import KNOWN, DataSet, Records, TextData, is_text_data, load, load_text
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.data.records import is_records
 from syno.data.source import ARCHIVES, find_path
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from syno.options import FidelityOptions
 from syno.train import Fidelity
 
-Data = DataSet | Records | TextData
+# A data set that is loaded by its name, and what a network may be trained on.
+NamedData = DataSet | Records | TextData
+Data = NamedData | CustomData | CustomEvaluation
 
 
 # For a text without an official test split; only `syno report --final` reads it.
@@ -28,7 +31,7 @@ def load_for(
     tokenizer: str = "bytes",
     *,
     progress: bool = True,
-) -> Data:
+) -> NamedData:
     """Load the images or the text that a fidelity trains on.
 
     Args:

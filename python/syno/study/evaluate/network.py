@@ -11,15 +11,37 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
-from syno.network.layers import LayerReport, LayerRow
+from syno.network.layers import (
+    LayerReport,
+    LayerRow,
+    conv1d,
+    conv2d,
+    conv3d,
+    is_small_map,
+    linear,
+)
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
+from syno.network.surgery import sample_shape
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
+from syno.study.evaluate.custom import checked_fit, checked_run
+from syno.study.evaluate.weights import NetworkShape
 
+# Which layers become slots of a network that has none: those of the first filter that finds any.
+_USUAL = (
+    conv2d(kernel=3, groups=1),
+    conv2d(),
+    conv1d(),
+    conv3d(),
+    linear(),
+)
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
+# Layers with less than this share of the MACs are not worth a remark.
+_LEAST_SHARE = 0.01
 
 
 @contextmanager
@@ -36,7 +58,9 @@ class Network:
     All copies have the same initial weights, so that results differ because of the operators only.
     The weights of an operator are initialized with `seed`.
 
-    vocabulary: the number of tokens of a language model; None for images.
+    vocabulary: the number of tokens of a network that reads tokens; None for other inputs.
+    shape: what a model by name is built with.
+    causal: whether operators must not read later positions.
     macs, params: the MACs for one sample and the parameters of all layers that operators replace.
     all_macs: the MACs of all layers for one sample.
 
@@ -50,6 +74,8 @@ class Network:
         seed: int,
         *,
         vocabulary: int | None = None,
+        causal: bool | None = None,
+        classes: int | None = None,
     ) -> None:
         found = checked_slots(template)
         bare = [name for name, slot in found.items() if slot.original is None]
@@ -62,6 +88,12 @@ class Network:
         self.template = template
         self.input_shape = input_shape
         self.vocabulary = vocabulary
+        self.shape: NetworkShape = {
+            "input_shape": list(input_shape),
+            "classes": classes,
+            "vocabulary": vocabulary,
+        }
+        self.causal = vocabulary is not None if causal is None else causal
         self._seed = seed
         self._names = set(found)
         self._weights = {
@@ -125,7 +157,7 @@ class Network:
                 size=shape[1],
                 **options,  # type: ignore[arg-type]  # `weights` is a path, all others are numbers
             )
-        return cls(models.slots(net), shape, seed)
+        return cls(models.slots(net), shape, seed, classes=classes)
 
     @classmethod
     def given(
@@ -157,11 +189,56 @@ class Network:
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(substitute(net, example_input=example), shape, seed)
+            return cls(usual_template(net, example), shape, seed)
+        sample = sample_shape(net)
+        if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
+            here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
+            raise UserError(
+                f"the slots of the network were created for images of {there} pixels, and the "
+                f"training uses {here}\n"
+                "  what to do: leave out the fidelity, whose resolution is then that of the slots; "
+                f"change it with fidelity.changed(resolution={sample[-1]}); or create the slots "
+                f"with an example_input of {here} pixels"
+            )
         net = copy.deepcopy(net).eval()
         with torch.no_grad():
             net(example)  # slots record the sizes of their feature maps
         return cls(net, shape, seed, vocabulary=vocabulary)
+
+    @classmethod
+    def custom(
+        cls, net: nn.Module | str, data: CustomData | CustomEvaluation, seed: int
+    ) -> Network:
+        """Wrap a network of the user for custom data, whose samples it must take.
+
+        A network without slots gets those of `network.usual_slots`. It is causal if it gives
+        something for each token, and what it gives does not depend on later tokens.
+
+        Raises:
+            UserError: if the network is not a module, and if it does not fit the data.
+        """
+        if not isinstance(net, nn.Module):
+            raise UserError(
+                f"the model '{net}' is for data sets by name\n"
+                "  expected: a torch.nn.Module for custom data, such as "
+                f"syno.models.build('{net}', ...)"
+                if isinstance(net, str)
+                else f"the network must be a torch.nn.Module, got {net!r}"
+            )
+        example = data.example
+        if isinstance(data, CustomData):
+            checked_fit(net, data)
+        else:
+            checked_run(net, example, "example_input")
+        template = copy.deepcopy(net).eval()
+        if slots(template):
+            checked_run(template, example, f"'{data.name}'")  # slots record their sizes
+        else:
+            template = usual_template(template, example)
+        tokens = None if example.is_floating_point() else int(example.max()) + 1
+        causal = tokens is not None and _is_causal(template, example)
+        shape = tuple(example.shape[1:])
+        return cls(template, shape, seed, vocabulary=tokens, causal=causal)
 
     def inputs(self, batch: int) -> torch.Tensor:
         """Return fixed random inputs of shape [batch, ...]: values of variance 1, or token ids."""
@@ -203,7 +280,7 @@ class Network:
             Where an output reads a later position, in words. None if no output does, and for
             images.
         """
-        if self.vocabulary is None:
+        if not self.causal:
             return None
         for slot in slots(net).values():
             if isinstance(slot.kernel, KernelPack) and _SEQUENCE in slot.input_names:
@@ -212,6 +289,25 @@ class Network:
                 if found is not None:
                     return f"not causal along {_SEQUENCE}: {found}"
         return None
+
+    def too_small(self) -> str | None:
+        """Describe the layers that are kept only because their feature maps are too small.
+
+        Returns:
+            The layers with their share of the MACs, in words; None if there are none.
+        """
+        rows = [row for row in layer_report(self.template).kept if is_small_map(row)]
+        share = sum(row.share or 0.0 for row in rows)
+        if share < _LEAST_SHARE:
+            return None
+        names = ", ".join(row.name for row in rows[:2])
+        names += f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        height, width = self.input_shape[-2:]
+        return (
+            f"no operator can replace {names}, which have {share:.0%} of the MACs: at {height}x"
+            f"{width} pixels, their feature maps are too small ({rows[0].reason}); a larger "
+            "resolution (--resolution) makes them replaceable"
+        )
 
     def kept(self, report: LayerReport) -> list[LayerRow]:
         """List the slots that keep their original layer."""
@@ -223,6 +319,44 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
+
+
+def usual_template(net: nn.Module, example: torch.Tensor) -> nn.Module:
+    """Return a copy of a network without slots, with those that a search gives it.
+
+    These are its 3x3 convolutions; a network without any gets its grouped and other convolutions,
+    those of signals or volumes, or at last its linear layers as slots.
+
+    Raises:
+        UserError: if no layer can become a slot, with the reasons.
+    """
+    found = None
+    for where in _USUAL:
+        try:
+            return substitute(net, where, example)
+        except UserError as error:
+            if "has no slots" not in str(error):
+                raise
+            found = error
+    assert found is not None
+    raise UserError(
+        f"{found}\n  what to do: choose layers with syno.substitute(net, where=..., "
+        "example_input=...)"
+    )
+
+
+def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
+    """Whether no output of a position depends on a later token; False if there are none."""
+    if tokens.dim() != 2 or tokens.shape[1] < 2:
+        return False
+    net = copy.deepcopy(net).eval()
+    other = tokens.clone()
+    other[:, -1] = (other[:, -1] + 1) % max(int(tokens.max()) + 1, 2)
+    with torch.no_grad():
+        first, second = net(tokens), net(other)
+    if not isinstance(first, torch.Tensor) or first.shape[:2] != tokens.shape:
+        return False
+    return bool(torch.allclose(first[:, :-1], second[:, :-1], rtol=1e-4, atol=1e-5))
 
 
 def _check_tokens(

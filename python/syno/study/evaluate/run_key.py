@@ -15,7 +15,7 @@ from syno.study.evaluate.quantization import Quantization
 if TYPE_CHECKING:
     from syno.store import Evaluation
 
-# The engine that times networks unless another one is named; INT8 networks know no other.
+# What a key without another engine stands for; INT8 networks know no other.
 EAGER = "eager"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
@@ -28,13 +29,20 @@ class Evaluators:
     Only one evaluator exists at a time, because trainings are ordered by seed.
     """
 
-    def __init__(self, trainings: Trainings, group: Group, observer: Observer) -> None:
+    def __init__(
+        self,
+        trainings: Trainings,
+        group: Group,
+        observer: Observer,
+        weights: Path | None = None,
+    ) -> None:
         if group.world > 1 and trainings.isolation.isolate:
             raise UserError(
                 f"{group.world} processes train one network, so its evaluation cannot be isolated\n"
                 "  what to do: omit --isolate"
             )
         self._trainings, self._group, self._observer = trainings, group, observer
+        self._weights = weights
         self._seed: int | None = None
         self._evaluator: NetworkEvaluator | IsolatedEvaluator | None = None
         self._terminated = False
@@ -88,16 +96,21 @@ class Evaluators:
             "seed": seed,
             "timing": given.timing,
             "deadline_s": given.train.deadline_s,
-            "kernels": given.train.kernels,
+            "kernels": given.train.kernels or "eager",
             "device": given.device,
             "workers": given.workers,
             "checkpoints": given.checkpoints,
+            "weights": self._weights if first else None,
             "measured": given.latency and first,
             "quantization": given.quantization if first else None,
         }
-        data = (given.data, given.data_dir, given.dataset.fingerprint, given.train.tokenizer)
+        factory: Callable[..., NetworkEvaluator] = evaluation.make_evaluator
+        data: tuple[object, ...] = (given.data, given.data_dir, given.dataset.fingerprint)
+        data += (given.train.tokenizer,)
+        if given.own is not None:
+            factory, data = evaluation.make_custom_evaluator, (given.own,)
         made = isolated(
-            evaluation.make_evaluator,
+            factory,
             network,
             *data,
             wanted=False if self._group.world > 1 else given.isolation.isolate,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.report import gather
-from syno.report.pareto import front, latency, macs
+from syno.report.pareto import on_front
 from syno.store.documents import Details
 from syno.study.evaluate.run_key import RunKey
 from syno.study.training.retraining import Retraining
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Finalists:
     """The operators on a front of a study, and its original network, for the test split.
 
+    If no operator is on a front, the best operator takes their place.
+
     Finalists are selected by their validation accuracy or loss. Each is trained again, with the
     seed and the fidelity of the study, so that the same network is tested. An operator is tested
     once only.
@@ -36,10 +38,10 @@ class Finalists:
 
     def __init__(self, store: Store, study: str | None, data_dir: str | None = None) -> None:
         summary = store.summary(study)
-        trained, objective = gather(summary).trained, summary.objective
-        self._texts: dict[int, str | None] = {
-            c.number: c.text for cost in (latency, macs) for c in front(trained, cost, objective)
-        }
+        report, objective = gather(summary), summary.objective
+        # The best operator is tested even if it does not beat the baseline.
+        finalists = on_front(report) or report.trained[:1]
+        self._texts: dict[int, str | None] = {c.number: c.text for c in finalists}
         if summary.baseline is not None:
             self._texts[summary.baseline.ask] = None
         self.waiting = sorted(set(self._texts) - {e.ask for e in summary.final})
@@ -84,7 +86,7 @@ def _test(retraining: Retraining, text: str | None) -> Outcome:
     )
 
 
-def _tested(net: nn.Module, retraining: Retraining) -> tuple[float, Details]:
+def _tested(net: nn.Module, retraining: Retraining) -> tuple[float | None, Details]:
     """Measure the accuracy on the test split, and for text the loss."""
     from syno.data import Records, TextData
     from syno.train import test_accuracy, test_metrics

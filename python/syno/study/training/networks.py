@@ -1,4 +1,4 @@
-"""Networks with an operator in their slots, for export."""
+"""Networks with or without an operator in their slots, for export."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.network import models
+from syno.operands.layers import ORIGINAL, fit_to_network, layer_specification
+from syno.operands.lookup import named_operators
+from syno.operands.options import Operand
 from syno.operators.operator import Operator
 from syno.store import Store
 from syno.study.evaluate.network import Network, seeded
@@ -22,44 +25,59 @@ def _nothing(text: str) -> None:
 
 
 def fresh(
-    operator: Operator,
+    op: str,
     name: str,
     seed: int,
+    *,
     model_options: Mapping[str, int | str],
-    image: tuple[int, int],
-    classes: int,
+    images: Mapping[str, int | None],
+    sizes: Mapping[str, int],
+    operand: Operand | None = None,
     say: Say = _nothing,
 ) -> tuple[nn.Module, torch.Tensor]:
-    """Build a model with initial weights and the operator in its slots.
+    """Build a model with initial weights and an operator in its slots.
 
     Args:
-        operator: the operator.
+        op: an operator as for `syno train`; `none` is the model as it is.
         name, model_options: the model.
         seed: of the initial weights.
-        image: the channels of the input, and its height and width in pixels.
-        classes: the number of classes.
+        images: `classes`, `channels` and `size` of a model for images, each None for that of the
+            model.
+        sizes: values of variables that the layers do not have.
+        operand: where the operator is found.
         say: is called with a line for each slot that keeps its layer.
 
     Returns:
         The network, and an input for it.
 
     Raises:
-        UserError: if the operator fits no slot.
+        UserError: if `op` names several operators, or the operator fits no slot.
     """
-    channels, size = image
+    given = {what: value for what, value in images.items() if value is not None}
     with seeded(seed):
-        net = models.build(
-            name,
-            classes=classes,
-            channels=channels,
-            size=size,
-            **model_options,  # type: ignore[arg-type]  # `weights` is a path, others are numbers
+        net = models.build(name, **given, **model_options)  # type: ignore[arg-type]  # a path
+    made = models.built(net)
+    if op == ORIGINAL:
+        return net.eval(), made.example()
+    template = models.slots(net)
+    where = operand or Operand()
+    named = named_operators(
+        [op],
+        store=where.store,
+        study=where.study,
+        specification=where.specification(op),
+        layers=layer_specification(template, sizes),
+    )
+    if len(named) != 1:
+        raise UserError(
+            f"'{op}' names {len(named)} operators\n"
+            f"  expected: one of them      got: {', '.join(each.name for each in named)}"
         )
-    network = Network(models.slots(net), (channels, size, size), seed)
-    filled, report = network.with_operator(operator)
+    network = Network(template, made.input_shape, seed)
+    filled, report = network.with_operator(fit_to_network(named[0], template, sizes))
     for row in network.kept(report):
         say(f"{row.name} keeps its original layer: {row.reason}")
-    return filled, torch.zeros(1, channels, size, size)
+    return filled.eval(), made.example()
 
 
 def trained(

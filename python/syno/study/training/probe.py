@@ -26,12 +26,15 @@ def seconds_each(
     """Estimate the seconds of one training of the original network.
 
     Returns:
-        The seconds; None if the probe training failed.
+        The seconds; None if the probe training failed, and for a custom evaluation.
     """
+    from syno.data.custom import CustomEvaluation
     from syno.train import Stop, train
 
     if fidelity.seconds is not None:
         return fidelity.seconds
+    if isinstance(dataset, CustomEvaluation):
+        return None
     total = 0
 
     class Enough:

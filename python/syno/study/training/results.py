@@ -21,6 +21,8 @@ from syno.store import (
     capture_environment,
 )
 from syno.store.records import VALIDATION
+from syno.study.evaluate.weights import Weights
+from syno.study.results import wanted_weights
 from syno.study.study import settings_of
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class Results:
         known = {study.name for study in store.studies()}
         if name is None or name not in known:
             data = Path(trainings.data).name
-            made = name or automatic_name("train", trainings.model, data).replace("/", "-")
+            made = name or automatic_name("train", trainings.title, data).replace("/", "-")
             self.record = store.create_study(
                 made,
                 specification=(specification.key, json.loads(specification.to_json())),
@@ -58,6 +60,7 @@ class Results:
             count = settings.evaluations
             store.append_event(self.record, "resumed", {"evaluations": count})
         self._store, self._worker = store, Worker()
+        self.weights = Weights.of(store, self.record)
         rules = str(rule_set((), ()).version)
         self._environment: Environment = capture_environment(
             threads=trainings.timing.threads, rules=rules
@@ -104,6 +107,11 @@ class Results:
             stored = None if operator is None else (operator.text, operator.key)
             same = self._store.ask(self.record, number, stored, self._worker.name)
         self._store.tell(same.id, outcome, self._environment)
+
+    def keep_weights(self) -> None:
+        """Delete weights beyond the limit, those of the worst networks first."""
+        if self.weights is not None:
+            self.weights.keep(wanted_weights(self._store.summary(self.record), every=True))
 
     def close(self, reason: str, text: str) -> None:
         """Log why the run ended."""

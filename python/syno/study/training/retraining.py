@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
     from syno.store import StudySummary
     from syno.study import StudySettings
-    from syno.study.evaluate.loading import Data
+    from syno.study.evaluate.loading import NamedData
     from syno.study.evaluate.network import Network
-    from syno.train import Outcome
+    from syno.train import TrainingOutcome
 
 
 class Retraining:
@@ -37,9 +38,10 @@ class Retraining:
         from syno.train import Fidelity
 
         settings = settings_of(summary.study, list(summary.events))
-        if settings.model is None or settings.data is None:
+        if settings.model is None or settings.data is None or settings.metric is not None:
             raise UserError(
-                f"study '{summary.study.name}' is about a module that the store does not hold\n"
+                f"study '{summary.study.name}' is about a module or data that the store does not "
+                "hold\n"
                 "  expected: a study of a named model, such as resnet-small"
             )
         self.fidelity = Fidelity.from_json(settings.fidelity)
@@ -52,7 +54,7 @@ class Retraining:
                 f"  expected: {settings.fingerprint}      got: {dataset.fingerprint}"
             )
         self.settings: StudySettings = settings
-        self.dataset: Data = dataset
+        self.dataset: NamedData = dataset
         self.network: Network = Network.named(
             settings.model,
             settings.model_options,
@@ -63,18 +65,23 @@ class Retraining:
         )
         self._specification = read_specification(summary.study.specification)
 
-    def train(self, text: str | None) -> tuple[nn.Module, Outcome]:
+    def train(self, text: str | None) -> tuple[nn.Module, TrainingOutcome]:
         """Train the network with an operator, or the original network (None).
 
         Returns:
             The network, and the outcome of the training.
         """
         from syno.operators.operator import Operator
+        from syno.study.evaluate.engines import EAGER, kernels
         from syno.train import train
 
         net = self.network.original()
         if text is not None:
             operator = Operator.from_text(text, self._specification)
             net, _ = self.network.with_operator(operator)
-        with torch_threads(int(self.settings.latency.get("threads", 1))):
+        wanted = self.settings.training.get("kernels", EAGER)
+        with (
+            torch_threads(int(self.settings.latency.get("threads", 1))),
+            kernels(net, wanted, lambda text: warnings.warn(text, stacklevel=4)),
+        ):
             return net, train(net, self.dataset, self.fidelity, self.settings.seed)

@@ -65,7 +65,7 @@ class TrainedSeed:
 class TrainedOperator:
     """The trainings of one operator in one precision.
 
-    name: `baseline` for the original network, whose key is None.
+    name: `baseline` for the original network, whose id and key are None.
     precision: `float32` or `int8`.
     macs, params: of the layers that the operator replaces, at batch size 1.
     latency_ms, latency_ratio: medians over seeds.
@@ -78,6 +78,7 @@ class TrainedOperator:
 
     name: str
     precision: str
+    id: str | None
     key: str | None
     macs: int | None
     params: int | None
@@ -90,8 +91,8 @@ class TrainedOperator:
 
     @property
     def accuracy(self) -> Spread | None:
-        """The accuracy on the validation split; None if no training succeeded."""
-        return self.measures["accuracy"][0]
+        """The accuracy on the validation split; None if no training succeeded, and for a loss."""
+        return self.measures["accuracy"][0] if "accuracy" in self.measures else None
 
     @property
     def loss(self) -> Spread | None:
@@ -100,7 +101,7 @@ class TrainedOperator:
 
     def to_json(self) -> dict[str, object]:
         """Return plain values, with `accuracy`, `accuracy_beside_baseline` and those of loss."""
-        names = ("name", "precision", "key", "macs", "params", "latency_ms", "latency_ratio")
+        names = ("name", "precision", "id", "key", "macs", "params", "latency_ms", "latency_ratio")
         row: dict[str, object] = {name: getattr(self, name) for name in (*names, "seconds")}
         row |= {"seeds": [seed.to_json() for seed in self.seeds], "ok": self.ok}
         for measure, (spread, pair) in self.measures.items():
@@ -122,7 +123,7 @@ def result_rows(trainings: Trainings, results: Results) -> tuple[TrainedOperator
         for key in keys:
             own = [e for e in found if e.text == text and key.counts(e)]
             own = [e for e in own if e.seed in trainings.seeds] or own
-            rows.append(_row(name, operator, key, own, originals, trainings.fidelity.task))
+            rows.append(_row(name, operator, key, own, originals, trainings.measures))
     return tuple(rows)
 
 
@@ -132,11 +133,11 @@ def _row(
     key: RunKey,
     own: Sequence[Evaluation],
     originals: Sequence[Evaluation],
-    task: str,
+    fields: Sequence[str],
 ) -> TrainedOperator:
     is_original = operator is None and key.precision == FLOAT32
     measures: dict[str, tuple[Spread | None, Paired | None]] = {}
-    for measure in ("accuracy", "loss") if task == "text" else ("accuracy",):
+    for measure in fields:
         values, base = _values(own, measure), _values(originals, measure)
         pair = None
         if not is_original:
@@ -145,6 +146,7 @@ def _row(
     return TrainedOperator(
         name=name,
         precision=key.precision,
+        id=None if operator is None else operator.structure,
         key=None if operator is None else operator.key,
         macs=next((e.macs for e in own), None),
         params=next((e.params for e in own), None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from syno._util import numbers
@@ -27,14 +27,14 @@ def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
     return Table.of(
         rows,
         ("operator", _name),
-        ("key", lambda row: (row.key or "")[:8]),
+        ("id", lambda row: (row.id or "")[:8]),
         (f"{measure}>", lambda row: _spread(row.measures[measure][0], measure)),
-        ("beside the baseline", lambda row: _pair(row.measures[measure][1], measure)),
+        ("beside the baseline?", lambda row: _pair(row.measures[measure][1], measure)),
         *([accuracy] if measure == "loss" else []),
         ("MACs>", lambda row: numbers.count(row.macs)),
-        ("params>", lambda row: numbers.count(row.params)),
-        *([("latency>", _latency)] if timed else []),
-        ("time>", lambda row: numbers.duration(row.seconds)),
+        ("params>?", lambda row: numbers.count(row.params)),
+        *(_TIMED if timed else []),
+        ("time>?", lambda row: numbers.duration(row.seconds)),
         ("status~", _status),
     )
 
@@ -52,16 +52,16 @@ def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Se
         found: the result of `Trainings.forecast`.
     """
     costs = Table.of(
-        [{"name": "baseline", "key": None, **found["baseline"]}, *found["operators"]],
+        [{"name": "baseline", "id": None, **found["baseline"]}, *found["operators"]],
         ("operator", lambda each: each["name"]),
-        ("key", lambda each: (each["key"] or "")[:8]),
+        ("id", lambda each: (each["id"] or "")[:8]),
         ("MACs>", lambda each: numbers.count(each["macs"])),
         ("params>", lambda each: numbers.count(each["params"])),
     )
     layers = layer_report(trainings.network(trainings.seeds[0]).template)
     cost = training_cost(found["trainings"], found["seconds_each"])
     return [
-        Section("Layers", text=str(layers)),
+        Section("Layers", table=layers.as_table(), after="\n".join(layers.totals())),
         Section("Fidelity", text=amounts(trainings.fidelity), table=costs),
         Section("Cost", text=f"{cost}\n"),
     ]
@@ -76,10 +76,10 @@ def _status(row: TrainedOperator) -> str:
     return "; ".join(failed) or ("ok" if row.ok else "not trained")
 
 
-def _latency(row: TrainedOperator) -> str:
-    if row.latency_ms is None:
-        return "-"
-    return f"{row.latency_ms:.3g} ms (x {row.latency_ratio:.2f})"
+_TIMED: list[tuple[str, Callable[[TrainedOperator], str]]] = [
+    ("latency>", lambda row: numbers.milliseconds(row.latency_ms)),
+    ("speed-up>", lambda row: numbers.speedup(row.latency_ratio)),
+]
 
 
 def _int8_share(row: TrainedOperator) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno._util.options import grouped
@@ -21,6 +22,11 @@ from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings
 
 if TYPE_CHECKING:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    from syno.data.custom import Loss, MetricFunction
     from syno.store import Outcome
     from syno.study.evaluate.quantization import Quantization
     from syno.train import Fidelity, Group
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
 
 class TrainingObserver(Observer):
     """Callbacks of trainings: subclass it and override its methods."""
+
+    def on_study(self, name: str) -> None:
+        """The study of this name exists; the trainings start."""
 
     def on_training(self, number: int, count: int, job: Job) -> None:
         """Training `number` (from 0) of `count` starts."""
@@ -40,11 +49,19 @@ class TrainingNarration(TrainingObserver):
     """Describes the progress of trainings.
 
     report: is called with the number of completed trainings and a text.
+    started: is called with the name of the study.
     """
 
-    def __init__(self, report: Callable[[int, str], object]) -> None:
+    def __init__(
+        self, report: Callable[[int, str], object], started: Callable[[str], object]
+    ) -> None:
         self._report = report
+        self._started = started
         self._number, self._name = 0, ""
+
+    def on_study(self, name: str) -> None:
+        """Report the name of the study."""
+        self._started(name)
 
     def on_training(self, number: int, count: int, job: Job) -> None:
         """Remember the name of the training."""
@@ -91,10 +108,16 @@ class TrainedOperators:
 @grouped(train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
 def train_operators(
     operators: Sequence[str | Operator],
-    data: str,
+    data: str | Dataset[Any] | DataLoader[Any] | None = None,
     *,
+    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
+    example_input: torch.Tensor | None = None,
     data_dir: str | None = None,
-    model: str | None = None,
+    model: str | nn.Module | None = None,
     model_options: Mapping[str, int | str] | None = None,
     seeds: int = 1,
     seed: int = 0,
@@ -124,9 +147,12 @@ def train_operators(
     Args:
         operators: operators, or what names them: a name of the zoo, a file, a folder, a text, a
             formula, a file with one of these in each line, or the start of a key in `store`.
-        data, data_dir: a data set as in `syno.data.load`, or a text as in `load_text`.
-        model, model_options: a model by name (`syno.models.list_models()`) and its options.
-            Default: `resnet-small`, or `gpt2-small` for text.
+        data, data_dir: a data set as in `syno.data.load`, a text as in `load_text`, or a
+            torch.utils.data.Dataset or DataLoader.
+        validation, loss, metric, maximize, evaluate, example_input: of custom data, as in
+            `syno.search`.
+        model, model_options: a model by name (`syno.models.list_models()`) and its options, or a
+            module. Default: `resnet-small`, or `gpt2-small` for text.
         seeds, seed: the number of trainings of each operator, and the seed of the first; the
             others follow it. A seed decides initial weights and batches.
         baseline: whether the original network is trained, too, for the same seeds.
@@ -151,6 +177,7 @@ def train_operators(
         UserError: for whatever is wrong with the arguments, the operators, the data or the store;
             before anything is trained, as far as it can be known then.
     """
+    from syno.study.evaluate.custom import custom, custom_fidelity, given_example
     from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity
     from syno.train import fidelity as named_fidelity
@@ -158,13 +185,30 @@ def train_operators(
     train = train or TrainOptions()
     if seeds < 1:
         raise UserError(f"seeds must be at least 1      got: {seeds}")
+    net = None if model is None or isinstance(model, str) else model
+    own = custom(
+        data,
+        validation=validation,
+        loss=loss,
+        metric=metric,
+        maximize=maximize,
+        evaluate=evaluate,
+        example=functools.partial(given_example, net, example_input),
+    )
     fidelity = train.fidelity
-    if not isinstance(fidelity, Fidelity):
+    if own is not None:
+        fidelity = custom_fidelity(own, fidelity, validation)
+    elif not isinstance(fidelity, Fidelity):
+        assert isinstance(data, str)  # as `custom` has checked
         fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
+    if own is not None and net is None:
+        raise UserError("custom data needs a network\n  what to do: pass a module as model=")
     trainings = Trainings(
-        model=model or usual_model(fidelity),
+        model=None if net is not None else str(model or usual_model(fidelity)),
+        net=net,
+        own=own,
         model_options=dict(model_options or {}),
-        data=data,
+        data=str(data) if own is None else own.name,
         data_dir=None if data_dir is None else str(data_dir),
         fidelity=fidelity,
         seeds=tuple(range(seed, seed + seeds)),
@@ -244,7 +288,11 @@ def run(
 
     with Store.open(store) as opened:
         results = Results(opened, name, trainings)
-        paused = _train(trainings, results, observer or TrainingObserver(), group or Group())
+        observer = observer or TrainingObserver()
+        observer.on_study(results.record.name)
+        if trainings.note is not None:
+            observer.on_note(trainings.note)
+        paused = _train(trainings, results, observer, group or Group())
         rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)
 
@@ -255,8 +303,10 @@ def _train(
     """Run the trainings that are not in the store yet, and return whether they were paused."""
     jobs = trainings.jobs()
     done = {job.name: results.done(job.operator) for job in jobs}
+    weights = results.weights
+    folder = None if weights is None else weights.folder
     try:
-        with trainings.evaluators(group, observer) as evaluators:
+        with trainings.evaluators(group, observer, folder) as evaluators:
             for index, job in enumerate(jobs):
                 if job.seed in done[job.name]:
                     observer.on_trained(index, len(jobs), job, None)
@@ -266,6 +316,7 @@ def _train(
                 outcome = evaluators.run(job.operator, job.seed)
                 if outcome is not None:
                     results.add(job.operator, outcome)
+                    results.keep_weights()
                     evaluators.forget(job.operator, job.seed)
                     observer.on_trained(index, len(jobs), job, outcome)
                 if outcome is None or evaluators.terminated:

@@ -9,20 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.options import IsolationOptions, TimingOptions, TrainOptions
-from syno.study.evaluate.loading import load_for
+from syno.study.evaluate.custom import metric_document
+from syno.study.evaluate.engines import decide
+from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
-from syno.study.evaluate.run_key import RunKey
+from syno.study.evaluate.run_key import EAGER, RunKey
 from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
 if TYPE_CHECKING:
-    from syno.data import DataSet, Records, TextData
+    from torch import nn
+
+    from syno.data import TextData
     from syno.operands.lookup import NamedOperator
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
@@ -48,9 +53,12 @@ class Trainings:
     """Trainings of some operators, and optionally of the baseline, with one model and data set.
 
     The arguments are those of `syno.train_operators`. Call `prepare` first, and then `adopt`.
+
+    net: the network as a module, instead of a model.
+    own: custom data, instead of a data set by name; `data` is its name.
     """
 
-    model: str
+    model: str | None
     model_options: Mapping[str, int | str]
     data: str
     data_dir: str | None
@@ -66,7 +74,10 @@ class Trainings:
     checkpoints: Path | None = None
     latency: bool = True
     quantization: Quantization | None = None
-    dataset: DataSet | Records | TextData = field(init=False)
+    net: nn.Module | None = None
+    own: CustomData | CustomEvaluation | None = None
+    dataset: Data = field(init=False)
+    note: str | None = field(init=False)  # for the user, about how networks are trained and timed
     chosen: list[NamedOperator] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     _networks: dict[int, Network] = field(default_factory=dict)
@@ -74,6 +85,7 @@ class Trainings:
     def __post_init__(self) -> None:
         self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
         self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
+        self.train, self.timing, self.note = decide(self.train, self.timing, self.device)
 
     def prepare(self) -> None:
         """Load the data and build the network.
@@ -83,21 +95,26 @@ class Trainings:
         """
         from syno.train import check
 
-        self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.train.tokenizer)
-        check(self.dataset, self.fidelity, device=self.device)
+        if self.own is not None:
+            self.dataset = self.own
+        else:
+            self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.train.tokenizer)
+        if not isinstance(self.dataset, CustomEvaluation):
+            check(self.dataset, self.fidelity, device=self.device)
         network = self.network(self.seeds[0])
         if self.quantization is not None:
             self._check_quantization(network, self.quantization)
 
     def _check_quantization(self, network: Network, how: Quantization) -> None:
         """Raise a UserError if the original network cannot be quantized to INT8."""
-        from syno.data import TextData
+        from syno.data import DataSet, Records, TextData
         from syno.quantize import quantize
         from syno.train import training_images
 
-        if isinstance(self.dataset, TextData):
+        if not isinstance(self.dataset, (DataSet, Records)):
+            kind = "text" if isinstance(self.dataset, TextData) else "custom data"
             raise UserError(
-                f"'{self.data}' is text, and only networks for images can be quantized to INT8\n"
+                f"'{self.data}' is {kind}, and only networks for images can be quantized to INT8\n"
                 "  what to do: omit --quantize"
             )
         images = training_images(self.dataset, self.fidelity, 2, how.seed)
@@ -127,26 +144,30 @@ class Trainings:
                 operator = fit_to_network(each, network.template, self.sizes)
                 network.with_operator(operator)
             except UserError as error:
-                raise UserError(f"{error}\n  operator '{each.name}' in model '{self.model}'") from (
-                    error
-                )
+                where = f"operator '{each.name}' in model '{self.title}'"
+                raise UserError(f"{error}\n  {where}") from error
             self.chosen.append(each)
             self.operators.append(operator)
 
     def network(self, seed: int) -> Network:
         """Return the network with the initial weights of a seed, the same for every operator."""
         if seed not in self._networks:
-            self._networks = {
-                seed: Network.named(
-                    self.model,
-                    self.model_options,
-                    self.dataset,
-                    seed,
-                    size=self.fidelity.resolution,
-                    context=self.fidelity.context,
-                )
-            }
+            self._networks = {seed: self._network(seed)}
         return self._networks[seed]
+
+    def _network(self, seed: int) -> Network:
+        if self.own is not None:
+            return Network.custom(self.net or self.title, self.own, seed)
+        assert not isinstance(self.dataset, (CustomData, CustomEvaluation))
+        amount = {"size": self.fidelity.resolution, "context": self.fidelity.context}
+        if self.net is not None:
+            return Network.given(self.net, self.dataset, seed, **amount)
+        return Network.named(self.title, self.model_options, self.dataset, seed, **amount)
+
+    @property
+    def title(self) -> str:
+        """The name of the model, or the class of the module."""
+        return self.model or type(self.net).__name__
 
     def specification(self) -> Specification:
         """Return the specification of the layers, with the coefficients of all operators.
@@ -184,14 +205,22 @@ class Trainings:
                 "deadline_s": self.train.deadline_s,
                 "isolate": self.isolation.isolate,
                 "memory_limit": self.isolation.memory_limit,
-                **kernel_settings(self.train.kernels),
+                **kernel_settings(self.train),
             },
             method=GIVEN,
             latency=timing_settings(self.timing),
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
             baseline=self.baseline,
+            metric=metric_document(self.own),
         )
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The fields of results that the trainings have, the accuracy or the loss."""
+        if self.own is not None:
+            return ("accuracy",) if self.own.metric.maximize else ("loss",)
+        return ("accuracy", "loss") if self.fidelity.task == "text" else ("accuracy",)
 
     def run_key(self) -> RunKey:
         """Return the run key: what a result depends on beside operator, seed and machine."""
@@ -199,8 +228,8 @@ class Trainings:
             self.fidelity.to_json(),
             self.dataset.fingerprint,
             self.timing.threads,
-            latency=self.timing.latency,
-            kernels=self.train.kernels,
+            latency=self.timing.latency or EAGER,
+            kernels=self.train.kernels or EAGER,
         )
 
     def run_keys(self) -> list[RunKey]:
@@ -214,9 +243,17 @@ class Trainings:
         named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
         return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
 
-    def evaluators(self, group: Group, observer: Observer) -> Evaluators:
-        """Make the evaluators of this process, which may be one of several that train together."""
-        return Evaluators(self, group, observer)
+    def evaluators(
+        self, group: Group, observer: Observer, weights: Path | None = None
+    ) -> Evaluators:
+        """Make the evaluators of this process, which may be one of several that train together.
+
+        Args:
+            group: the processes.
+            observer: is called with the steps of evaluations.
+            weights: a folder for the trained weights; None to keep none.
+        """
+        return Evaluators(self, group, observer, weights)
 
     def seconds_each(self) -> float | None:
         """Estimate the seconds of one training from a few steps of the original network.
@@ -247,9 +284,10 @@ class Trainings:
         for chosen, operator in zip(self.chosen, self.operators, strict=True):
             _, report = network.with_operator(operator)
             macs, params = network.cost(operator, report)
-            costs.append({"name": chosen.name, "key": operator.key, "macs": macs, "params": params})
+            cost = {"id": operator.structure, "key": operator.key, "macs": macs, "params": params}
+            costs.append({"name": chosen.name, **cost})
         return {
-            "model": self.model,
+            "model": self.title,
             "data": self.data,
             "fidelity": self.fidelity.to_json(),
             "layers": [dataclasses.asdict(row) for row in layers.rows],

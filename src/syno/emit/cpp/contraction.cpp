@@ -20,6 +20,11 @@ constexpr double kFillShare = 0.1;
 constexpr double kMostLaneCost = 1.05;
 // Fewer terms side by side fill no vectors.
 constexpr std::int64_t kLeastInside = 8;
+// Pairs of rows need a third more weights: they pay where each weight meets so many columns, and where so much of the
+// products is left with the lanes that are not used.
+constexpr std::int64_t kLeastPairColumns = 96;
+constexpr std::int64_t kLeastPairTerms = 16;
+constexpr double kMostPairCost = 0.9;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -52,17 +57,23 @@ std::set<std::pair<std::int64_t, std::int64_t>> possible_slides(const Access& ac
 
 class Matcher {
  public:
-  Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats)
-      : program_(program), cache_floats_(cache_floats) {
+  Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats,
+          Precision precision, Element data)
+      : program_(program),
+        word_(terms_of_word(precision)),
+        cache_elements_(cache_floats * word_),
+        data_element_(data) {
     c_.nest = nest;
+    c_.precision = precision;
   }
 
   std::optional<Contraction> run() {
     if (!find_operands()) return std::nullopt;
     find_roles();
     if (c_.row_count() < kLeastRows || c_.row_count() * c_.term_count() < 16) return std::nullopt;
+    if (word_ > 1 && c_.terms.empty()) return std::nullopt;
     choose_columns();
-    c_.in_place = is_in_place();
+    c_.in_place = word_ == 1 ? is_in_place() : words_are_in_place();
     if (!c_.in_place) make_panel();
     return std::move(c_);
   }
@@ -156,6 +167,23 @@ class Matcher {
     return false;
   }
 
+  // Vectors over rows read words of terms side by side, from wherever the columns are.
+  bool words_are_in_place() {
+    if (data_element_ != panel_element(c_.precision) || !data().conditions.empty() ||
+        c_.columns.size() > 1)
+      return false;
+    const Index address = flat_address(program_, nest(), data());
+    if (!address.is_affine()) return false;
+    const std::int64_t point = c_.columns.empty() ? 0 : address.coefficient(c_.columns[0]);
+    const auto pair = std::find_if(c_.terms.begin(), c_.terms.end(), [&](int axis) {
+      return address.coefficient(axis) == 1 && extent(axis) % word_ == 0;
+    });
+    if (pair == c_.terms.end() || point == 1) return false;
+    std::rotate(pair, pair + 1, c_.terms.end());
+    if (!c_.columns.empty()) c_.point = point;
+    return true;
+  }
+
   // --- the panel --------------------------------------------------------------------------------------------------
 
   void make_panel() {
@@ -164,13 +192,20 @@ class Matcher {
     std::vector<std::int64_t> extents = nest().extents();
     if (!c_.columns.empty()) find_taps(read, extents);
     put_terms_inside();
+    if (word_ > 1) make_words(read, extents);
+    c_.paired = can_pair();
     choose_block(extents);
+    if (c_.paired && !pairs_pay()) {
+      c_.paired = false;
+      choose_block(extents);
+    }
     build_fill(read, extents);
   }
 
   // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h the outermost column axis.
   void find_taps(Access& read, std::vector<std::int64_t>& extents) {
     for (std::size_t t = 0; t < c_.terms.size();) {
+      if (word_ > 1 && c_.terms.size() == 1) return;  // words have terms
       const int tap = c_.terms[t];
       const auto slides = possible_slides(read, c_.columns[0], tap);
       const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
@@ -222,11 +257,58 @@ class Matcher {
     });
     if (inner == c_.terms.end()) return;
     std::rotate(inner, inner + 1, c_.terms.end());
-    c_.point = c_.term_count();
+    c_.terms_inside = true;
+  }
+
+  // The last axis of the terms becomes one that has whole words.
+  void make_words(Access& read, std::vector<std::int64_t>& extents) {
+    const auto words = [&](int axis) { return (extent(axis) + word_ - 1) / word_; };
+    if (!c_.terms_inside) {
+      const Index address = flat_address(program_, nest(), data());
+      const auto cost = [&](int axis) {
+        return static_cast<double>(words(axis) * word_) / static_cast<double>(extent(axis));
+      };
+      const auto worse = [&](int a, int b) {
+        if (cost(a) != cost(b)) return cost(a) > cost(b);
+        // Neighbours in memory are expensive to part.
+        return std::abs(address.coefficient(a)) < std::abs(address.coefficient(b));
+      };
+      const auto best = std::max_element(c_.terms.begin(), c_.terms.end(), worse);
+      std::rotate(best, best + 1, c_.terms.end());
+    }
+    const int axis = c_.terms.back();
+    const std::int64_t size = extent(axis), whole = words(axis) * word_;
+    if (size == whole) return;
+    const Condition inside{Index::axis(axis), size};
+    for (Access* access : {&read, &c_.nest.operands[c_.data], &c_.nest.operands[c_.weight]})
+      access->conditions.insert(access->conditions.begin(), inside);
+    c_.nest.axes[at(axis)].extent = whole;
+    extents[at(axis)] = whole;
+  }
+
+  // Winograd's F(2, 3): two results of three neighbouring taps take four products.
+  bool can_pair() const {
+    if (word_ > 1 || c_.terms_inside || c_.columns.empty() || c_.taps.size() != 1) return false;
+    const Index stored = flat_address(program_, nest(), nest().store);
+    return extent(c_.taps[0]) == 3 && c_.slides[0].step == 1 && c_.slides[0].phases == 1 &&
+           stored.coefficient(c_.columns.back()) == 1 && c_.row_count() >= kLanes &&
+           c_.term_count() >= kLeastPairTerms &&
+           c_.column_count() * c_.product(c_.slices) >= kLeastPairColumns;
+  }
+
+  bool pairs_pay() const {
+    if (c_.block_rows % 2 != 0 && c_.blocks > 1) return false;
+    const std::int64_t lanes = (c_.block_columns() + kLanes - 1) / kLanes * kLanes;
+    const std::int64_t plain = 3 * c_.block_rows * c_.width();
+    return static_cast<double>(4 * lanes) <= kMostPairCost * static_cast<double>(plain);
   }
 
   void choose_block(const std::vector<std::int64_t>& extents) {
+    c_.point = c_.terms_inside ? c_.term_count() : word_;
     if (c_.columns.empty()) return;
+    c_.block_rows = extent(c_.columns[0]);
+    c_.blocks = 1;
+    c_.private_panel = false;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
     std::int64_t row_elements = c_.width() * c_.term_count();
@@ -234,17 +316,20 @@ class Matcher {
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
     const Index stored = flat_address(program_, nest(), nest().store);
-    const bool in_steps = c_.point > 1 || stored.coefficient(c_.columns.back()) == 1;
-    if (whole <= cache_floats_ || weights > whole || !in_steps ||
+    const bool in_steps = c_.terms_inside || stored.coefficient(c_.columns.back()) == 1;
+    if (whole <= cache_elements_ || weights > whole || !in_steps ||
         !only_affine(stored, c_.columns[0]))
       return;
     std::int64_t largest = rows;
-    while (rows % largest != 0 || ((largest + halo) * row_elements > 2 * cache_floats_ &&
-                                   largest > 4 * std::max<std::int64_t>(halo, 1)))
+    const auto fits = [&](std::int64_t size) {
+      return rows % size == 0 && (!c_.paired || rows % 2 != 0 || size % 2 == 0);
+    };
+    while (!fits(largest) || ((largest + halo) * row_elements > 2 * cache_elements_ &&
+                              largest > 4 * std::max<std::int64_t>(halo, 1)))
       --largest;
     c_.block_rows = largest;
     for (std::int64_t size = largest; 2 * size >= largest; --size) {
-      if (rows % size == 0 && block_cost(size, halo) < block_cost(c_.block_rows, halo))
+      if (fits(size) && block_cost(size, halo) < block_cost(c_.block_rows, halo))
         c_.block_rows = size;
     }
     c_.blocks = rows / c_.block_rows;
@@ -261,10 +346,10 @@ class Matcher {
       const std::int64_t most = (units + threads - 1) / threads;
       cost *= static_cast<double>(most * threads) / static_cast<double>(units);
     }
-    const std::int64_t columns = size * c_.width();
+    const std::int64_t columns = (c_.paired ? (size + 1) / 2 : size) * c_.width();
     const std::int64_t lanes = (columns + kLanes - 1) / kLanes * kLanes;
-    return cost *
-           std::min(kMostLaneCost, static_cast<double>(lanes) / static_cast<double>(columns));
+    const double used = static_cast<double>(lanes) / static_cast<double>(columns);
+    return cost * (c_.paired ? used : std::min(kMostLaneCost, used));
   }
 
   // Of the outermost column axis, in the panel of a block.
@@ -288,7 +373,15 @@ class Matcher {
     };
     add_all(c_.groups);
     add_all(c_.slices);
-    if (c_.point == 1) add_all(c_.terms);
+    // Neighbouring terms that share words come last.
+    std::vector<int> outer = c_.terms;
+    const bool parts = word_ > 1 && !c_.terms_inside;
+    if (parts) outer.pop_back();
+    if (!c_.terms_inside) add_all(outer);
+    if (parts) {
+      const int axis = c_.terms.back();
+      values[at(axis)] = add(nest().axes[at(axis)].name, extent(axis) / word_) * word_;
+    }
     for (std::size_t t = 0; t < c_.taps.size(); ++t) {
       if (c_.slides[t].phases == 1) continue;
       const int axis = c_.taps[t];
@@ -301,22 +394,37 @@ class Matcher {
         values[at(axis)] = add(name, extent(axis));
         continue;
       }
+      if (c_.paired) {
+        const Index odd = add("odd", 2);
+        values[at(axis)] = add(name, (c_.block_rows + 1) / 2 + 1) * 2 + odd + block * c_.block_rows;
+        continue;
+      }
       values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
-    if (c_.point > 1) add_all(c_.terms);
+    if (c_.terms_inside) add_all(c_.terms);
+    if (parts) values[at(c_.terms.back())] = values[at(c_.terms.back())] + add("part", word_);
     fill.outputs = fill.axes.size();
-    std::int64_t elements = c_.columns.empty() ? 1 : panel_rows(extents) * c_.width() * c_.point;
+    std::int64_t elements =
+        c_.columns.empty() ? c_.point : panel_rows(extents) * c_.width() * c_.point;
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
       c_.slides[t].phase_elements = elements;
       elements *= c_.slides[t].phases;
     }
     for (std::size_t a = 0; a < fill.outputs; ++a)
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
-    fill.operands.push_back(substituted(read, fill.extents(), values));
+    Access filled = read;
+    // The last row of an odd number has a partner that is not there.
+    if (c_.paired && c_.block_rows % 2 != 0) {
+      const int axis = c_.columns[0];
+      filled.conditions.insert(filled.conditions.begin(), {Index::axis(axis), extents[at(axis)]});
+    }
+    fill.operands.push_back(substituted(filled, fill.extents(), values));
   }
 
   const LoopProgram& program_;
-  std::int64_t cache_floats_;
+  std::int64_t word_;
+  std::int64_t cache_elements_;
+  Element data_element_;
   Contraction c_;
 };
 
@@ -334,6 +442,10 @@ std::int64_t Contraction::width() const {
   return result;
 }
 
+std::int64_t Contraction::block_columns() const {
+  return paired ? (block_rows + 1) / 2 * width() : column_count() / blocks;
+}
+
 std::int64_t Contraction::block_elements() const {
   std::int64_t elements = 1;
   for (const std::int64_t size : panel_shape) elements *= size;
@@ -341,8 +453,9 @@ std::int64_t Contraction::block_elements() const {
 }
 
 std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
-                                             std::int64_t cache_floats) {
-  return Matcher(program, nest, cache_floats).run();
+                                             std::int64_t cache_floats, Precision precision,
+                                             Element data) {
+  return Matcher(program, nest, cache_floats, precision, data).run();
 }
 
 }  // namespace syno::cpp

@@ -12,11 +12,15 @@
 // Data that already lies like this is read in place. Otherwise it is copied into a panel with everything that is
 // expensive taken care of: masks become zeros, rotations and quotients choose what is copied. A cheap producer of the
 // data is computed right there.
+//
+// With several terms in a word, the last axis of the terms is the one whose neighbours share words. Where no axis has a
+// whole number of words, it is extended by terms that are zero. The panel has words where it has elements otherwise.
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "syno/emit/cpp/formats.h"
 #include "syno/plan/loop_nest.h"
 
 namespace syno::cpp {
@@ -44,15 +48,22 @@ struct Contraction {
   };
   std::vector<Slide> slides;
   bool in_place = false;
-  /// Data between neighbouring columns; 1 in a panel, or the number of terms where they lie inside of columns.
+  /// Neighbouring rows of the outermost column axis are computed in pairs, with four products for six. The panel has its
+  /// even rows before its odd ones.
+  bool paired = false;
+  Precision precision = Precision::kFloat32;
+  /// Data between neighbouring columns; in a panel the terms of a word, or the number of terms where they lie inside of
+  /// columns.
   std::int64_t point = 1;
+  /// Whether the panel has the terms inside of columns.
+  bool terms_inside = false;
   /// Rows of a block: extents of the outermost column axis, which they divide.
   std::int64_t block_rows = 1;
   std::int64_t blocks = 1;
   /// Every thread fills a panel of its own, block by block; otherwise all fill one together.
   bool private_panel = false;
-  /// The panel's contents: axes block, groups, slices, terms, phases, u, other columns, as far as they are there; or terms last. It stores
-  /// to an imaginary buffer of that shape.
+  /// The panel's contents: axes block, groups, slices, terms, phases, u, other columns, terms of a word, as far as they
+  /// are there; or all terms last. It stores to an imaginary buffer of that shape.
   LoopNest fill;
   std::vector<std::int64_t> panel_shape;
 
@@ -64,12 +75,17 @@ struct Contraction {
   std::int64_t slice_count() const { return product(groups) * product(slices); }
   /// Elements of a column without the outermost column axis.
   std::int64_t width() const;
+  /// Columns of a block; of each pair of rows one.
+  std::int64_t block_columns() const;
   /// Elements of the panel of one block of one group and slice.
   std::int64_t block_elements() const;
 };
 
-/// Nothing when the nest is no contraction of data and a weight, or too thin for a matrix product.
+/// Nothing when the nest is no contraction of data and a weight, or too thin for a matrix product. data: how the elements
+/// of the data stand in memory.
 std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
-                                             std::int64_t cache_floats);
+                                             std::int64_t cache_floats,
+                                             Precision precision = Precision::kFloat32,
+                                             Element data = Element::kFloat32);
 
 }  // namespace syno::cpp

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "syno/emit/cpp/epilogue.h"
+#include "syno/emit/cpp/interface.h"
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
@@ -26,13 +27,19 @@ std::int64_t rounded(std::int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
+std::int64_t floats_of(std::int64_t elements, Element element) {
+  return (elements * bytes_of(element) + 3) / 4;
+}
+
 class Emitter {
  public:
   Emitter(const Plan& plan, const CppOptions& options)
       : plan_(plan),
         options_(options),
         epilogue_(parse_epilogue(options.epilogue)),
-        schedule_(schedule(plan, options.cache_floats, options.input_order, options.output_order)) {
+        formats_(parse_formats(options)),
+        schedule_(schedule(plan, options.cache_floats, options.input_order, options.output_order,
+                           formats_)) {
     const std::size_t rank = program_.buffer(program_.output).shape.size();
     if (epilogue_.uses_channels()) check_channel(options.channel, rank, program_.batched);
   }
@@ -51,7 +58,8 @@ class Emitter {
       if (phases_[p].rows) {
         const bool is_last = !phases_[p].contraction && ends(p);
         const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
-        print_rows(out_, program_, *phases_[p].rows, rows_name(p), {is_last, channel});
+        print_rows(out_, program_, *phases_[p].rows, rows_name(p),
+                   {operand_elements(*phases_[p].rows), is_last, channel});
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -88,13 +96,27 @@ class Emitter {
       if (value && !in_packed(phase.store)) share(phase.store);
       if (phase.panel >= 0) {
         if (phase.contraction->private_panel) {
-          own_ = std::max(own_, rounded(phase.contraction->block_elements() + kSlack));
+          own_ = std::max(own_, rounded(floats_of(phase.contraction->block_elements(),
+                                                  element_of(phase.panel)) +
+                                        kSlack));
         } else {
           share(phase.panel);
         }
       }
     }
   }
+
+  Element element_of(int buffer) const { return schedule_.elements[at(buffer)]; }
+
+  std::vector<Element> operand_elements(const RowLoops& rows) const {
+    std::vector<Element> elements;
+    for (const Access& operand : rows.nest.operands) elements.push_back(element_of(operand.buffer));
+    return elements;
+  }
+
+  bool in_codes() const { return formats_.precision == Precision::kInt8; }
+  // Whether `run` has the arguments of an epilogue.
+  bool has_ends() const { return !epilogue_.empty() || in_codes(); }
 
   // Whether the phase's results go through an epilogue.
   bool ends(std::size_t p) const {
@@ -103,7 +125,7 @@ class Emitter {
 
   void share(int buffer) {
     offsets_[at(buffer)] = shared_;
-    shared_ += rounded(image_elements(buffer) + kSlack);
+    shared_ += rounded(floats_of(image_elements(buffer), element_of(buffer)) + kSlack);
   }
 
   std::int64_t image_elements(int buffer) const {
@@ -174,8 +196,11 @@ class Emitter {
     constant("kRows", c.row_count());
     constant("kTerms", c.term_count());
     constant("kTaps", c.tap_count());
-    constant("kBlock", c.column_count() / c.blocks);
+    constant("kBlock", c.block_columns());
     constant("kPoint", c.point);
+    constant("kPairWidth", c.paired ? c.width() : 0);
+    if (c.paired) constant("kPairRows", c.block_rows);
+    out_.line("using Words = " + std::string(words_type(c.precision)) + ";");
     out_.line("static constexpr bool kInPlace = " + std::string(c.in_place ? "true" : "false") +
               ";");
     out_.line("static constexpr float kScale = " + number(nest.scale) + ";");
@@ -188,7 +213,9 @@ class Emitter {
       side_by_side = side_by_side && columns.coefficient(c.columns[i]) == next;
       next *= nest.axes[at(c.columns[i])].extent;
     }
-    side_by_side = side_by_side && columns.is_affine() && c.point == 1;
+    const bool words_side_by_side =
+        c.in_place ? c.precision == Precision::kFloat32 && c.point == 1 : !c.terms_inside;
+    side_by_side = side_by_side && columns.is_affine() && words_side_by_side;
     const bool rows_side_by_side =
         c.rows.size() == 1 && rows.is_affine() && rows.coefficient(c.rows[0]) == 1;
     out_.line("static constexpr bool kColumnsAreContiguous = " +
@@ -211,7 +238,7 @@ class Emitter {
                      *part_of(address, outer, count) + Index(address.constant()));
       place_function("term", nest, c.terms, "k", *part_of(address, c.terms, count));
     } else {
-      const std::int64_t step = c.point > 1 ? 1 : c.block_elements() / c.term_count();
+      const std::int64_t step = c.terms_inside ? 1 : c.block_elements() / c.term_count();
       out_.line("static long data(long s) { return s * " + number(c.block_elements()) + "; }");
       out_.line("static long term(long k) { return k * " + number(step) + "; }");
     }
@@ -314,10 +341,14 @@ class Emitter {
     }
     const auto flag = [](bool value) { return std::string(value ? "true, " : "false, "); };
     const std::string activation = epilogue_.activation.empty() ? "Same" : epilogue_.activation;
+    const std::string pointers = formats_.output == Element::kFloat32
+                                     ? ""
+                                     : ", " + std::string(source_type(formats_.output)) + ", " +
+                                           std::string(target_type(formats_.output));
     out_.line("// y = " + options_.epilogue);
     out_.line("using Output = Epilogue<" + flag(epilogue_.scale) + flag(epilogue_.bias) +
               flag(epilogue_.residual) + number(inner) + ", " + number(channels) + ", " +
-              activation + ">;");
+              activation + pointers + ">;");
     out_.line();
   }
 
@@ -341,19 +372,19 @@ class Emitter {
       } else if (phase.panel >= 0 && phase.contraction->private_panel) {
         lines.push_back(blocks_with_panels(p));
       } else {
-        if (phase.panel >= 0) lines.push_back({share_rows(p, panel_of(phase))});
+        if (phase.panel >= 0)
+          lines.push_back({share_rows(p, panel_target(phase, panel_start(phase)))});
         lines.push_back({share_blocks(p)});
       }
     }
     out_.line("constexpr int kPhases = " + number(static_cast<std::int64_t>(lines.size())) + ";")
         .line();
-    out_.line(
-        "void phase(int number, [[maybe_unused]] const float* x, "
-        "[[maybe_unused]] const float* packed,");
+    out_.line("void phase(int number, [[maybe_unused]] " +
+              std::string(source_type(formats_.input)) +
+              " x, [[maybe_unused]] const float* packed,");
     if (!epilogue_.empty()) out_.line("           const Output& epilogue,");
-    out_.line(
-            "           [[maybe_unused]] float* y, [[maybe_unused]] float* shared, "
-            "[[maybe_unused]] float* own,")
+    out_.line("           [[maybe_unused]] " + std::string(target_type(formats_.output)) +
+              " y, [[maybe_unused]] float* shared, [[maybe_unused]] float* own,")
         .line("           const Team& team) {")
         .indent();
     out_.line("switch (number) {").indent();
@@ -366,7 +397,23 @@ class Emitter {
     out_.dedent().line("}");
   }
 
-  std::string panel_of(const Phase& phase) const {
+  // A panel that begins at `start`, for what fills it.
+  std::string panel_target(const Phase& phase, const std::string& start) const {
+    switch (element_of(phase.panel)) {
+      case Element::kFloat32: return start;
+      case Element::kBfloat16: return "reinterpret_cast<Bfloat16*>(" + start + ")";
+      case Element::kCode:
+        return "CodesOut{reinterpret_cast<std::uint8_t*>(" + start + "), x.zero, 1.0f}";
+    }
+    return start;
+  }
+  // The same for what multiplies it.
+  std::string panel_source(const Phase& phase, const std::string& start) const {
+    if (element_of(phase.panel) != Element::kCode) return panel_target(phase, start);
+    return "Codes{reinterpret_cast<std::uint8_t*>(" + start + "), x.zero, 1.0f}";
+  }
+
+  std::string panel_start(const Phase& phase) const {
     return "shared + " + number(offsets_[at(phase.panel)]);
   }
 
@@ -382,8 +429,8 @@ class Emitter {
   std::string share_blocks(std::size_t p) const {
     const Phase& phase = phases_[p];
     const Contraction& c = *phase.contraction;
-    const std::string data =
-        phase.panel >= 0 ? panel_of(phase) : place_of(c.nest.operands[c.data].buffer);
+    const std::string data = phase.panel >= 0 ? panel_source(phase, panel_start(phase))
+                                              : place_of(c.nest.operands[c.data].buffer);
     return "run_blocks<" + contract_name(p) + ">(" + data + ", " + packed_of(p) + ", " +
            place_of(phase.store) + ", team" + (ends(p) ? ", epilogue);" : ");");
   }
@@ -402,10 +449,11 @@ class Emitter {
     return {
         "for (long unit = team.begin(" + units + "); unit < team.end(" + units + "); ++unit) {",
         "    const long block = unit / " + slices + ", slice = unit % " + slices + ";",
-        "    " + call_rows(p, "own - unit * " + number(c.block_elements()), "unit * " + rows,
-                           "(unit + 1) * " + rows),
-        "    Block<" + name + ">::run(own, " + packed_of(p) + " + " + name +
-            "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
+        "    " + call_rows(p,
+                           panel_target(phase, "own") + " - unit * " + number(c.block_elements()),
+                           "unit * " + rows, "(unit + 1) * " + rows),
+        "    Block<" + name + ">::run(" + panel_source(phase, "own") + ", " + packed_of(p) + " + " +
+            name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
             " + " + name + "::result(slice) + block * " + number(block) + ", 0, Block<" + name +
             ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
         "}",
@@ -454,10 +502,21 @@ class Emitter {
     const auto from = [&](const std::string& start, std::int64_t elements) {
       return image.empty() ? start : start + " + " + image + " * " + number(elements);
     };
-    const std::string y = from("y", result);
-    std::string text = from("x", in) + ", packed, ";
+    std::int64_t values = 0;  // of channels
+    if (epilogue_.uses_channels())
+      values = program_.buffer(program_.output).shape[channel_place()] * (epilogue_.scale ? 2 : 1);
+    const auto code = [&](std::int64_t place) { return "channel[" + number(values + place) + "]"; };
+    const std::string y =
+        from(target_pointer("y", formats_.output, code(3) + ", " + code(4)), result);
+    std::string text =
+        from(source_pointer("x", formats_.input, code(0) + ", 1.0f"), in) + ", packed, ";
     if (!epilogue_.empty()) {
-      const std::string residual = epilogue_.residual ? from("residual", result) : "nullptr";
+      const std::string more =
+          source_pointer("residual", formats_.output, code(1) + ", " + code(2));
+      const bool codes = formats_.output == Element::kCode;
+      const std::string residual = epilogue_.residual ? from(more, result)
+                                   : codes            ? "Codes{}"
+                                                      : "nullptr";
       text += options_.name + "_detail::Output{channel, " + residual + ", " + y + "}, ";
     }
     return text + y;
@@ -465,11 +524,14 @@ class Emitter {
 
   void interface_run() {
     const std::string inside = options_.name + "_detail::";
-    out_.line("void " + options_.name + "_run(const float* x, const float* packed,");
-    if (!epilogue_.empty())
-      out_.line(
-          "    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,");
-    out_.line("    float* y, float* workspace, long batch, int threads) {").indent();
+    out_.line("void " + options_.name + "_run(const " + c_type(formats_.input) +
+              "* x, const float* packed,");
+    if (has_ends())
+      out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const " +
+                c_type(formats_.output) + "* residual,");
+    out_.line("    " + c_type(formats_.output) +
+              "* y, float* workspace, long batch, int threads) {")
+        .indent();
     if (!program_.batched) out_.line("batch = 1;");
     out_.line("run_images(" + inside + "kPhases, batch, threads, workspace, " + number(shared_) +
               ", " + number(own_) + ",")
@@ -483,9 +545,12 @@ class Emitter {
   void interface_phase() {
     const std::string inside = options_.name + "_detail::";
     out_.line("int " + options_.name + "_phase_count(void) { return " + inside + "kPhases; }");
-    out_.line("void " + options_.name + "_phase(int phase, const float* x, const float* packed,");
-    out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,");
-    out_.line("    float* y, float* workspace, long part, long parts) {").indent();
+    out_.line("void " + options_.name + "_phase(int phase, const " + c_type(formats_.input) +
+              "* x, const float* packed,");
+    out_.line("    [[maybe_unused]] const float* channel, [[maybe_unused]] const " +
+              c_type(formats_.output) + "* residual,");
+    out_.line("    " + c_type(formats_.output) + "* y, float* workspace, long part, long parts) {")
+        .indent();
     out_.line(inside + "phase(phase, " + phase_arguments("") + ", workspace,")
         .line("    workspace + " + number(shared_) + " + part * " + number(own_) +
               ", Team{part, parts});");
@@ -495,6 +560,7 @@ class Emitter {
   const Plan& plan_;
   const CppOptions& options_;
   Epilogue epilogue_;
+  Formats formats_;
   Schedule schedule_;
   const LoopProgram& program_ = schedule_.program;
   const std::vector<Phase>& phases_ = schedule_.phases;
@@ -517,36 +583,6 @@ Source emit_cpp(const Plan& plan, const CppOptions& options) {
 
 std::string cpp_runtime() {
   return cpp::runtime_text();
-}
-
-std::string cpp_header(const CppOptions& options) {
-  const std::string& name = options.name;
-  const bool ends = !cpp::parse_epilogue(options.epilogue).empty();
-  return "#pragma once\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-         "/* Floats that pack writes. */\nlong " +
-         name +
-         "_packed_size(void);\n"
-         "/* Once a model: the weights in the order that the kernels read them in. */\nvoid " +
-         name +
-         "_pack(const float* const* weights, float* packed);\n"
-         "/* Floats of scratch memory. */\nlong " +
-         name + "_workspace_size(int threads);\n" +
-         (ends ? "/* channel: C floats of bias; with scale 2*C, bias before scale. "
-                 "residual: like y, and may be y. */\n"
-               : "") +
-         "void " + name + "_run(const float* x, const float* packed, " +
-         (ends ? "const float* channel,\n    const float* residual, float* y, float* workspace, "
-                 "long batch, int threads);\n"
-               : "float* y, float* workspace, long batch,\n    int threads);\n") +
-         "/* One image by phases, of which all parts end before the next phase begins. The "
-         "workspace\n"
-         "   has the size for `parts` threads; channel and residual are null without an epilogue. "
-         "*/\n"
-         "int " +
-         name + "_phase_count(void);\nvoid " + name +
-         "_phase(int phase, const float* x, const float* packed, const float* channel,\n"
-         "    const float* residual, float* y, float* workspace, long part, long parts);\n"
-         "#ifdef __cplusplus\n}\n#endif\n";
 }
 
 }  // namespace syno

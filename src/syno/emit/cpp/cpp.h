@@ -1,4 +1,4 @@
-// Plans as C++: one self-contained translation unit with a plain C interface, float32.
+// Plans as C++: one self-contained translation unit with a plain C interface.
 //
 //   long   NAME_packed_size(void)               floats that NAME_pack writes
 //   void   NAME_pack(weights, packed)           once a model: weights in the order that the kernels read them in
@@ -10,6 +10,11 @@
 //
 //   int    NAME_phase_count(void)
 //   void   NAME_phase(phase, x, packed, channel, residual, y, workspace, part, parts)
+//
+// With another precision than float32, contractions multiply bfloat16 or 8-bit numbers and add them in float32 or int32
+// (formats.h); everything else stays float32. x, and y with residual, may be stored in these formats. In int8, x has
+// unsigned codes, the weights are integers from -128 to 127, `run` has the arguments of an epilogue, and behind the values
+// of channels `channel` has five floats: the zero of x, the zero and the scale of residual, the zero of y and 1 / its scale.
 //
 // It needs a C++17 compiler of the GCC or Clang family and nothing else; with OpenMP it runs on several threads. The
 // instruction set is the compiler's choice (-march=native).
@@ -40,6 +45,12 @@ struct CppOptions {
   /// row-major.
   std::vector<int> input_order;
   std::vector<int> output_order;
+  /// What contractions multiply: "float32", "bfloat16" or "int8".
+  std::string precision = "float32";
+  /// How x, and y and residual, are stored: "float32"; with bfloat16 also "bfloat16". In int8 x is "uint8", and y any of
+  /// "float32" and "uint8".
+  std::string input_format = "float32";
+  std::string output_format = "float32";
 };
 
 Source emit_cpp(const Plan& plan, const CppOptions& options = {});

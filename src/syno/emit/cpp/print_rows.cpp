@@ -37,11 +37,12 @@ class RowPrinter {
   void print(const std::string& name) {
     std::string parameters;
     for (std::size_t o = 0; o < addresses_.size(); ++o)
-      parameters += "const float* a" + std::to_string(o) + ", ";
+      parameters += source_of(o) + " a" + std::to_string(o) + ", ";
     const std::int64_t length = rows_.lane < 0 ? 1 : extent(rows_.lane);
     const std::int64_t tile = rows_.tile < 0 ? 1 : extent(rows_.tile);
-    out_.line("void " + name + "(" + parameters + "float* to, long begin, long end" +
-              (ends_.epilogue ? ", const Output& epilogue" : "") + ") {")
+    out_.line("void " + name + "(" + parameters + std::string(target_type(rows_.target)) +
+              " to, long begin, long end" + (ends_.epilogue ? ", const Output& epilogue" : "") +
+              ") {")
         .indent();
     out_.line("constexpr long kLength = " + std::to_string(length) +
               ", kTile = " + std::to_string(tile) + ";");
@@ -60,6 +61,10 @@ class RowPrinter {
  private:
   const LoopNest& nest() const { return rows_.nest; }
   std::int64_t extent(int axis) const { return nest().axes[at(axis)].extent; }
+  std::string source_of(std::size_t operand) const {
+    const bool known = operand < ends_.operands.size();
+    return std::string(source_type(known ? ends_.operands[operand] : Element::kFloat32));
+  }
   std::string text(const Index& index) const { return index.text(names_); }
 
   // The tile's axis is the variable c; the lane's axis is 0, or `lane`.
@@ -249,7 +254,7 @@ class RowPrinter {
       first = "most(" + first + ", " + over(least) + ")";
       last = "least(" + last + ", " + over(most) + ")";
     }
-    out_.line("const float* const from" + number + " = a" + number + " + (" + row_address(o) +
+    out_.line(source_of(o) + " const from" + number + " = a" + number + " + (" + row_address(o) +
               ");");
     out_.line("const long first" + number + " = " + first + ", last" + number + " = " + last + ";");
   }
@@ -356,6 +361,10 @@ class RowPrinter {
     if (rows_.lane >= 0 && side_by_side) row = without(row, rows_.lane);
     if (rows_.tile >= 0) names[at(rows_.tile)] = "c";
     if (rows_.lane >= 0) names[at(rows_.lane)] = "(l + lane)";
+    if (rows_.part >= 0 && rows_.part == rows_.tile) {
+      store_words();
+      return;
+    }
     unroll();
     out_.line("for (long c = 0; c < kTile; ++c) {").indent();
     unroll();
@@ -365,7 +374,12 @@ class RowPrinter {
         nest().scale == 1 ? "sum[c][j]" : "sum[c][j] * splat(" + std::to_string(nest().scale) + ")";
     const std::string ends = ends_.epilogue ? epilogue_of_lanes(names) + ", " : "";
     const std::string suffix = ends_.epilogue ? "_end(" : "(";
-    if (side_by_side) {
+    if (rows_.part >= 0) {
+      row = without(row, rows_.lane);
+      const std::string word = std::to_string(extent(rows_.part));
+      out_.line("store_parts<" + word + ">(to + (" + row.text(names) + ") + " + word + " * l, " +
+                value + ", kLength - l);");
+    } else if (side_by_side) {
       out_.line((ends_.epilogue ? "store_end(" + ends : "store_part(") + "to + (" +
                 row.text(names) + ") + l, " + value + ", kLength - l);");
     } else {
@@ -373,6 +387,23 @@ class RowPrinter {
                 ", kLength - l, [&](long lane) { return " + row.text(names) + "; });");
     }
     out_.dedent().line("}");
+    out_.dedent().line("}");
+  }
+
+  // All parts of a word at once.
+  void store_words() {
+    const Index row = without(without(stored_, rows_.lane), rows_.tile);
+    const std::int64_t word = extent(rows_.part);
+    unroll();
+    out_.line("for (long j = 0; j < kParts; ++j) {").indent();
+    out_.line("const long l = v + j * kLanes;");
+    std::string values;
+    for (std::int64_t part = 0; part < word; ++part) {
+      values += "sum[" + std::to_string(part) + "][j]" +
+                (nest().scale == 1 ? "" : " * splat(" + std::to_string(nest().scale) + ")") + ", ";
+    }
+    out_.line("store_words(to + (" + text(row) + ") + " + std::to_string(word) + " * l, " + values +
+              "kLength - l);");
     out_.dedent().line("}");
   }
 

@@ -9,15 +9,18 @@
 
 namespace syno::cpp {
 
-/// How rows store their results.
+/// How rows read and store numbers.
 struct RowEnds {
+  /// By operand, how its elements stand in memory; without an entry float32.
+  std::vector<Element> operands;
   /// Through an epilogue, which is one more parameter.
   bool epilogue = false;
   /// The dimension of the result, in the order of memory, that its channels are of; -1: it has none.
   int channel = -1;
 };
 
-/// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end).
+/// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end). Pointers of other
+/// formats have other types.
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
                 const std::string& name, const RowEnds& ends = {});
 

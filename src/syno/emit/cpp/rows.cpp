@@ -30,10 +30,14 @@ LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {
 }
 
 // Vectors over what is stored side by side, or else over the longest axis.
-int lane_of(const LoopNest& nest, const Index& stored, std::size_t kept) {
+int lane_of(const LoopNest& nest, const Index& stored, std::size_t kept, int part) {
   int lane = -1;
   for (std::size_t a = kept; a < nest.outputs; ++a) {
     const int axis = static_cast<int>(a);
+    if (axis == part) continue;
+    if (part >= 0 && is_linear(stored, axis) &&
+        stored.coefficient(axis) == nest.axes[at(part)].extent)
+      return axis;
     const auto better = [&](int one, int other) {
       if (other < 0) return true;
       const bool side = stored.coefficient(one) == 1 && is_linear(stored, one);
@@ -44,6 +48,29 @@ int lane_of(const LoopNest& nest, const Index& stored, std::size_t kept) {
     if (better(axis, lane)) lane = axis;
   }
   return lane;
+}
+
+// The axis whose elements share words, next to one whose elements are words, or -1.
+int part_of_words(const LoopNest& nest, const Index& stored, std::size_t kept, Element target) {
+  const std::int64_t size = 4 / bytes_of(target);
+  int part = -1;
+  bool words = false;
+  for (std::size_t a = kept; a < nest.outputs && size > 1; ++a) {
+    const int axis = static_cast<int>(a);
+    if (!is_linear(stored, axis)) continue;
+    if (stored.coefficient(axis) == 1 && nest.axes[a].extent == size) part = axis;
+    words = words || stored.coefficient(axis) == size;
+  }
+  return words ? part : -1;
+}
+
+// Whether the parts of words may be summed side by side: they are steps apart, and share all conditions.
+bool is_tile_of_parts(const LoopProgram& program, const RowLoops& rows) {
+  return std::all_of(rows.nest.operands.begin(), rows.nest.operands.end(),
+                     [&](const Access& operand) {
+                       return !in_conditions(operand, rows.part) &&
+                              is_linear(flat_address(program, rows.nest, operand), rows.part);
+                     });
 }
 
 // Whether the elements of an axis may be summed side by side: they are steps apart, and share all conditions.
@@ -109,7 +136,14 @@ void order_loops(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
 
 void choose(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   const bool fused = rows.inner < rows.nest.axes.size();
-  rows.lane = lane_of(rows.nest, flat_address(program, rows.nest, rows.nest.store), kept);
+  const Index stored = flat_address(program, rows.nest, rows.nest.store);
+  if (!fused) rows.part = part_of_words(rows.nest, stored, kept, rows.target);
+  rows.lane = lane_of(rows.nest, stored, kept, rows.part);
+  if (rows.part >= 0) {
+    if (is_tile_of_parts(program, rows)) rows.tile = rows.part;
+    order_loops(program, rows, kept);
+    return;
+  }
   choose_tile(program, rows, kept, true, fused ? kMostFusedTile : kMostTile);
   // A copy gains nothing.
   if (rows.tile < 0 && rows.nest.macs() > 0) choose_tile(program, rows, kept, false, kMostTile);
@@ -134,8 +168,10 @@ bool tiles_inner(const LoopProgram& program, const RowLoops& rows) {
   return false;
 }
 
-RowLoops row_loops(const LoopProgram& program, const LoopNest& given, std::size_t kept) {
+RowLoops row_loops(const LoopProgram& program, const LoopNest& given, std::size_t kept,
+                   Element target) {
   RowLoops rows;
+  rows.target = target;
   rows.nest = given;
   rows.inner = rows.nest.axes.size();
   rows.is_inner.assign(given.operands.size(), false);
@@ -144,7 +180,8 @@ RowLoops row_loops(const LoopProgram& program, const LoopNest& given, std::size_
 }
 
 std::optional<RowLoops> fused_row_loops(const LoopProgram& program, const LoopNest& consumer,
-                                        std::size_t operand, const LoopNest& producer) {
+                                        std::size_t operand, const LoopNest& producer,
+                                        Element target) {
   const auto long_sums = [](const LoopNest& nest) {
     std::size_t count = 0;
     for (std::size_t a = nest.outputs; a < nest.axes.size(); ++a) {
@@ -155,6 +192,7 @@ std::optional<RowLoops> fused_row_loops(const LoopProgram& program, const LoopNe
   const std::size_t inner = long_sums(producer);
   if (inner == 0 || long_sums(consumer) == 0) return std::nullopt;
   RowLoops rows;
+  rows.target = target;
   rows.nest = merged_outputs(program, inlined(consumer, operand, producer), 0);
   rows.inner = rows.nest.axes.size() - inner;
   rows.is_inner.assign(rows.nest.operands.size(), false);
@@ -179,6 +217,7 @@ RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size
   result.nest = merged_outputs(program, rows.nest, kept);
   result.inner = result.nest.axes.size() - sums;
   result.is_inner = rows.is_inner;
+  result.target = rows.target;
   choose(program, result, kept);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "syno/emit/cpp/formats.h"
 #include "syno/plan/loop_nest.h"
 
 namespace syno::cpp {
@@ -25,18 +26,25 @@ struct RowLoops {
   /// elements of the tile that it does not depend on, and never stored. Without one, `inner` is the number of axes.
   std::size_t inner = 0;
   std::vector<bool> is_inner;
+  /// How the elements that are stored stand in memory.
+  Element target = Element::kFloat32;
+  /// The axis of elements that share a word of 32 bits while the lane's stand a word apart, or -1. It is the tile
+  /// wherever its elements can be summed side by side.
+  int part = -1;
 
   /// Iterations of the outer loops, which may be split between threads.
   std::int64_t count() const;
 };
 
 /// The first `kept` axes stay the outermost loops, so that ranges of iterations are parts of the result.
-RowLoops row_loops(const LoopProgram& program, const LoopNest& nest, std::size_t kept);
+RowLoops row_loops(const LoopProgram& program, const LoopNest& nest, std::size_t kept,
+                   Element target = Element::kFloat32);
 
 /// The consumer with the producer of its operand `operand` summed in registers. Nothing when that repeats the
 /// producer's work, or the nests are of another kind.
 std::optional<RowLoops> fused_row_loops(const LoopProgram& program, const LoopNest& consumer,
-                                        std::size_t operand, const LoopNest& producer);
+                                        std::size_t operand, const LoopNest& producer,
+                                        Element target = Element::kFloat32);
 
 /// The same rows after their operands have changed: axes that are read and stored like one are merged.
 RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size_t kept);

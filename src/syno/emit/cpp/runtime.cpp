@@ -203,224 +203,9 @@ constexpr long parts_of_row(long length, long tile) {
   const long vectors = ceil_divide(length, kLanes);
   return vectors < fit ? vectors : ceil_divide(vectors, ceil_divide(vectors, fit));
 }
+)source";
 
-// --- contractions --------------------------------------------------------------------------------
-//
-// C is a struct that describes one:  y[row][column] = sum over terms k and taps t of weight * data
-//   kGroups, kRows, kColumns, kTerms, kTaps     extents; each group has weights of its own
-//   kPoint                                      data of column n stands at n * kPoint
-//   term(k), tap(t)                             places in the data
-//   row(m), column(n)                           places in the result
-//   weight(w, group, m, k, t)                   an element of the weight
-//   kChannelOfRow                               all columns of a row have one channel of the epilogue
-
-// Rows of a tile that fit into the registers together with kVectors columns of vectors.
-constexpr long kVectors = kRegisters == 32 ? 3 : 2;
-constexpr long kMostRows = kRegisters == 32 ? 8 : 5;
-
-// Vectors lie over columns, or over rows where that leaves fewer lanes unused.
-template <class C>
-struct Tiling {
-  static constexpr long kWideRows = 2 * kLanes;
-  static constexpr long kPadded = ceil_divide(C::kBlock, kLanes) * kLanes;
-  static constexpr double kColumnCost = double(kPadded) / double(C::kBlock);
-  static constexpr double kRowCost =
-      double(ceil_divide(C::kRows, kLanes) * kLanes) / double(C::kRows);
-  static constexpr bool kOverColumns =
-      C::kColumnsAreContiguous && !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost);
-  static constexpr long kRowTiles = ceil_divide(C::kRows, kOverColumns ? kMostRows : kWideRows);
-  // Balanced: no tile is much smaller than the others.
-  static constexpr long kTileRows =
-      kOverColumns ? ceil_divide(C::kRows, kRowTiles)
-                   : ceil_divide(ceil_divide(C::kRows, kRowTiles), kLanes) * kLanes;
-  static constexpr long kPackedGroup = kRowTiles * kTileRows * C::kTerms * C::kTaps;
-};
-
-// [group][tile][term][tap][row of the tile]; rows that are not there are zero.
-template <class C>
-void pack(const float* w, float* packed) {
-  using T = Tiling<C>;
-  for (long g = 0; g < C::kGroups; ++g)
-    for (long tile = 0; tile < T::kRowTiles; ++tile)
-      for (long k = 0; k < C::kTerms; ++k)
-        for (long t = 0; t < C::kTaps; ++t)
-          for (long i = 0; i < T::kTileRows; ++i) {
-            const long m = tile * T::kTileRows + i;
-            *packed++ = m < C::kRows ? C::kScale * C::weight(w, g, m, k, t) : 0.0f;
-          }
-}
-
-// kTileRows rows and N vectors of columns. kPart: the data has fewer columns, and nothing behind them may be read.
-template <class C, int N, bool kPart = false, class E>
-inline void column_tile(const float* data, const float* weights, float* y, long tile, long count,
-                        long skip, const E& epilogue) {
-  constexpr int M = Tiling<C>::kTileRows;
-  Vector sum[M][N];
-#pragma GCC unroll 16
-  for (int i = 0; i < M; ++i)
-#pragma GCC unroll 16
-    for (int j = 0; j < N; ++j) sum[i][j] = Vector{};
-  for (long k = 0; k < C::kTerms; ++k) {
-    const float* from = data + C::term(k);
-#pragma GCC unroll 4
-    for (long t = 0; t < C::kTaps; ++t) {
-      Vector v[N];
-#pragma GCC unroll 16
-      for (int j = 0; j < N; ++j) {
-        const float* const at = from + C::tap(t) + j * kLanes;
-        v[j] = kPart ? load_part(at, 0, C::kBlock - j * kLanes) : load(at);
-        SYNO_HOLD(v[j]);
-      }
-#pragma GCC unroll 16
-      for (int i = 0; i < M; ++i) {
-        const Vector w = splat(weights[i]);
-#pragma GCC unroll 16
-        for (int j = 0; j < N; ++j) sum[i][j] += w * v[j];
-      }
-      weights += M;
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < M; ++i) {
-    const long m = tile * M + i;
-    if (C::kRows % M != 0 && m >= C::kRows) break;
-    float* to = y + C::row(m);
-    // What is skipped may lie before the row.
-    const auto ends = epilogue.template along<C::kChannelOfRow>(to + skip);
-    if (count >= N * kLanes) {
-      if (C::kInPlace && skip > 0) {
-        float lanes[2 * kLanes] = {};
-        store(lanes, sum[i][0]);
-        store_end(ends, to + skip, load(lanes + skip), kLanes - skip);
-      } else {
-        store_end(ends, to, sum[i][0]);
-      }
-#pragma GCC unroll 16
-      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, sum[i][j]);
-    } else {
-#pragma GCC unroll 16
-      for (int j = 0; j < N; ++j)
-        store_end(ends, to + j * kLanes, sum[i][j], count - j * kLanes);
-    }
-  }
-}
-
-// Floats: some hundred steps of a tile, what a far cache takes to answer.
-constexpr long kAhead = 2048;
-constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
-
-// N columns, and rows in vectors.
-template <class C, int N, class E>
-inline void row_tile(const float* data, const float* weights, float* y, long tile, long n0,
-                     const E& epilogue) {
-  constexpr int M = Tiling<C>::kTileRows;
-  constexpr int V = M / kLanes;
-  Vector sum[N][V];
-#pragma GCC unroll 16
-  for (int n = 0; n < N; ++n)
-#pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) sum[n][v] = Vector{};
-  for (long k = 0; k < C::kTerms; ++k) {
-    const float* from = data + C::term(k);
-#pragma GCC unroll 4
-    for (long t = 0; t < C::kTaps; ++t) {
-      Vector w[V];
-#pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) {
-        // Weights stream by once; the processor's own prefetch ends at each page.
-        __builtin_prefetch(weights + kAhead + v * kLanes);
-        w[v] = load(weights + v * kLanes);
-        SYNO_HOLD(w[v]);
-      }
-#pragma GCC unroll 16
-      for (int n = 0; n < N; ++n) {
-        const Vector x = splat(from[C::tap(t) + n * C::kPoint]);
-#pragma GCC unroll 16
-        for (int v = 0; v < V; ++v) sum[n][v] += x * w[v];
-      }
-      weights += M;
-    }
-  }
-  const long rows = least(M, C::kRows - tile * M);
-  if (C::kRowsAreContiguous) {
-    float* const start = y + C::row(tile * M);
-    for (int v = 0; v < V; ++v) {
-      const long count = rows - v * kLanes;
-      if (count <= 0) break;
-      const auto ends = epilogue.template across<C::kChannelOfRow>(
-          start + C::column(n0) + v * kLanes, count);
-      for (int n = 0; n < N; ++n)
-        store_end(ends, start + C::column(n0 + n) + v * kLanes, sum[n][v], count);
-    }
-  } else {
-    alignas(64) float turned[N][M];
-    std::memcpy(turned, sum, sizeof turned);
-    for (long i = 0; i < rows; ++i) {
-      float* to = y + C::row(tile * M + i);
-      if constexpr (std::is_same_v<E, Plain>) {
-        for (int n = 0; n < N; ++n) to[C::column(n0 + n)] = turned[n][i];
-        continue;
-      }
-      const auto ends = epilogue.template along<C::kChannelOfRow>(to + C::column(n0));
-      for (int from = 0; from < N; from += kLanes) {
-        const Vector row = gather(N - from, [&](long n) { return turned[from + n][i]; });
-        if (C::kColumnsAreContiguous) {
-          store_end(ends, to + n0 + from, row, N - from);
-        } else {
-          scatter_end(ends, to, row, N - from, [&](long n) { return C::column(n0 + from + n); });
-        }
-      }
-    }
-  }
-}
-
-// One block of columns of a group: tiles [first, last) of it, in the better order.
-template <class C>
-struct Block {
-  using T = Tiling<C>;
-  static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kBlock;
-  static constexpr long kAcross = ceil_divide(kWidth, T::kOverColumns ? kVectors : kMostPoints);
-  static constexpr long kTiles = T::kRowTiles * kAcross;
-  // Balanced: a tile has kNarrow or kWide vectors or columns.
-  static constexpr int kNarrow = kWidth / kAcross, kWide = ceil_divide(kWidth, kAcross);
-  // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
-  static constexpr bool kRowsOutside = T::kPackedGroup * 4 > (1 << 18);
-
-  template <int N, class E>
-  static void tile(const float* data, const float* weights, float* y, long row_tile_, long begin,
-                   const E& epilogue) {
-    if constexpr (T::kOverColumns && C::kInPlace && C::kBlock < N * kLanes) {
-      column_tile<C, N, true>(data, weights, y, row_tile_, C::kBlock, 0, epilogue);
-    } else if constexpr (T::kOverColumns) {
-      long n = begin * kLanes, skip = 0;
-      if (C::kInPlace && n + N * kLanes > C::kBlock) {
-        // Nothing may be read behind the data: the tile moves back over columns that are done.
-        skip = n + N * kLanes - C::kBlock;
-        n -= skip;
-      }
-      column_tile<C, N>(data + n, weights, y + n, row_tile_, C::kBlock - n, skip, epilogue);
-    } else {
-      row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin, epilogue);
-    }
-  }
-
-  template <class E = Plain>
-  static void run(const float* data, const float* packed, float* y, long first, long last,
-                  const E& epilogue = {}) {
-    for (long i = first; i < last; ++i) {
-      const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
-      const long part = kRowsOutside ? i % kAcross : i / T::kRowTiles;
-      const float* weights = packed + row_tile_ * (T::kTileRows * C::kTerms * C::kTaps);
-      const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
-      if (end - begin == kWide) {
-        tile<kWide>(data, weights, y, row_tile_, begin, epilogue);
-      } else {
-        tile<kNarrow>(data, weights, y, row_tile_, begin, epilogue);
-      }
-    }
-  }
-};
-
+constexpr std::string_view kThreads = R"source(
 // --- threads -------------------------------------------------------------------------------------
 
 struct Team {
@@ -469,8 +254,8 @@ void run_images(int phases, long batch, int threads, float* workspace, long shar
   });
 }
 
-template <class C, class E = Plain>
-void run_blocks(const float* data, const float* packed, float* y, const Team& team,
+template <class C, class Y, class E = Plain>
+void run_blocks(typename C::Words::Data data, const float* packed, Y y, const Team& team,
                 const E& epilogue = {}) {
   constexpr long kTiles = Block<C>::kTiles;
   const long last = team.end(C::kSlices * kTiles);
@@ -489,7 +274,9 @@ void run_blocks(const float* data, const float* packed, float* y, const Team& te
 }  // namespace
 
 std::string runtime_text() {
-  return std::string(kVectors) + std::string(epilogue_runtime_text()) + std::string(kLoops);
+  return std::string(kVectors) + std::string(formats_runtime_text()) +
+         std::string(epilogue_runtime_text()) + std::string(kLoops) +
+         std::string(contractions_runtime_text()) + std::string(kThreads);
 }
 
 }  // namespace syno::cpp

@@ -10,7 +10,13 @@ namespace syno::cpp {
 /// Text that stands before the first operator of a file.
 std::string runtime_text();
 
+/// The part about number formats.
+std::string_view formats_runtime_text();
+
 /// The part about epilogues.
 std::string_view epilogue_runtime_text();
+
+/// The part about contractions.
+std::string_view contractions_runtime_text();
 
 }  // namespace syno::cpp

@@ -9,8 +9,6 @@ std::string_view epilogue_runtime_text() {
 // Activations. Their errors are at most 2e-6 of the value or of 1; NaN and infinity become what the
 // definition makes of them.
 
-typedef std::int32_t IntVector __attribute__((vector_size(sizeof(float) * kLanes)));
-
 struct Same {
   static Vector of(Vector v) { return v; }
 };
@@ -97,17 +95,20 @@ struct GeluTanh {
 
 // Results as they are.
 struct Plain {
-  static Vector value(Vector v, const float*, long) { return v; }
-  template <class Place>
-  static Vector value_at(Vector v, const float*, long, const Place&) {
+  template <class To>
+  static Vector value(Vector v, To, long) {
     return v;
   }
-  template <bool kOneChannel>
-  static Plain along(const float*) {
+  template <class To, class Place>
+  static Vector value_at(Vector v, To, long, const Place&) {
+    return v;
+  }
+  template <bool kOneChannel, class To>
+  static Plain along(To) {
     return {};
   }
-  template <bool kSameChannels>
-  static Plain across(const float*, long) {
+  template <bool kSameChannels, class To>
+  static Plain across(To, long) {
     return {};
   }
 };
@@ -118,22 +119,24 @@ struct OfChannels {
   const E& epilogue;
   Vector scale, bias;
 
-  Vector value(Vector v, const float* to, long count) const {
+  template <class To>
+  Vector value(Vector v, To to, long count) const {
     return E::of(v, scale, bias, epilogue.more(to, count));
   }
-  template <class Place>
-  Vector value_at(Vector v, const float* to, long count, const Place& place) const {
+  template <class To, class Place>
+  Vector value_at(Vector v, To to, long count, const Place& place) const {
     return E::of(v, scale, bias, epilogue.more_at(to, count, place));
   }
 };
 
 // activation(v * scale[c] + bias[c] + residual). The element at `place` of y has c = place / kInner
 // mod kChannels; bias stands before scale.
-template <bool kScale, bool kBias, bool kResidual, long kInner, long kChannels, class Activation>
+template <bool kScale, bool kBias, bool kResidual, long kInner, long kChannels, class Activation,
+          class From = const float*, class To = float*>
 struct Epilogue {
   const float* channel;
-  const float* residual;
-  const float* y;
+  From residual;
+  To y;
 
   static Vector of(Vector v, Vector scale, Vector bias, Vector more) {
     if constexpr (kScale) v *= scale;
@@ -144,7 +147,7 @@ struct Epilogue {
   static long channel_of(unsigned long place) {
     return static_cast<long>(place / kInner % kChannels);
   }
-  unsigned long place_of(const float* to) const { return static_cast<unsigned long>(to - y); }
+  unsigned long place_of(To to) const { return static_cast<unsigned long>(to - y); }
 
   OfChannels<Epilogue> of_channel(long c) const {
     return {*this, kScale ? splat(channel[kChannels + c]) : Vector{},
@@ -164,7 +167,7 @@ struct Epilogue {
             kBias ? lanes(channel) : Vector{}};
   }
   // Of elements side by side.
-  OfChannels<Epilogue> of_places(const float* to, long count) const {
+  OfChannels<Epilogue> of_places(To to, long count) const {
     if constexpr (!kScale && !kBias) return {*this, Vector{}, Vector{}};
     const unsigned long place = place_of(to);
     const long c = channel_of(place);
@@ -177,22 +180,22 @@ struct Epilogue {
     return of_any(count, [&](unsigned long lane) { return channel_of(place + lane); });
   }
 
-  Vector more(const float* to, long count) const {
+  Vector more(To to, long count) const {
     return kResidual ? load_part(residual + (to - y), 0, count) : Vector{};
   }
   template <class Place>
-  Vector more_at(const float* to, long count, const Place& place) const {
+  Vector more_at(To to, long count, const Place& place) const {
     if constexpr (!kResidual) return Vector{};
-    return gather(count, [&](long lane) { return residual[to + place(lane) - y]; });
+    return gather(count, [&](long lane) -> float { return residual[to + place(lane) - y]; });
   }
 
   // For lanes that are stored side by side from `to` on.
-  Vector value(Vector v, const float* to, long count) const {
+  Vector value(Vector v, To to, long count) const {
     return of_places(to, count).value(v, to, count);
   }
   // For lanes that are stored anywhere.
   template <class Place>
-  Vector value_at(Vector v, const float* to, long count, const Place& place) const {
+  Vector value_at(Vector v, To to, long count, const Place& place) const {
     const auto ends = of_any(count, [&](unsigned long lane) {
       return channel_of(place_of(to + place(static_cast<long>(lane))));
     });
@@ -201,28 +204,28 @@ struct Epilogue {
 
   // For lanes that share the channel of `to`, or not.
   template <bool kOneChannel>
-  auto along(const float* to) const {
+  auto along(To to) const {
     if constexpr (kOneChannel && (kScale || kBias)) return of_channel(channel_of(place_of(to)));
     else return *this;
   }
   // For vectors of the channels that a vector at `to` has, or not.
   template <bool kSameChannels>
-  auto across(const float* to, long count) const {
+  auto across(To to, long count) const {
     if constexpr (kSameChannels) return of_places(to, count);
     else return *this;
   }
 };
 
-template <class E>
-inline void store_end(const E& epilogue, float* to, Vector v) {
+template <class E, class To>
+inline void store_end(const E& epilogue, To to, Vector v) {
   store(to, epilogue.value(v, to, kLanes));
 }
-template <class E>
-inline void store_end(const E& epilogue, float* to, Vector v, long count) {
+template <class E, class To>
+inline void store_end(const E& epilogue, To to, Vector v, long count) {
   if (count > 0) store_part(to, epilogue.value(v, to, count), count);
 }
-template <class E, class Place>
-inline void scatter_end(const E& epilogue, float* to, Vector v, long count, const Place& place) {
+template <class E, class To, class Place>
+inline void scatter_end(const E& epilogue, To to, Vector v, long count, const Place& place) {
   scatter(to, epilogue.value_at(v, to, count, place), count, place);
 }
 )source";

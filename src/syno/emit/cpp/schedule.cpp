@@ -6,12 +6,13 @@
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/error.h"
 
 namespace syno::cpp {
 namespace {
 
 // A producer is computed inside of a panel where it costs at most this share of the contraction's MACs.
-constexpr double kMostInlineShare = 0.25;
+constexpr double kMostInlineShare = 0.05;
 // A producer of so few MACs an element is summed in registers where its result is large.
 constexpr std::int64_t kMostFusedSum = 32;
 // A contraction of more rows is better off with the producer's result in memory.
@@ -23,6 +24,8 @@ constexpr double kLeastReads = 4;
 constexpr double kLeastPartialReads = 16;
 constexpr double kMostGathered = 16e6;
 constexpr double kMostGatheredWeight = 1e6;
+// Of products of up to 255 * 128 in 31 bits.
+constexpr std::int64_t kMostCodeTerms = ((std::int64_t{1} << 31) - 1) / (255 * 128);
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -65,16 +68,19 @@ LoopNest gathered(const LoopNest& nest, std::size_t operand, const std::vector<i
 class Scheduler {
  public:
   Scheduler(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-            const std::vector<int>& output_order)
-      : cache_floats_(cache_floats), program_(loop_program(plan)) {
+            const std::vector<int>& output_order, const Formats& formats)
+      : cache_floats_(cache_floats), formats_(formats), program_(loop_program(plan)) {
     set_order("input_order", program_.input, input_order);
     set_order("output_order", program_.output, output_order);
+    elements_.assign(program_.buffers.size(), Element::kFloat32);
+    elements_[at(program_.input)] = formats.input;
+    elements_[at(program_.output)] = formats.output;
   }
 
   Schedule run() {
     lay_out();
     schedule();
-    return {std::move(program_), std::move(phases_)};
+    return {std::move(program_), std::move(elements_), std::move(phases_)};
   }
 
  private:
@@ -131,7 +137,7 @@ class Scheduler {
       phase.store = nests[n].store.buffer;
       phase.text = program_.text(program_.nests[n]);
       const LoopNest nest = merged(program_, nests[n]);
-      phase.contraction = match_contraction(program_, nest, cache_floats_);
+      phase.contraction = matched(nest);
       if (phase.contraction && !is_separable(*phase.contraction)) phase.contraction.reset();
       std::vector<Phase> copies;
       if (!phase.contraction || phase.contraction->row_count() <= kMostFusedRows) {
@@ -139,7 +145,9 @@ class Scheduler {
         if (phase.rows) phase.contraction.reset();
       }
       if (!phase.contraction) {
-        if (!phase.rows) phase.rows = row_loops(program_, merged(program_, unrotated(nests[n])), 0);
+        const Element target = elements_[at(phase.store)];
+        if (!phase.rows)
+          phase.rows = row_loops(program_, merged(program_, unrotated(nests[n])), 0, target);
         copies = gather_operands(phase, 0);
       } else if (!phase.contraction->in_place) {
         copies = fill_panel(phase, nests, done);
@@ -149,6 +157,36 @@ class Scheduler {
     }
     phases_.assign(std::make_move_iterator(reversed.rbegin()),
                    std::make_move_iterator(reversed.rend()));
+  }
+
+  // In int8 only what reads the codes of the input.
+  std::optional<Contraction> matched(const LoopNest& nest) const {
+    Precision precision = formats_.precision;
+    Element data = Element::kFloat32;
+    bool integers = nest.scale == 1;
+    for (const Access& operand : nest.operands) {
+      const Buffer& buffer = program_.buffer(operand.buffer);
+      if (!buffer.from_weights)
+        data = elements_[at(operand.buffer)];
+      else
+        integers = integers && buffer.kind == BufferKind::kWeight;
+    }
+    if (precision == Precision::kInt8 && (data != Element::kCode || !integers))
+      precision = Precision::kFloat32;
+    if (precision == Precision::kFloat32 && data != Element::kFloat32) return std::nullopt;
+    std::optional<Contraction> found =
+        match_contraction(program_, nest, cache_floats_, precision, data);
+    if (found && precision == Precision::kInt8) check_sums(*found);
+    return found;
+  }
+
+  // Sums of codes are int32, and so are those of their parts in any order modulo 2^32.
+  static void check_sums(const Contraction& c) {
+    const std::int64_t terms = c.term_count() * c.tap_count();
+    if (terms <= kMostCodeTerms) return;
+    throw UserError("sums of " + std::to_string(terms) +
+                    " products in int8 may exceed 32 bits\n  expected: at most " +
+                    std::to_string(kMostCodeTerms) + " terms");
   }
 
   // Sums a producer in registers where its result is large, or lies badly for the consumer.
@@ -166,7 +204,7 @@ class Scheduler {
         for (std::size_t a = 0; a < nests[p].outputs; ++a) elements *= nests[p].axes[a].extent;
         const std::int64_t sum = nests[p].macs() / std::max<std::int64_t>(1, elements);
         if (sum > kMostFusedSum || elements < cache_floats_) continue;
-        phase.rows = fused_row_loops(program_, consumer, o, nests[p]);
+        phase.rows = fused_row_loops(program_, consumer, o, nests[p], elements_[at(phase.store)]);
         if (!phase.rows) continue;
         phase.text = program_.text(program_.nests[p]) + "\n" + phase.text;
         done[p] = true;
@@ -193,7 +231,7 @@ class Scheduler {
       const double most = from_weights ? kMostGatheredWeight : kMostGathered;
       const double least = lanes == Lanes::kPartial ? kLeastPartialReads : kLeastReads;
       if (elements > most || reads < least * elements) continue;
-      copy.store.buffer = add_panel(copy.extents(), from_weights);
+      copy.store.buffer = add_panel(copy.extents(), from_weights, Element::kFloat32);
       Phase filled;
       filled.store = copy.store.buffer;
       filled.text = "in the order in which it is read: " + program_.text(copy);
@@ -207,13 +245,14 @@ class Scheduler {
     return copies;
   }
 
-  int add_panel(const std::vector<std::int64_t>& shape, bool from_weights) {
+  int add_panel(const std::vector<std::int64_t>& shape, bool from_weights, Element element) {
     Buffer panel;
     panel.kind = BufferKind::kValue;
     panel.number = -1;
     panel.shape = shape;
     panel.from_weights = from_weights;
     program_.buffers.push_back(panel);
+    elements_.push_back(element);
     return static_cast<int>(program_.buffers.size()) - 1;
   }
 
@@ -229,7 +268,7 @@ class Scheduler {
   std::vector<Phase> fill_panel(Phase& phase, const std::vector<LoopNest>& nests,
                                 std::vector<bool>& done) {
     Contraction& c = *phase.contraction;
-    phase.panel = add_panel(c.panel_shape, false);
+    phase.panel = add_panel(c.panel_shape, false, panel_element(c.precision));
     c.fill.store.buffer = phase.panel;
     const int read = c.fill.operands[0].buffer;
     for (std::size_t p = 0; p < nests.size(); ++p) {
@@ -246,12 +285,14 @@ class Scheduler {
     const std::size_t kept =
         c.private_panel ? (c.blocks > 1 ? 1 : 0) + c.groups.size() + c.slices.size() : 0;
     c.fill = c.private_panel ? merged_outputs(program_, c.fill, kept) : merged(program_, c.fill);
-    phase.rows = row_loops(program_, c.fill, kept);
+    phase.rows = row_loops(program_, c.fill, kept, panel_element(c.precision));
     return c.fill.macs() > 0 ? gather_operands(phase, kept) : std::vector<Phase>{};
   }
 
   std::int64_t cache_floats_;
+  Formats formats_;
   LoopProgram program_;
+  std::vector<Element> elements_;
   std::vector<Phase> phases_;
 };
 
@@ -278,8 +319,8 @@ std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,
 }
 
 Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-                  const std::vector<int>& output_order) {
-  return Scheduler(plan, cache_floats, input_order, output_order).run();
+                  const std::vector<int>& output_order, const Formats& formats) {
+  return Scheduler(plan, cache_floats, input_order, output_order, formats).run();
 }
 
 }  // namespace syno::cpp

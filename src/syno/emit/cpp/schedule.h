@@ -24,16 +24,26 @@ struct Phase {
   int panel = -1;
 };
 
+/// Number formats of a kernel.
+struct Formats {
+  Precision precision = Precision::kFloat32;
+  /// Of x, and of y and residual.
+  Element input = Element::kFloat32;
+  Element output = Element::kFloat32;
+};
+
 struct Schedule {
   /// Its buffers are also panels and copies; tensors have their dimensions in the order of memory.
   LoopProgram program;
+  /// By buffer.
+  std::vector<Element> elements;
   /// All threads finish one before the next begins.
   std::vector<Phase> phases;
 };
 
 /// The orders of the dimensions of x and y in memory; empty: row-major.
 Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-                  const std::vector<int>& output_order);
+                  const std::vector<int>& output_order, const Formats& formats = {});
 
 /// The terms of a flat index that depend on some axes alone; nothing when a term mixes them with others.
 std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,

@@ -1,0 +1,5 @@
+"""Run the command line with `python -m syno`."""
+
+from syno.cli.main import main
+
+main()

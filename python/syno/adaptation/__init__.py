@@ -1,0 +1,1 @@
+"""Adapting a trained network: operators that are fitted to its layers, chosen and trained on."""

@@ -1,0 +1,231 @@
+"""An operator as a product of weights that acts on gathered data. Needs torch.
+
+A term of an operator is x[data(o, r)] * product over k of w_k[weights_k(o, r)]. Its variables, the
+output dimensions o (without the batch) and the reductions r, fall into five groups:
+
+    rows   output dimensions that only the data depends on
+    blocks output dimensions that the data and a weight depend on
+    free   output dimensions that the data does not depend on
+    taps   reductions that the data depends on
+    ranks  reductions that only weights depend on
+
+so that the operator is a product of matrices, one for each value of the blocks:
+
+    y[block, free, row] = sum over taps of W[block, free, tap] * P[block, row, tap]
+    W[block, free, tap] = sum over ranks of the product over k of w_k[...]
+
+P holds elements of x, or zeros where a window falls outside. For a convolution, P are its patches
+and W is its weight as a matrix.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from syno import _core
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+
+# The largest W that is kept as a matrix, in elements.
+_MOST = 1 << 26
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A weight on the grid of its variables: where it is read, and which letters it has."""
+
+    shape: tuple[int, ...]
+    letters: str
+    grid: tuple[int, ...]
+    index: torch.Tensor
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether every element of the weight is read from one place of the grid."""
+        counts = torch.bincount(self.index, minlength=math.prod(self.shape) + 1)
+        return len(self.index) == math.prod(self.shape) and int(counts[:-1].max()) == 1
+
+    def spread(self, weight: torch.Tensor) -> torch.Tensor:
+        """The weight on its grid, zero where a window falls outside."""
+        padded = torch.cat([weight.reshape(-1), weight.new_zeros(1)])
+        return padded[self.index].reshape(self.grid)
+
+    def collect(self, grid: torch.Tensor) -> torch.Tensor:
+        """The adjoint of `spread`: sums over the places at which each element is read."""
+        sums = grid.new_zeros(math.prod(self.shape) + 1)
+        sums.index_add_(0, self.index, grid.reshape(-1))
+        return sums[:-1].reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """An operator under one binding, taken apart; see the module.
+
+    blocks, free, rows, taps: the extents of the variables of each group. patches: for each element
+    of P in the order (blocks, rows, taps), its position in x without the batch, or the number of
+    elements of x for a zero. order: the dimensions of y without the batch, in the order (blocks,
+    free, rows).
+    """
+
+    blocks: tuple[int, ...]
+    free: tuple[int, ...]
+    rows: tuple[int, ...]
+    taps: tuple[int, ...]
+    patches: torch.Tensor
+    order: tuple[int, ...]
+    weights: tuple[Gathered, ...]
+    letters: str
+    # Terms that are the same: the extents of reductions that nothing depends on.
+    repeats: int
+
+    @classmethod
+    def of(cls, operator: Operator, binding: Mapping[str, int]) -> Factors:
+        """Take an operator with a batch dimension apart.
+
+        Raises UserError for an operator without weights or without a batch, and for one whose W or
+        whose tables are too large.
+        """
+        if operator.batch is None:
+            raise UserError("the operator has no batch dimension, so it cannot be fitted to data")
+        shapes = operator.shapes(binding)
+        if not shapes.weights:
+            raise UserError("the operator has no weights, so there is nothing to fit")
+        bound = dict(binding) | {operator.batch: 1}
+        tables = _core.access_tables(operator._core, operator.complete(bound))
+        extents, outputs, data, weights, masks = tables
+        by_data = set(data[0]).union(*(mask[0] for mask in masks)) - {0}
+        by_weights = set().union(*(weight[0] for weight in weights))
+        out = range(1, outputs)
+        reduced = range(outputs, len(extents))
+        blocks = [v for v in out if v in by_data and v in by_weights]
+        rows = [v for v in out if v in by_data and v not in by_weights]
+        free = [v for v in out if v not in by_data]
+        taps = [v for v in reduced if v in by_data]
+        if len(extents) > len(string.ascii_letters):
+            raise UserError(f"the operator has {len(extents)} variables, too many to fit")
+        sizes = [extents[v] for v in (*blocks, *free, *taps)]
+        if math.prod(sizes) > _MOST:
+            raise UserError(
+                f"the operator is a matrix of {math.prod(sizes)} elements here, too large to fit"
+            )
+        elements = math.prod(shapes.input[1:])
+        patches = _on_grid(data, (*blocks, *rows, *taps), extents)
+        for mask in masks:
+            patches = np.where(_on_grid(mask, (*blocks, *rows, *taps), extents) < 0, -1, patches)
+        letter = string.ascii_letters.__getitem__
+
+        def sizes_of(group: Sequence[int]) -> tuple[int, ...]:
+            return tuple(extents[v] for v in group)
+
+        return cls(
+            sizes_of(blocks),
+            sizes_of(free),
+            sizes_of(rows),
+            sizes_of(taps),
+            torch.from_numpy(np.where(patches < 0, elements, patches).reshape(-1)),
+            tuple(v - 1 for v in (*blocks, *free, *rows)),
+            tuple(
+                _gathered(weight, tuple(shape), letter)
+                for weight, shape in zip(weights, shapes.weights, strict=True)
+            ),
+            "".join(letter(v) for v in (*blocks, *free, *taps)),
+            math.prod(extents[v] for v in reduced if v not in by_data | by_weights),
+        )
+
+    @property
+    def free_letters(self) -> str:
+        """The letters of the free variables."""
+        return self.letters[len(self.blocks) : len(self.blocks) + len(self.free)]
+
+    @property
+    def tap_letters(self) -> str:
+        """The letters of the taps."""
+        return self.letters[len(self.blocks) + len(self.free) :]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The extents of W: blocks, free, taps."""
+        return math.prod(self.blocks), math.prod(self.free), math.prod(self.taps)
+
+    def matrix(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """W of these weights."""
+        grids = [g.spread(w) for g, w in zip(self.weights, weights, strict=True)]
+        names = [g.letters for g in self.weights]
+        return self.repeats * self._product(grids, names, self.letters, self._sizes())
+
+    def gradient(
+        self, number: int, others: Sequence[torch.Tensor], z: torch.Tensor
+    ) -> torch.Tensor:
+        """The gradient of sum(W * z) with respect to one weight; its own value does not matter.
+
+        others: all weights on their grids.
+        """
+        mine = self.weights[number]
+        grids = [self.repeats * z.reshape(self._sizes())]
+        names = [self.letters]
+        for place, gathered in enumerate(self.weights):
+            if place != number:
+                grids.append(others[place])
+                names.append(gathered.letters)
+        return mine.collect(self._product(grids, names, mine.letters, mine.grid))
+
+    def data(self, x: torch.Tensor) -> torch.Tensor:
+        """P of x, [blocks, taps, rows * batch]."""
+        flat = torch.cat([x.reshape(len(x), -1), x.new_zeros(len(x), 1)], 1).t().contiguous()
+        blocks, _, taps = self.shape
+        taken = flat.index_select(0, self.patches).view(blocks, math.prod(self.rows), taps, len(x))
+        return taken.transpose(1, 2).reshape(blocks, taps, -1)
+
+    def result(self, y: torch.Tensor) -> torch.Tensor:
+        """y of the operator's output shape as [blocks, free, rows * batch]."""
+        blocks, free, _ = self.shape
+        return y.permute(*(d + 1 for d in self.order), 0).reshape(blocks, free, -1)
+
+    def _sizes(self) -> tuple[int, ...]:
+        return (*self.blocks, *self.free, *self.taps)
+
+    def _product(
+        self, grids: list[torch.Tensor], names: list[str], out: str, sizes: tuple[int, ...]
+    ) -> torch.Tensor:
+        """The product of all grids, summed over what `out` does not have, of the given sizes."""
+        there = set("".join(names))
+        kept = "".join(letter for letter in out if letter in there)
+        product = torch.einsum(f"{','.join(names)}->{kept}", *grids)
+        for place, letter in enumerate(out):
+            if letter not in there:
+                product = product.unsqueeze(place)
+        product = product.expand(sizes)
+        return product.reshape(self.shape) if out == self.letters else product
+
+
+def _on_grid(
+    table: tuple[Sequence[int], NDArray[np.int64]], over: Sequence[int], extents: Sequence[int]
+) -> NDArray[np.int64]:
+    """A table on the grid of `over`, which has all of its variables but the batch, variable 0."""
+    variables, index = table
+    if variables and variables[0] == 0:
+        variables, index = variables[1:], index[0]
+    place = [over.index(v) for v in variables]
+    index = np.transpose(index, np.argsort(place))
+    shape = [extents[v] if v in variables else 1 for v in over]
+    return np.broadcast_to(index.reshape(shape), [extents[v] for v in over])
+
+
+def _gathered(
+    table: tuple[Sequence[int], NDArray[np.int64]], shape: tuple[int, ...], letter: object
+) -> Gathered:
+    variables, index = table
+    assert callable(letter)
+    return Gathered(
+        shape,
+        "".join(letter(v) for v in variables),
+        index.shape,
+        torch.from_numpy(np.where(index < 0, math.prod(shape), index).reshape(-1)),
+    )

@@ -1,0 +1,382 @@
+"""Custom data: a `torch.utils.data.Dataset` or `DataLoader`, or a function to evaluate a network.
+
+Imported on its own, since it needs torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+from torch.utils.data.sampler import RandomSampler, SequentialSampler
+
+from syno._util.errors import UserError
+from syno.data.random import Stream
+
+# A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
+Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+MetricFunction = Callable[[Any, torch.Tensor], "torch.Tensor | float"]
+Collate = Callable[[list[Any]], Any]
+
+# So many samples are compared to recognize a data set, and are looked at for its classes.
+_LOOKED_AT = 16
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of a network on the validation split.
+
+    name: of the measure: `accuracy`, `loss`, or that of a function.
+    maximize: whether greater values are better.
+    function: (outputs, targets) -> the mean over a batch; None for the accuracy and for the loss.
+    """
+
+    name: str
+    maximize: bool
+    function: MetricFunction | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CustomData:
+    """Pairs (input, target) of tensors, with a loss and a metric.
+
+    name: the class of the data set.
+    train: the samples to train on, and unless `validation` is given also those to validate with.
+    validation: the samples to validate with; None for a share of `train`, as the fidelity says.
+    collate: makes a batch of a list of samples.
+    loss: None for the cross-entropy of classes.
+    batch: the batch size of a DataLoader; None for that of the recipe.
+    example: inputs [2, ...] of the first samples; targets: those that belong to them.
+    classes: one more than the largest class that was seen; None if the targets are no classes.
+    fingerprint: 32 hexadecimal digits that identify content, loss and metric.
+    """
+
+    name: str
+    train: Dataset[Any]
+    validation: Dataset[Any] | None
+    collate: Collate
+    loss: Loss | None
+    metric: Metric
+    batch: int | None
+    example: torch.Tensor = field(repr=False)
+    targets: torch.Tensor = field(repr=False)
+    classes: int | None
+    fingerprint: str
+
+    def split(self, share: float, seed: int) -> tuple[Samples, Samples]:
+        """Return the training and the validation samples.
+
+        Args:
+            share: the share of `train` that is for validation, unless there is `validation`.
+            seed: the same seed selects the same samples.
+        """
+        count = _length(self.train)
+        if self.validation is not None:
+            every = np.arange(_length(self.validation))
+            held = Samples(self.validation, every, self.collate)
+            return Samples(self.train, np.arange(count), self.collate), held
+        order = Stream(seed, 0).permutation(count)
+        kept = min(max(round(share * count), 1), count - 1)
+        return (
+            Samples(self.train, np.sort(order[kept:]), self.collate),
+            Samples(self.train, np.sort(order[:kept]), self.collate),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Some samples of a data set, by their numbers there."""
+
+    whole: Dataset[Any]
+    index: np.ndarray
+    collate: Collate
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def batch(self, places: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the inputs and targets of the samples at these places."""
+        if isinstance(self.whole, TensorDataset) and self.collate is default_collate:
+            chosen = torch.from_numpy(self.index[places])
+            first, second = self.whole.tensors  # without a call for each sample
+            return first[chosen], second[chosen]
+        items = [self.whole[int(self.index[place])] for place in places]
+        inputs, targets = self.collate(items)
+        return inputs, targets
+
+    def first(self, count: int, seed: int) -> Samples:
+        """Return a random part with so many samples."""
+        places = Stream(seed, 1).permutation(len(self))[:count]
+        return Samples(self.whole, np.sort(self.index[places]), self.collate)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomEvaluation:
+    """A function that trains and evaluates a network, in place of a data set.
+
+    function: takes the network, which it may change, and returns the value of the metric or a
+        `syno.Outcome`.
+    example: an input of the network, batch first, with which its latency is measured.
+    """
+
+    name: str
+    function: Callable[[Any], Any]
+    metric: Metric
+    example: torch.Tensor = field(repr=False)
+    fingerprint: str
+
+
+def custom_data(
+    data: object,
+    *,
+    validation: object = None,
+    loss: Loss | None = None,
+    metric: MetricFunction | str | None = None,
+    maximize: bool = True,
+) -> CustomData:
+    """Make custom data of what a user has.
+
+    Args:
+        data: a Dataset of pairs (input, target), or a DataLoader, of which the data set, the batch
+            size and `collate_fn` are taken; batches are drawn anew, the same for every operator.
+        validation: another one to validate with; None takes a share of `data`.
+        loss: (outputs, targets) -> mean loss; None for the cross-entropy of class numbers.
+        metric: (outputs, targets) -> mean over the batch, `accuracy` or `loss`. Default: the
+            accuracy for class numbers without a custom loss, otherwise the loss.
+        maximize: whether greater values of a metric function are better.
+
+    Raises:
+        UserError: for a data set without a length or indices, samples that are no pairs of tensors,
+            and targets that need a loss.
+    """
+    train, batch, collate = _taken(data, "data")
+    held = None
+    if validation is not None:
+        held, _, _ = _taken(validation, "validation")
+    name = type(train).__name__
+    count = _length(train)
+    if count < 4:
+        raise UserError(
+            f"'{name}' has {count} samples\n  expected: at least 4, to train and to validate with"
+        )
+    example, targets = _pair(name, [train[0], train[1]], collate)
+    if held is not None:
+        _check_alike(name, example, held, collate)
+    for what, function in (("loss", loss), ("metric", metric)):
+        if function is not None and not callable(function) and not isinstance(function, str):
+            raise UserError(f"'{what}' is a function of outputs and targets, got {function!r}")
+    is_class = not targets.is_floating_point() and targets.dtype is not torch.bool
+    if loss is None and not is_class:
+        raise UserError(
+            f"the targets of '{name}' are {_described(targets)} for two samples, no class numbers\n"
+            "  expected: a loss for them, such as loss=torch.nn.MSELoss()"
+        )
+    chosen = _metric(metric, maximize, has_classes=is_class and loss is None)
+    classes = _classes(train, count, collate) if is_class and loss is None else None
+    marks = [_content(train, collate), "" if held is None else _content(held, collate)]
+    marks += [_source(loss), chosen.name, str(chosen.maximize), _source(chosen.function)]
+    fingerprint = hashlib.sha256("\n".join(marks).encode()).hexdigest()[:32]
+    return CustomData(
+        name, train, held, collate, loss, chosen, batch, example, targets, classes, fingerprint
+    )
+
+
+def custom_evaluation(
+    function: object, *, metric: str | None, maximize: bool, example: torch.Tensor
+) -> CustomEvaluation:
+    """Make a custom evaluation of a function.
+
+    Args:
+        function: (network) -> the value of the metric, or a `syno.Outcome`.
+        metric: the name of the value; None for `accuracy`, or `loss` if it is minimized.
+        maximize: whether greater values are better.
+        example: an input of the network, batch first.
+
+    Raises:
+        UserError: if the function cannot be called.
+    """
+    if not callable(function):
+        raise UserError(f"'evaluate' is a function of a network, got {function!r}")
+    if metric is not None and not isinstance(metric, str):
+        raise UserError(
+            f"'metric' is the name of what 'evaluate' returns, such as \"accuracy\", got {metric!r}"
+        )
+    found = Metric(metric or ("accuracy" if maximize else "loss"), maximize)
+    name = getattr(function, "__name__", type(function).__name__)
+    text = "\n".join([_source(function), found.name, str(maximize)])
+    return CustomEvaluation(
+        name, function, found, example, hashlib.sha256(text.encode()).hexdigest()[:32]
+    )
+
+
+def _taken(data: object, what: str) -> tuple[Dataset[Any], int | None, Collate]:
+    """Return the data set, the batch size and the collate function."""
+    batch: int | None = None
+    collate: Collate = default_collate
+    if isinstance(data, DataLoader):
+        plain = type(data.sampler) in (RandomSampler, SequentialSampler)
+        if data.batch_size is None or not plain:
+            raise UserError(
+                f"'{what}' is a DataLoader with a sampler of its own, "
+                f"{type(data.batch_sampler or data.sampler).__name__}\n"
+                "  expected: a DataLoader with a batch size, or the data set itself: operators\n"
+                "            are trained on the same random batches. evaluate= takes any training"
+            )
+        batch, collate = data.batch_size, cast(Collate, data.collate_fn)
+        data = data.dataset
+    if isinstance(data, IterableDataset) or not hasattr(data, "__getitem__"):
+        raise UserError(
+            f"'{what}' is the name of a data set, or a torch.utils.data.Dataset with indices\n"
+            f"  got: {type(data).__name__}\n"
+            "  what to do: implement __len__ and __getitem__, or pass evaluate=, which takes any "
+            "training"
+        )
+    return cast("Dataset[Any]", data), batch, collate
+
+
+def _length(data: Dataset[Any]) -> int:
+    try:
+        return len(cast(Sequence[Any], data))
+    except (TypeError, NotImplementedError) as error:
+        raise UserError(
+            f"the data set {type(data).__name__} has no length\n"
+            "  what to do: implement __len__, or pass evaluate=, which takes any training"
+        ) from error
+
+
+def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a batch of inputs and targets. UserError if samples are something else."""
+    try:
+        batch = collate(items)
+    except (TypeError, RuntimeError, ValueError) as error:
+        raise UserError(
+            f"samples of '{name}' cannot be joined to a batch: {_first(error)}\n"
+            "  expected: pairs (input, target) of tensors of one shape, or a DataLoader with a "
+            "collate_fn"
+        ) from error
+    pair = isinstance(batch, (tuple, list)) and len(batch) == 2
+    if not pair or not all(isinstance(part, torch.Tensor) for part in batch):
+        kinds = (
+            ", ".join(type(part).__name__ for part in batch)
+            if isinstance(batch, (tuple, list))
+            else type(batch).__name__
+        )
+        raise UserError(
+            f"a batch of '{name}' is not a pair of tensors\n"
+            f"  expected: (inputs, targets)      got: {kinds}\n"
+            "  what to do: a collate_fn of a DataLoader makes the pair, and evaluate= takes any "
+            "training"
+        )
+    inputs, targets = batch
+    if len(inputs) != len(items) or len(targets) != len(items):
+        raise UserError(
+            f"a batch of {len(items)} samples of '{name}' has {len(inputs)} inputs and "
+            f"{len(targets)} targets\n  expected: the batch as the first dimension of both"
+        )
+    return inputs, targets
+
+
+def _check_alike(name: str, example: torch.Tensor, held: Dataset[Any], collate: Collate) -> None:
+    if _length(held) < 1:
+        raise UserError("'validation' has no samples")
+    found, _ = _pair(type(held).__name__, [held[0]], collate)
+    if found.shape[1:] != example.shape[1:] or found.dtype != example.dtype:
+        raise UserError(
+            "the samples for validation differ from those for training\n"
+            f"  '{name}': {_sample(example)}      validation, '{type(held).__name__}': "
+            f"{_sample(found)}"
+        )
+
+
+def _metric(given: MetricFunction | str | None, maximize: bool, *, has_classes: bool) -> Metric:
+    if given is None:
+        return Metric("accuracy", True) if has_classes else Metric("loss", False)
+    if given == "loss":
+        return Metric("loss", False)
+    if given == "accuracy":
+        if not has_classes:
+            raise UserError(
+                "the accuracy is known for class numbers with the usual cross-entropy\n"
+                "  what to do: pass a function metric=: (outputs, targets) -> mean over the batch"
+            )
+        return Metric("accuracy", True)
+    if isinstance(given, str):
+        raise UserError(f"'metric' is `accuracy`, `loss` or a function, got {given!r}")
+    name = getattr(given, "__name__", type(given).__name__)
+    # The two names say how values are shown, so a function of that name does not count as one.
+    return Metric(f"{name} (custom)" if name in ("accuracy", "loss") else name, maximize, given)
+
+
+def _looked_at(count: int) -> list[int]:
+    return sorted({round(i * (count - 1) / (_LOOKED_AT - 1)) for i in range(_LOOKED_AT)})
+
+
+def _classes(data: Dataset[Any], count: int, collate: Collate) -> int:
+    """Return the number of classes: of all samples if the targets are known, or else of some."""
+    if isinstance(data, TensorDataset):
+        return int(data.tensors[1].max()) + 1
+    known = getattr(data, "targets", None)  # as the data sets of torchvision have it
+    if isinstance(known, (list, torch.Tensor, np.ndarray)) and len(known) == count:
+        return int(torch.as_tensor(known).max()) + 1
+    _, targets = collate([data[i] for i in _looked_at(count)])
+    return int(targets.max()) + 1
+
+
+def _content(data: Dataset[Any], collate: Collate) -> str:
+    """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
+
+    Of samples that are drawn at random, as with augmentation, only the shapes count.
+    """
+    seen = hashlib.sha256(f"{type(data).__qualname__} {_length(data)}".encode())
+    if isinstance(data, TensorDataset):
+        for tensor in data.tensors:
+            seen.update(_bytes(tensor))
+        return seen.hexdigest()
+    for place in _looked_at(_length(data)):
+        twice = []
+        for seed in (0, 1):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                twice.append(collate([data[place]]))
+        for first, second in zip(*twice, strict=True):
+            if torch.equal(first, second):
+                seen.update(_bytes(first))
+            else:
+                seen.update(_sample(first).encode())
+    return seen.hexdigest()
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, tensor.detach().cpu().contiguous().numpy(), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _source(function: object) -> str:
+    """Return what identifies a function: its name, and its source if that is known."""
+    if function is None:
+        return ""
+    name = getattr(function, "__qualname__", None) or repr(function)
+    try:
+        return f"{name}\n{inspect.getsource(cast(Callable[..., Any], function))}"
+    except (OSError, TypeError):
+        return name
+
+
+def _sample(batch: torch.Tensor) -> str:
+    return f"{list(batch.shape[1:])} {str(batch.dtype).removeprefix('torch.')}"
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

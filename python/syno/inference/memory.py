@@ -1,0 +1,173 @@
+"""Memory for what a compiled network computes on its way, which its next call uses again."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import fx, nn
+
+_aten = torch.ops.aten
+# Operators whose results are memory of their own. All others are taken to give a view of it.
+_FRESH = {
+    _aten.add.Tensor,
+    _aten.sub.Tensor,
+    _aten.mul.Tensor,
+    _aten.div.Tensor,
+    _aten.relu.default,
+    _aten.relu6.default,
+    _aten.hardtanh.default,
+    _aten.silu.default,
+    _aten.gelu.default,
+    _aten.hardswish.default,
+    _aten.hardsigmoid.default,
+    _aten.sigmoid.default,
+    _aten.tanh.default,
+    _aten.max_pool2d.default,
+    _aten.avg_pool2d.default,
+    _aten.adaptive_avg_pool2d.default,
+    _aten.mean.dim,
+    _aten.softmax.int,
+    _aten.layer_norm.default,
+    _aten._native_batch_norm_legit_no_training.default,
+    _aten.scaled_dot_product_attention.default,
+    _aten.cat.default,
+    _aten.conv2d.default,
+    _aten.linear.default,
+}
+# Memory of more bytes is not kept for the next call.
+_MOST_KEPT = 256 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the result of a module lies: in the block of that number. shape: without the batch,
+    where `batched`."""
+
+    block: int
+    shape: tuple[int, ...]
+    batched: bool
+
+    @property
+    def floats(self) -> int:
+        """Floats of the result, or of one image of it."""
+        return math.prod(self.shape)
+
+
+def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str, Place]:
+    """Places of the results of modules of these types, by their names in the graph.
+
+    What the network returns has none, and may be kept by whoever called it.
+    """
+    nodes = list(graph.graph.nodes)
+    batch = next((str(n.meta["val"].shape[0]) for n in nodes if n.op == "placeholder"), "")
+    held: dict[fx.Node, set[fx.Node]] = {}  # results whose memory the value of a node may be
+    last: dict[fx.Node, int] = {}
+    returned: set[fx.Node] = set()
+    for number, node in enumerate(nodes):
+        used = set().union(*(held[each] for each in node.all_input_nodes))
+        last |= dict.fromkeys(used, number)
+        own = node.op == "call_module" and isinstance(
+            graph.get_submodule(str(node.target)), tuple(modules)
+        )
+        if node.op == "output":
+            returned = used
+        held[node] = {node} if own else set() if node.target in _FRESH else used
+        last |= {node: number} if own else {}
+    found: dict[str, Place] = {}
+    sizes: list[int] = []  # of blocks
+    until: list[int] = []  # the number of the last node that needs what is in a block
+    for number, node in enumerate(nodes):
+        shape = _shape(node, batch) if node in last and node not in returned else None
+        if shape is None:
+            continue
+        size = math.prod(shape[0])
+        free = [block for block, end in enumerate(until) if end < number]
+        # The smallest that is large enough, or else the largest.
+        free.sort(key=lambda block: (sizes[block] < size, abs(sizes[block] - size)))
+        if free:
+            block = free[0]
+        else:
+            block = len(sizes)
+            sizes.append(0)
+            until.append(0)
+        sizes[block], until[block] = max(sizes[block], size), last[node]
+        found[str(node.target)] = Place(block, *shape)
+    return found
+
+
+def _shape(node: fx.Node, batch: str) -> tuple[tuple[int, ...], bool] | None:
+    """The shape without a batch of any size, and whether there is one. None for other sizes."""
+    first, *rest = node.meta["val"].shape
+    if not all(isinstance(size, int) for size in rest):
+        return None
+    if isinstance(first, int):
+        return (first, *rest), False
+    return (tuple(rest), True) if str(first) == batch else None
+
+
+class Memory:
+    """Results of modules for calls of a network: each call in flight has its own."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self.places = dict(places)
+        self._idle: dict[int, list[dict[str, torch.Tensor]]] = {}
+
+    def __getstate__(self) -> dict[str, Place]:
+        return self.places
+
+    def __setstate__(self, places: dict[str, Place]) -> None:
+        self.places = places
+        self._idle = {}
+
+    @contextmanager
+    def of_call(self, batch: int) -> Iterator[None]:
+        """Until its end, `result` gives the results of this thread's call their memory."""
+        before = _call.results
+        try:
+            results = self._idle[batch].pop()
+        except (KeyError, IndexError):
+            results = self._made(batch)
+        _call.results = results
+        try:
+            yield
+        finally:
+            _call.results = before
+            self._give(batch, results)
+
+    def _made(self, batch: int) -> dict[str, torch.Tensor]:
+        sizes: dict[int, int] = {}
+        for place in self.places.values():
+            floats = place.floats * (batch if place.batched else 1)
+            sizes[place.block] = max(sizes.get(place.block, 0), floats)
+        with torch.inference_mode(False):  # calls outside of that mode write to it, too
+            blocks = {block: torch.empty(size) for block, size in sizes.items()}
+            results = {}
+            for name, place in self.places.items():
+                shape = (batch, *place.shape) if place.batched else place.shape
+                results[name] = blocks[place.block][: math.prod(shape)].view(shape)
+        return results
+
+    def _give(self, batch: int, results: dict[str, torch.Tensor]) -> None:
+        blocks = {tensor.untyped_storage().data_ptr(): tensor for tensor in results.values()}
+        if sum(tensor.untyped_storage().nbytes() for tensor in blocks.values()) > _MOST_KEPT:
+            return
+        if batch not in self._idle and len(self._idle) > 1:
+            self._idle.clear()
+        self._idle.setdefault(batch, []).append(results)
+
+
+class _Call(threading.local):
+    results: Mapping[str, torch.Tensor] | None = None
+
+
+_call = _Call()
+
+
+def result(name: str) -> torch.Tensor | None:
+    """The memory of a module's result in this thread's call; None where it has none."""
+    return None if _call.results is None else _call.results.get(name)

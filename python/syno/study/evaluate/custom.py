@@ -1,0 +1,303 @@
+"""Custom data and custom evaluations in a search: how they are checked and run. Needs torch."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.data.custom import CustomData, CustomEvaluation, custom_data, custom_evaluation
+from syno.network.surgery import recorded_example
+from syno.store import Outcome
+from syno.store.documents import MetricDocument
+from syno.store.records import OK, REJECTED
+from syno.train import Fidelity, Recipe, TrainingOutcome, fidelity
+from syno.train.custom import loss_of
+
+# The name of the fidelity of a custom evaluation, which says itself how a network is trained.
+_OWN = "evaluate"
+
+
+def custom(
+    data: object,
+    *,
+    validation: object = None,
+    loss: object = None,
+    metric: object = None,
+    maximize: bool = True,
+    evaluate: object = None,
+    example: Callable[[], torch.Tensor],
+) -> CustomData | CustomEvaluation | None:
+    """Make custom data, or a custom evaluation, of the arguments of `syno.search`.
+
+    Args:
+        example: returns an input of the network; it is called for an evaluation only.
+
+    Returns:
+        None if `data` is the name of a data set.
+
+    Raises:
+        UserError: if the arguments do not go together.
+    """
+    given = {"validation": validation, "loss": loss, "metric": metric}
+    if evaluate is not None:
+        extra = [name for name in ("validation", "loss") if given[name] is not None]
+        extra += ["data"] if data is not None else []
+        if extra:
+            raise UserError(
+                f"'evaluate' trains and evaluates networks itself, and '{extra[0]}' is given, too\n"
+                "  expected: data with a loss and a metric, or evaluate= alone"
+            )
+        name = metric if metric is None or isinstance(metric, str) else repr(metric)
+        return custom_evaluation(evaluate, metric=name, maximize=maximize, example=example())
+    if data is None:
+        raise UserError(
+            "there is no data\n  expected: the name of a data set, a torch.utils.data.Dataset or "
+            "DataLoader,\n            or a function evaluate="
+        )
+    if isinstance(data, str):
+        named = [name for name, value in given.items() if value is not None]
+        if named:
+            raise UserError(
+                f"'{named[0]}' is for a torch.utils.data.Dataset, and the data is '{data}'\n"
+                "  expected: no such argument; a data set by name has its own loss and metric"
+            )
+        return None
+    share = validation if isinstance(validation, float) else None
+    return custom_data(
+        data,
+        validation=None if share is not None else validation,
+        loss=loss,  # type: ignore[arg-type]  # it is checked there
+        metric=metric,  # type: ignore[arg-type]
+        maximize=maximize,
+    )
+
+
+def custom_again(
+    study: str, before: str, data: object, *, is_custom: bool, **given: Any
+) -> CustomData | CustomEvaluation | None:
+    """Return the custom data that a study is resumed with; None for a data set by name.
+
+    Args:
+        study: its name.
+        before: the name of the data that it was started with.
+        data, given: the arguments of `custom`.
+        is_custom: whether it was started with custom data.
+
+    Raises:
+        UserError: if the data is not of the kind that the study was started with.
+    """
+    has_data = data is not None or given["evaluate"] is not None
+    if not is_custom:
+        if has_data:
+            raise UserError(f"study '{study}' is about the data set '{before}'")
+        return None
+    if not has_data:
+        raise UserError(
+            f"study '{study}' was started with '{before}', which a store cannot hold\n"
+            "  what to do: syno.resume(store, study, net=..., data=...) or evaluate=..., with the "
+            "arguments\n              that the search had"
+        )
+    return custom(data, **given)
+
+
+def metric_document(data: CustomData | CustomEvaluation | None) -> MetricDocument | None:
+    """Return what a store keeps of the metric of custom data; None for a data set by name."""
+    if data is None:
+        return None
+    return {"name": data.metric.name, "maximize": data.metric.maximize}
+
+
+def given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
+    """Return the example input of a custom evaluation: the given one, or that of `substitute`.
+
+    Raises:
+        UserError: if there is none.
+    """
+    found = given
+    if found is None and isinstance(net, nn.Module):
+        found = recorded_example(net)
+    if found is None:
+        raise UserError(
+            "'evaluate' needs an input of the network, with which its latency is measured\n"
+            "  what to do: pass example_input=, such as torch.zeros(1, 3, 32, 32)"
+        )
+    return found
+
+
+def custom_fidelity(
+    data: CustomData | CustomEvaluation, given: Fidelity | str | None, validation: object
+) -> Fidelity:
+    """Return the fidelity of a training on custom data.
+
+    The batch size of a DataLoader and a share for validation replace those of a named fidelity.
+
+    Raises:
+        UserError: for a share that is not between 0 and 1, and a fidelity beside `evaluate`.
+    """
+    if isinstance(data, CustomEvaluation):
+        if given is not None:
+            raise UserError(
+                "'evaluate' trains networks itself, so a fidelity has no effect\n"
+                "  expected: no fidelity"
+            )
+        return Fidelity(_OWN, epochs=1, recipe=Recipe(_OWN, task="custom"))
+    if isinstance(given, Fidelity):
+        found = given
+        changes: dict[str, float] = {}
+    else:
+        found = fidelity(given or "custom")
+        changes = {} if data.batch is None else {"batch": data.batch}
+    if isinstance(validation, float):
+        changes |= {"holdout": validation}
+    if not changes:
+        return found
+    name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    return found.changed(name=name, **changes)
+
+
+def checked_fit(net: nn.Module, data: CustomData) -> None:
+    """Run a network on two samples, and compute their loss.
+
+    Raises:
+        UserError: if the samples do not fit the network, or its outputs not the targets. The text
+            names both.
+    """
+    outputs = checked_run(net, data.example, f"'{data.name}'")
+    with torch.no_grad():
+        try:
+            loss_of(data, outputs, data.targets, 0.0)
+        except UserError:
+            raise
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise UserError(
+                f"the loss fails on what the network gives: {_first(error)}\n"
+                f"  outputs: {_shown(outputs)}      targets of '{data.name}': "
+                f"{_shown(data.targets)}"
+            ) from error
+    if data.classes is not None:
+        classes = _scores(outputs, data.targets)
+        if data.classes > classes:
+            raise UserError(
+                f"the network gives {classes} scores, and '{data.name}' has class "
+                f"{data.classes - 1}\n  expected: a network with at least {data.classes} classes, "
+                "numbered from 0"
+            )
+
+
+def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
+    """Return what a network gives for an example in evaluation mode.
+
+    Raises:
+        UserError: if it fails, with the layer that fails and what that layer takes.
+    """
+    last: list[tuple[str, nn.Module, tuple[Any, ...]]] = []
+    hooks = [
+        module.register_forward_pre_hook(
+            lambda module, inputs, name=name: last.append((name, module, inputs))
+        )
+        for name, module in net.named_modules()
+        if not any(module.children())
+    ]
+    modes = {module: module.training for module in net.modules()}
+    net.eval()
+    try:
+        with torch.no_grad():
+            return net(example)
+    except UserError:
+        raise
+    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
+        where = ""
+        if last:
+            name, module, inputs = last[-1]
+            kind = str(module).partition("\n")[0]
+            where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_shown, inputs))}"
+        raise UserError(
+            f"the network {type(net).__name__} does not take the samples of {source}\n"
+            f"  a batch of samples: {_shown(example)}{where}\n  {_first(error)}"
+        ) from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, training in modes.items():
+            module.training = training
+
+
+def evaluated(evaluation: CustomEvaluation, net: nn.Module, seed: int) -> TrainingOutcome:
+    """Train and evaluate a network with the function of the user.
+
+    The random numbers of torch start from `seed`, and their state is restored afterwards. What the
+    function raises is raised.
+
+    Raises:
+        UserError: if it returns neither a number nor a `syno.Outcome`.
+    """
+    began = time.perf_counter()
+    net.train()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        found = evaluation.function(net)
+    net.eval()
+    metric = evaluation.metric
+    if isinstance(found, torch.Tensor) and found.numel() == 1:
+        found = float(found)
+    if isinstance(found, bool) or not isinstance(found, (int, float, Outcome)):
+        raise UserError(
+            f"'{evaluation.name}' returned {type(found).__name__}\n"
+            f"  expected: the {metric.name} as a number, or a syno.Outcome"
+        )
+    if isinstance(found, Outcome):
+        status, reason = found.status, found.reason
+        value = found.accuracy if metric.maximize else found.details.get("loss")
+    else:
+        status, reason, value = OK, "", float(found)
+    if status == OK and value is None:
+        field = "accuracy" if metric.maximize else "details['loss']"
+        raise UserError(f"the outcome of '{evaluation.name}' is ok and has no {field}")
+    if value is not None and not math.isfinite(value):
+        status, reason, value = REJECTED, f"the {metric.name} is {value}", None
+    return TrainingOutcome(
+        status=status,  # type: ignore[arg-type]  # that of an Outcome
+        reason=reason,
+        detail="",
+        accuracy=value if metric.maximize else None,
+        loss=None if metric.maximize else value,
+        curve=(),
+        loss_sum=0.0,
+        seconds=time.perf_counter() - began,
+        epochs_done=0,
+        images_seen=0,
+        threads=torch.get_num_threads(),
+        seed=seed,
+        fidelity=_OWN,
+    )
+
+
+def baseline_failed(evaluation: CustomEvaluation, error: Exception) -> UserError:
+    """Make the error for a function that fails on the original network."""
+    trace = "".join(traceback.format_exception(error, limit=-3)).rstrip().splitlines()
+    return UserError(
+        f"'{evaluation.name}' failed on the original network: {type(error).__name__}: "
+        f"{_first(error)}\n  " + "\n  ".join(trace)
+    )
+
+
+def _scores(outputs: Any, targets: torch.Tensor) -> int:
+    first = list(outputs.shape[:1] + outputs.shape[2:]) == list(targets.shape)
+    return int(outputs.shape[1 if first else -1])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{list(value.shape)} {str(value.dtype).removeprefix('torch.')}"
+    return type(value).__name__
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,110 @@
+"""What runs the networks of a study: compiled code where there is a compiler, or eager PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+
+from syno import options
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
+from syno.codegen.native import no_compiler
+from syno.codegen.native.kernels import compiled_kernels
+from syno.codegen.torch_op.library import kernel_compiler
+from syno.engines import engine as engines
+from syno.measure.timing import Timing, interleaved
+from syno.options import TimingOptions, TrainOptions
+from syno.store.documents import EngineTime
+
+EAGER = "eager"
+COMPILED = "compiled"
+# Engines of others that run the original network beside Syno's, where they are installed.
+_RIVALS = ("openvino", "onnxruntime")
+_PAUSE = 0.03  # seconds after which the threads of an engine have stopped waiting actively
+
+
+def decide(
+    train: TrainOptions, timing: TimingOptions, device: str = "cpu"
+) -> tuple[TrainOptions, TimingOptions, str | None]:
+    """Decide what computes and times networks, where the options leave it open.
+
+    Returns:
+        The options, and a note for the user where compiled code is not possible.
+    """
+    reason = no_compiler()
+    usual = options.DEFAULT_ENGINE if reason is None and device == "cpu" else EAGER
+    train = dataclasses.replace(train, kernels=train.kernels or usual)
+    timing = dataclasses.replace(timing, latency=timing.latency or usual)
+    if reason is None or device != "cpu":
+        return train, timing, None
+    first = reason.partition("\n")[0]
+    if COMPILED in (train.kernels, timing.latency):
+        train = dataclasses.replace(train, kernels=EAGER)
+        timing = dataclasses.replace(timing, latency=EAGER)
+    return train, timing, f"operators are trained and measured in eager PyTorch: {first}"
+
+
+def prepare() -> None:
+    """Prepare what is the same for the compiled networks of all evaluations."""
+    with contextlib.suppress(UserError):  # what goes wrong here does so in each evaluation
+        kernel_compiler().precompile()
+
+
+@contextlib.contextmanager
+def kernels(net: nn.Module, wanted: str, note: Callable[[str], object]) -> Iterator[str | None]:
+    """Run the operators of a network as compiled code inside of the block, if that is wanted.
+
+    Args:
+        net: the network.
+        wanted: `compiled` or `eager`.
+        note: is told why operators are not compiled.
+
+    Yields:
+        Why operators are not compiled although that is wanted; otherwise None.
+
+    Raises:
+        WrongKernelError: compiled code differs from the emitted module.
+    """
+    reason = None
+    with contextlib.ExitStack() as stack:
+        if wanted == COMPILED:
+            try:
+                stack.enter_context(compiled_kernels(net))
+            except UserError as error:
+                reason = str(error)
+                note(f"operators are trained in eager PyTorch: {reason.partition(chr(10))[0]}")
+        yield reason
+
+
+def rivals(
+    net: nn.Module, example: torch.Tensor, *, threads: int, repeats: int, warmup: int
+) -> dict[str, EngineTime]:
+    """Measure a network in the engines of others that are installed.
+
+    Args:
+        net: the network, on the CPU.
+        example: its input.
+        threads, repeats, warmup: as for the latency of a network.
+
+    Returns:
+        Median and spread by the name of the engine, without engines that cannot run the network.
+    """
+    calls: dict[str, Callable[[], object]] = {}
+    net = net.eval()
+    with torch_threads(threads), torch.inference_mode():
+        for name in engines.available(_RIVALS):
+            with contextlib.suppress(UserError):  # it covers not every network
+                calls[name] = engines.get(name).prepare(net, example, threads)
+        for call in calls.values():
+            for _ in range(warmup):
+                call()
+        times = interleaved(list(calls.values()), repeats, repeated=False, pause=_PAUSE)
+    timings = dict(zip(calls, map(Timing.of, times), strict=True))
+    return {
+        name: {"median_ms": timing.median_ms, "spread_ms": timing.spread_ms}
+        for name, timing in timings.items()
+    }

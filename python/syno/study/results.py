@@ -1,0 +1,214 @@
+"""The results of a search as an object: `syno.search` returns it, and `syno.load_study`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util import numbers
+from syno._util.errors import UserError
+from syno.report.settings import read_specification
+from syno.store import Evaluation, Store, StudySummary
+from syno.store.front import pareto_front
+from syno.store.overview import best_of, failed, score, trained
+from syno.store.records import BASELINE
+from syno.study.evaluate.weights import Weights
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from syno.operators.operator import Operator
+
+# What a front may be drawn against; each is a field of `Evaluation`.
+COSTS: Mapping[str, str] = {"latency": "latency_ratio", "macs": "macs", "params": "params"}
+
+
+@dataclass(frozen=True, repr=False)
+class StudyResults(StudySummary):
+    """A study with its trials. A notebook prints the number of trials and the best of them.
+
+    weights: the folder of its trained weights; None if none are kept.
+    """
+
+    weights: Path | None = None
+
+    @classmethod
+    def of(cls, summary: StudySummary, store: Store) -> StudyResults:
+        """Make results of what a store has of a study."""
+        held = {each.name: getattr(summary, each.name) for each in fields(StudySummary)}
+        found = Weights.of(store, summary.study)
+        return cls(**held, weights=None if found is None else found.folder)
+
+    @property
+    def trials(self) -> tuple[Evaluation, ...]:
+        """The baseline and all operators, also those that failed, in the order of the proposals."""
+        return (*self.baselines, *self.evaluations)
+
+    @property
+    def best(self) -> Evaluation | None:
+        """The trained operator with the best value of the objective; None if there is none."""
+        return best_of(self)
+
+    def front(self, cost: str = "latency") -> list[Evaluation]:
+        """Return the trials that no other trial beats, the cheapest first.
+
+        The baseline is a trial like any other: it is on the front unless an operator costs no more
+        and is at least as good.
+
+        Args:
+            cost: `latency` (the ratio to the baseline in the same run), `macs` or `params`.
+
+        Raises:
+            UserError: for another cost.
+        """
+        if cost not in COSTS:
+            raise UserError(f"'{cost}' is no cost\n  expected: one of {', '.join(COSTS)}")
+        original = [] if self.baseline is None else [self.baseline]
+        return _front(self, (*original, *self.compared), cost)
+
+    def trial(self, key: str) -> Evaluation:
+        """Return the last trial of an operator.
+
+        Args:
+            key: the start of its key, or `baseline`.
+
+        Raises:
+            UserError: if no operator or more than one has such a key.
+        """
+        named = BASELINE if key == BASELINE else None
+        found = [t for t in self.trials if named == t.kind or (t.key or "").startswith(key)]
+        if named is None:
+            found = [t for t in found if t.key is not None]
+        keys = sorted({t.key or "" for t in found})
+        if len(keys) != 1 or not key:
+            known = ", ".join(t.key[:8] for t in self.compared[:8] if t.key) or "none"
+            what = "no trial" if not keys else f"{len(keys)} operators"
+            raise UserError(
+                f"study '{self.study.name}' has {what} with the key '{key}'\n"
+                f"  expected: baseline, or the start of one of {known}"
+            )
+        return found[-1]
+
+    def operator(self, trial: Evaluation | str) -> Operator:
+        """Return the operator of a trial, or of the start of a key.
+
+        Raises:
+            UserError: for the baseline, which has none.
+        """
+        from syno.operators.operator import Operator
+
+        found = self.trial(trial) if isinstance(trial, str) else trial
+        if found.text is None:
+            raise UserError("the baseline is the original network, without an operator")
+        return Operator.from_text(found.text, read_specification(self.study.specification))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the trials as plain values, a row for each."""
+        objective = self.objective
+        return [
+            {
+                "number": trial.ask,
+                "key": trial.key or BASELINE,
+                "status": trial.status,
+                "reason": trial.reason,
+                objective.name: self.quality(trial),
+                "latency_ms": trial.latency_ms,
+                "latency_ratio": trial.latency_ratio,
+                "macs": trial.macs,
+                "params": trial.params,
+                "seconds": trial.seconds,
+                "seed": trial.seed,
+                "rung": trial.rung,
+                "formula": "" if trial.text is None else self.operator(trial).formula(),
+            }
+            for trial in self.trials
+        ]
+
+    def trials_dataframe(self) -> pandas.DataFrame:
+        """Return the trials as a table of pandas, a row for each as in `rows`.
+
+        Raises:
+            UserError: if pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise UserError(
+                "trials_dataframe() needs pandas, which is not installed\n"
+                "  what to do: pip install pandas, or use rows(), which returns plain values"
+            ) from error
+        return pandas.DataFrame(self.rows())
+
+    def plot_front(self, path: str | Path | None = None) -> Figure:
+        """Plot the objective against latency and MACs, as in the report.
+
+        Args:
+            path: a PNG file to write, if requested.
+
+        Returns:
+            The figure of Matplotlib, which a notebook shows.
+        """
+        from syno.report import gather
+        from syno.report.images import front_figure
+
+        figure = front_figure(gather(self))
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def __repr__(self) -> str:
+        objective, best = self.objective, self.best
+        parts = [f"{trained(self)} trained", f"{failed(self)} failed or rejected"]
+        if self.baseline is not None:
+            parts.append(f"baseline {objective.shown(self.quality(self.baseline))}")
+        if best is not None and best.key is not None:
+            speed = numbers.speedup(best.latency_ratio)
+            value = objective.shown(self.quality(best))
+            parts.append(f"best {value}, speed-up {speed} ({best.key[:8]})")
+        return f"<study {self.study.name}: {', '.join(parts)}>"
+
+
+def _front(summary: StudySummary, trials: Sequence[Evaluation], cost: str) -> list[Evaluation]:
+    return pareto_front(
+        (float(spent), summary.objective.score(value), trial.ask, trial)
+        for trial in trials
+        if (spent := getattr(trial, COSTS[cost])) is not None
+        and (value := summary.quality(trial)) is not None
+    )
+
+
+def wanted_weights(summary: StudySummary, *, every: bool = False) -> list[tuple[str | None, int]]:
+    """List the trials whose weights are kept, as pairs (key, seed), the most important first.
+
+    These are the baseline, and then, from the best to the worst, the best operator and the trials
+    on a front of the operators alone: one that the baseline beats may be the best that there is.
+
+    Args:
+        summary: the study.
+        every: whether all trained operators are kept, on a front or not.
+    """
+    fronts = {t.ask for cost in COSTS for t in _front(summary, summary.compared, cost)}
+    best = best_of(summary)
+    fronts |= set() if best is None else {best.ask}
+    found = [trial for trial in summary.compared if every or trial.ask in fronts]
+    found.sort(key=lambda trial: (-score(summary, trial), trial.ask))
+    return [(trial.key, trial.seed) for trial in (*summary.baselines, *found)]
+
+
+def load_study(store: Store | str, study: str | int | None = None) -> StudyResults:
+    """Return the results of a study in a store.
+
+    Args:
+        store: an open store or its address.
+        study: the name or id of the study; not needed if the store holds only one.
+
+    Raises:
+        UserError: if there is no such store or study.
+    """
+    if isinstance(store, Store):
+        return StudyResults.of(store.summary(study), store)
+    with Store.open(store, read_only=True) as opened:
+        return StudyResults.of(opened.summary(study), opened)

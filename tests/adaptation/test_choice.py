@@ -1,0 +1,81 @@
+"""Integer programs over candidates, against every assignment there is."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import syno
+from syno.adaptation.choice import Choices
+
+
+def random_choices(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, size=rng.integers(1, 5))
+    scores = [rng.normal(size=n).round(3).tolist() for n in counts]
+    costs = {
+        "latency": [rng.uniform(0, 2, n).round(3).tolist() for n in counts],
+        "params": [(rng.uniform(0, 3, n) * 1e6).round().tolist() for n in counts],
+    }
+    return Choices(scores, costs)
+
+
+def everything(choices):
+    return [
+        choices.assignment(choice)
+        for choice in itertools.product(*(range(n) for n in choices.counts))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_is_the_best_of_all(seed):
+    choices = random_choices(seed)
+    found = everything(choices)
+    limits = {
+        "latency": float(np.quantile([one.costs["latency"] for one in found], 0.4)),
+        "params": float(np.quantile([one.costs["params"] for one in found], 0.6)),
+    }
+    inside = [one for one in found if all(one.costs[k] <= v for k, v in limits.items())]
+    if not inside:
+        with pytest.raises(syno.UserError, match=r"keeps all limits together|no assignment has"):
+            choices.best(limits)
+        return
+    expected = sorted(one.score for one in inside)
+    several = choices.several(limits, 4)
+    assert [one.score for one in several] == pytest.approx(expected[:4])
+    assert len({one.choice for one in several}) == len(several) == min(4, len(inside))
+    assert all(one in inside for one in several)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_front_goes_from_the_best_to_the_cheapest(seed):
+    choices = random_choices(seed)
+    found = everything(choices)
+    cheapest = choices.cheapest("latency")
+    assert cheapest.costs["latency"] == pytest.approx(min(o.costs["latency"] for o in found))
+    front = choices.front("latency", [0.0, cheapest.costs["latency"], 3.0, 1e9])
+    assert front[0].score == pytest.approx(min(one.score for one in found))
+    scores = [one.score for one in front]
+    assert scores == sorted(scores)
+
+
+def test_a_limit_that_nothing_keeps_says_what_is_nearest():
+    choices = Choices([[0.0, 1.0], [0.0, 0.5]], {"latency": [[4.0, 2.0], [3.0, 1.5]]})
+    with pytest.raises(syno.UserError, match=r"latency of at most 3\n.*at least 3.5"):
+        choices.best({"latency": 3.0})
+    assert choices.best({"latency": 3.5}).choice == (1, 1)
+
+
+def test_bad_candidates_are_refused():
+    with pytest.raises(syno.UserError, match="every slot needs at least one candidate"):
+        Choices([], {})
+    with pytest.raises(syno.UserError, match="every slot needs at least one candidate"):
+        Choices([[1.0], []], {})
+    with pytest.raises(syno.UserError, match=r"'latency' has \[1\] values for the slots"):
+        Choices([[1.0, 2.0]], {"latency": [[1.0]]})
+    with pytest.raises(syno.UserError, match="'scores' are finite numbers, got nan"):
+        Choices([[float("nan")]], {})
+    with pytest.raises(syno.UserError, match="costs 'latency' are not negative, got -1"):
+        Choices([[1.0]], {"latency": [[-1.0]]})
+    with pytest.raises(syno.UserError, match="there are no costs 'memory'"):
+        Choices([[1.0]], {"latency": [[1.0]]}).best({"memory": 1.0})

@@ -1,0 +1,279 @@
+"""Language models, a vision transformer and a U-Net, compiled and as C++ libraries."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import syno
+from syno import UserError, models
+from syno.codegen.export import export_network, formats
+from syno.codegen.export.write import network_subject
+from syno.inference import load
+from syno.inference.library.lower import lower
+from syno.inference.passes.layers import layers_of
+from syno.inference.prepare import prepare
+from syno.operands.layers import fit_to_network
+from syno.operands.lookup import NamedOperator
+from syno.operators import zoo
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+# The largest difference, relative to the largest output.
+TOLERANCE = 1e-4
+
+
+def library(net, x, folder):
+    return load(export_network(net, folder / "net", x, format="cpp-network").code)
+
+
+def assert_close(found, expected):
+    assert found.shape == expected.shape
+    assert (torch.from_numpy(found) - expected).abs().max() <= TOLERANCE * expected.abs().max()
+
+
+# --- language models -----------------------------------------------------------------------------
+
+
+def gpt2(**options):
+    pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"vocabulary": 50, "context": 12, "layers": 2, "heads": 2, "width": 16}
+    net = models.build("gpt2-small", **sizes | options).eval()
+    for name, parameter in net.named_parameters():
+        if name.endswith("bias"):
+            nn.init.normal_(parameter, std=0.1)  # they begin as zeros
+    return net
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return torch.randint(50, (3, 12), generator=torch.Generator().manual_seed(1))
+
+
+@torch.no_grad()
+def test_gpt2_is_one_library(tokens, tmp_path):
+    net = gpt2()
+    network = library(net, tokens[:1], tmp_path)
+    assert network.input_type == np.int64
+    assert network.input_shape == (12,)
+    expected = net(tokens)
+    for threads in (1, 2):
+        assert_close(network(tokens.numpy(), threads=threads), expected)
+    assert_close(network(tokens.numpy().astype(np.int32)), expected)
+
+
+@torch.no_grad()
+def test_gpt2_with_operators_is_one_library(tokens, tmp_path):
+    net = models.slots(gpt2(), example=tokens[:1])
+    sizes = zoo.binding("gpt2-projection") | {"g": 2}
+    named = NamedOperator("gpt2-projection", zoo.load("gpt2-projection"), sizes)
+    report = syno.replace(net, fit_to_network(named, net, sizes))
+    assert len([row for row in report.rows if row.status == "replaced"]) == 2
+    assert_close(library(net, tokens[:1], tmp_path)(tokens.numpy()), net(tokens))
+
+
+def test_what_stands_around_the_layers_of_gpt2_is_part_of_them(tokens):
+    net = gpt2(layers=1)
+    prepared = prepare(net, (tokens[:1],), batch=False)
+    parts = {
+        layer.name.split(".")[-1]: layer.parts.text for layer in layers_of(prepared.graph).values()
+    }
+    assert parts == {
+        "c_attn": "bias",
+        "c_proj": "bias+residual",  # of both
+        "c_fc": "bias+gelu_tanh",
+        "lm_head": "",
+    }
+    # Two embeddings and their sum, three norms, attention without a copy, and the layers.
+    assert len(lower(prepared.graph).steps) == 2 + 3 + 1 + 5
+
+
+@torch.no_grad()
+def test_gpt2_is_compiled_for_any_batch(tokens):
+    net = gpt2()
+    compiled = syno.compile(net, tokens[:1])
+    assert torch.allclose(compiled(tokens), net(tokens), atol=1e-5)
+    # A row of a matrix is no batch of its own: the twelve rows of a text are one call.
+    layers = layers_of(prepare(net, (tokens[:1],), batch=True).graph).values()
+    assert {layer.computation.binding.get("T") for layer in layers} == {12}
+
+
+def test_token_ids_are_checked(tokens, tmp_path):
+    net = gpt2(layers=1)
+    network = library(net, tokens[:1], tmp_path)
+    for wrong in (50, -1, 2**40):
+        other = tokens.numpy().copy()
+        other[2, 11] = wrong
+        with pytest.raises(UserError, match=f"the token id {wrong} is not below 50"):
+            network(other)
+    with pytest.raises(UserError, match="token ids, which are whole numbers"):
+        network(tokens.numpy().astype(np.float32))
+    assert network(tokens.numpy()[:0]).shape == (0, 12, 50)
+
+
+def test_the_format_checks_a_language_model(tokens, tmp_path):
+    net = gpt2(layers=1)
+    chosen = formats.get("cpp-network", networks=True)
+    subject = network_subject(net, tokens[:1])
+    run = chosen.check(chosen.write(subject, tmp_path / "net"), subject)
+    assert run.passed, run.output
+
+
+# --- a vision transformer ------------------------------------------------------------------------
+
+
+class Attention(nn.Module):
+    """Attention of several heads. fused: by PyTorch's function, or by products."""
+
+    def __init__(self, width, heads, fused):
+        super().__init__()
+        self.heads, self.fused = heads, fused
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        n, t, c = x.shape
+        q, k, v = self.qkv(x).reshape(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v)
+        else:
+            scores = q @ k.transpose(2, 3) * (c // self.heads) ** -0.5
+            y = scores.softmax(-1) @ v
+        return self.out(y.transpose(1, 2).reshape(n, t, c))
+
+
+class Vit(nn.Module):
+    """Patches, a class token, positions, and blocks of attention and MLP."""
+
+    def __init__(self, fused, width=16):
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, 4, stride=4)
+        self.token = nn.Parameter(torch.randn(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, 17, width))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(5))
+        self.attention = nn.ModuleList(Attention(width, 2, fused) for _ in range(2))
+        self.mlp = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, 40), nn.GELU(), nn.Linear(40, width)) for _ in range(2)
+        )
+        self.head = nn.Linear(width, 7)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.positions
+        for i in range(2):
+            x = x + self.attention[i](self.norms[2 * i](x))
+            x = x + self.mlp[i](self.norms[2 * i + 1](x))
+        return self.head(self.norms[4](x)[:, 0])
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@torch.no_grad()
+def test_a_vision_transformer_is_one_library(fused, tmp_path):
+    torch.manual_seed(0)
+    net, x = Vit(fused).eval(), torch.randn(3, 3, 16, 16)
+    network = library(net, x[:1], tmp_path)
+    for threads in (1, 2):
+        assert_close(network(x.numpy(), threads=threads), net(x))
+    assert torch.allclose(syno.compile(net, x[:1])(x), net(x), atol=1e-5)
+
+
+# --- a U-Net -------------------------------------------------------------------------------------
+
+
+def block(channels, out):
+    return nn.Sequential(
+        nn.Conv2d(channels, out, 3, padding=1), nn.GroupNorm(2, out), nn.LeakyReLU(0.1)
+    )
+
+
+class Unet(nn.Module):
+    """Maps that are halved and doubled again. up: makes the layer that doubles a map."""
+
+    def __init__(self, up):
+        super().__init__()
+        self.down = nn.ModuleList([block(3, 8), block(8, 12), block(12, 16)])
+        self.up = nn.ModuleList([up(16, 12), up(12, 8)])
+        self.join = nn.ModuleList([block(24, 12), block(16, 8)])
+        self.head = nn.Conv2d(8, 2, 1)
+
+    def forward(self, x):
+        a = self.down[0](x)
+        b = self.down[1](F.max_pool2d(a, 2))
+        y = self.down[2](F.max_pool2d(b, 2))
+        for up, join, other in zip(self.up, self.join, (b, a), strict=True):
+            y = join(torch.cat([up(y), other], 1))
+        return self.head(y)
+
+
+UPS = {
+    "transposed": lambda i, o: nn.ConvTranspose2d(i, o, 2, stride=2),
+    "bilinear": lambda i, o: nn.Sequential(
+        nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(i, o, 1)
+    ),
+    "nearest": lambda i, o: nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv2d(i, o, 1)),
+}
+
+
+@pytest.mark.parametrize("up", UPS)
+@torch.no_grad()
+def test_a_unet_is_one_library(up, tmp_path):
+    torch.manual_seed(0)
+    net, x = Unet(UPS[up]).eval(), torch.randn(3, 3, 16, 12)
+    network = library(net, x[:1], tmp_path)
+    for threads in (1, 2):
+        assert_close(network(x.numpy(), threads=threads), net(x))
+    compiled = syno.compile(net, x[:1])
+    assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    assert all(row.kernel for row in compiled.rows if row.kind == "convolution")
+
+
+@torch.no_grad()
+def test_a_transposed_convolution_of_two_kernels_computes_the_same(tmp_path):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.ConvTranspose2d(3, 5, (2, 3), stride=(2, 3)), nn.ReLU()).eval()
+    x = torch.randn(2, 3, 4, 5)
+    assert_close(library(net, x[:1], tmp_path)(x.numpy()), net(x))
+
+
+class Inner(nn.Module):
+    """A layer with a name."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.inner = layer
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Cumulative(nn.Module):
+    """A function without code."""
+
+    def forward(self, x):
+        return x.cumsum(1)
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        (nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1), "aten.conv_transpose2d.input"),
+        (nn.Upsample(scale_factor=2, mode="bicubic"), "aten.upsample_bicubic2d.vec"),
+        (Cumulative(), "aten.cumsum.default"),
+        (nn.Softmax(1), "aten.softmax.int"),
+        (nn.MaxPool2d(2, dilation=2), "aten.max_pool2d.default"),
+    ],
+)
+def test_what_is_not_covered_is_named(layer, name, tmp_path):
+    net = Inner(layer).eval()
+    with pytest.raises(UserError, match=rf"no code for .*\n  in the module inner, at {name}"):
+        library(net, torch.zeros(1, 3, 6, 6), tmp_path)
+
+
+def test_token_ids_are_for_embeddings_alone(tmp_path):
+    class Sum(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    with pytest.raises(UserError, match=r"no code for 'aten\.add\.Tensor' of token ids"):
+        library(Sum().eval(), torch.zeros(1, 5, dtype=torch.long), tmp_path)

@@ -1,0 +1,390 @@
+"""Compiled operators in bfloat16 and int8, held against the interpreter within derived bounds."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from syno import Operator, UserError, _core
+from syno.codegen import native
+from syno.codegen.native import Variant
+
+from . import emitted
+from .cpp_variants import (
+    EXACT,
+    Array,
+    Kernel,
+    by_phases,
+    by_run,
+    compiled,
+    drawn,
+    ended,
+    interpreted,
+    random_kernel,
+)
+from .cpp_variants import check as check_exactly
+from .loop_emitters import loop_case, with_sizes
+from .test_cpp_variants import NHWC, SIZES
+
+ZOO = {name: loop_case(case) for name, case in emitted.zoo().items()}
+BFLOAT16 = 2.0**-8  # the largest error of rounding, relative to the value
+FLOAT32 = 2.0**-24
+# Without one of the instructions, and for any processor of this kind.
+PORTABLE = (
+    (*native.QUICK_FLAGS, "-mno-avx512bf16", "-mno-avx512vnni"),
+    (*native.QUICK_FLAGS, "-mno-avx512f"),
+    tuple(flag for flag in native.QUICK_FLAGS if flag != "-march=native"),
+)
+
+
+def _in_bfloat16(kernel: Kernel) -> Kernel:
+    """The kernel in bfloat16, with an activation that adds no error of its own."""
+    *parts, last = kernel.variant.epilogue.split("+")
+    if last not in ("scale", "bias", "residual", *EXACT, ""):
+        last = "relu"
+    epilogue = "+".join([*parts, last])
+    return replace(kernel, variant=replace(kernel.variant, epilogue=epilogue, precision="bfloat16"))
+
+
+def _bound(kernel: Kernel, x: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+    """The largest error of y before the epilogue.
+
+    Each product of the sum has every weight once, and what is data of a contraction is rounded
+    before it: at most as many contractions as weights. Sums in float32 of n terms, in any order,
+    add n roundings.
+    """
+    sizes = interpreted(kernel, np.abs(x), [np.abs(weight) for weight in weights])
+    ones = interpreted(kernel, np.ones_like(x), [np.ones_like(weight) for weight in weights])
+    terms = ones.max(initial=1)
+    factor = (1 + BFLOAT16) ** (2 * len(weights)) * (1 + FLOAT32) ** (terms + 2 * len(weights) + 2)
+    return (factor - 1) * sizes
+
+
+def _check_within_bounds(kernel: Kernel, function: native.NativeFunction, seed: int = 0) -> None:
+    batch = 3 if kernel.batched else 1
+    x, weights, parts = drawn(kernel, batch, seed)
+    rng = np.random.default_rng(seed)
+    x = (x + rng.uniform(-1, 1, x.shape)).astype(np.float32)
+    weights = [(w + rng.uniform(-1, 1, w.shape)).astype(np.float32) for w in weights]
+    before = interpreted(kernel, x, weights)
+    wanted = ended(kernel.variant, before, parts)
+    scale = np.ones(())
+    if "scale" in parts:
+        along = [1] * before.ndim
+        along[kernel.variant.channel] = -1
+        scale = np.abs(parts["scale"]).reshape(along)
+    sizes = np.abs(before) * scale + sum(np.abs(part).max() for part in parts.values())
+    bound = _bound(kernel, x, weights) * scale + 4 * FLOAT32 * (sizes + np.abs(wanted)) + 1e-30
+    mine = function.with_weights(weights)
+    results = [by_run(mine, x, parts, threads) for threads in (1, 2)]
+    results.append(by_phases(mine, x, parts, 3, wanted.shape))
+    for y in results:
+        wrong = ~(np.abs(y - wanted) <= bound)
+        if wrong.any():
+            place = tuple(np.argwhere(wrong)[0])
+            pytest.fail(
+                f"y{list(place)} = {y[place]}, expected {wanted[place]} within {bound[place]}\n"
+                f"{kernel}\n{kernel.case.operator.text}\n{function.source}"
+            )
+
+
+def _check_random(first: int, count: int) -> None:
+    for begin in range(first, first + count, 40):
+        seeds = range(begin, min(begin + 40, first + count))
+        kernels = [_in_bfloat16(random_kernel(seed)) for seed in seeds]
+        for kernel, function in zip(kernels, compiled(kernels), strict=True):
+            _check_within_bounds(kernel, function)
+
+
+def test_random_operators_in_bfloat16_are_within_the_bounds_of_rounding():
+    _check_random(0, 80)
+
+
+@pytest.mark.slow
+def test_many_random_operators_in_bfloat16_are_within_the_bounds_of_rounding():
+    _check_random(3000, 800)
+
+
+def test_the_zoo_in_bfloat16_is_within_the_bounds_of_rounding():
+    kernels = [Kernel(case, Variant(precision="bfloat16")) for case in ZOO.values()]
+    functions = compiled(kernels)
+    for kernel, function in zip(kernels, functions, strict=True):
+        _check_within_bounds(kernel, function)
+    assert sum("Words = Pairs" in function.source for function in functions) >= 4
+
+
+def test_a_rounding_too_many_is_outside_of_the_bounds():
+    """The bound is tight enough to find weights with 7 bits."""
+    kernel = Kernel(with_sizes(ZOO["conv1x1"], **SIZES[0]), Variant(precision="bfloat16"))
+
+    def mutant(source: str) -> str:
+        made = source.replace("W::word(terms)", "(W::word(terms) & 0xffe0ffe0u)")
+        assert made != source
+        return made
+
+    (function,) = compiled([kernel], mutant)
+    with pytest.raises(pytest.fail.Exception, match="expected"):
+        _check_within_bounds(kernel, function)
+
+
+def _convolutions(name: str) -> list[Kernel]:
+    kernels = []
+    for sizes in SIZES:
+        case = with_sizes(ZOO[name], **sizes)
+        for before, after in ((None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)):
+            for cache in (64, 65536):
+                variant = Variant("bias+residual+relu", 1, before, after, "bfloat16")
+                kernels.append(Kernel(case, variant, cache))
+    return kernels
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv1x1"])
+def test_small_integers_are_exact_in_bfloat16(name):
+    kernels = _convolutions(name)
+    for kernel, function in zip(kernels, compiled(kernels), strict=True):
+        assert "Words = Pairs" in function.source
+        check_exactly(kernel, function)
+
+
+@pytest.mark.parametrize("flags", PORTABLE, ids=["no instruction", "no AVX-512", "any processor"])
+def test_code_for_other_processors_is_exact_in_bfloat16(flags):
+    kernels = _convolutions("conv2d")[::3]
+    for kernel, function in zip(kernels, compiled(kernels, flags=flags), strict=True):
+        check_exactly(kernel, function)
+
+
+# --- numbers stored in 16 and 8 bits -----------------------------------------------------------
+
+
+def to_bfloat16(values: Array) -> NDArray[np.uint16]:
+    """The upper halves of float32 numbers, rounded to nearest, ties to even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def of_bfloat16(halves: NDArray[np.uint16]) -> Array:
+    return (halves.astype(np.uint32) << 16).view(np.float32)
+
+
+class Stored:
+    """A compiled operator whose arrays have other types than float32."""
+
+    def __init__(self, library: ctypes.CDLL, name: str, options: Mapping[str, Any]) -> None:
+        self.library = library
+        self.options = options
+        self.run = getattr(library, f"{name}_run")
+        self.pack = getattr(library, f"{name}_pack")
+        self.packed_size = getattr(library, f"{name}_packed_size")
+        self.workspace_size = getattr(library, f"{name}_workspace_size")
+        self.packed_size.restype = self.workspace_size.restype = ctypes.c_long
+
+    @property
+    def orders(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+        return self.options.get("input_order"), self.options.get("output_order")
+
+    def __call__(
+        self,
+        x: NDArray,
+        weights: Sequence[Array],
+        y: NDArray,
+        threads: int,
+        channel: Array,
+        residual: NDArray | None = None,
+    ) -> None:
+        held = [np.ascontiguousarray(weight, np.float32) for weight in weights]
+        packed = np.zeros(self.packed_size() + 64, np.float32)
+        pointers = (ctypes.c_void_p * len(held))(*[weight.ctypes.data for weight in held])
+        self.pack(pointers, _at(packed))
+        workspace = np.full(self.workspace_size(threads) + 64, np.nan, np.float32)
+        ends = (_at(channel), ctypes.c_void_p() if residual is None else _at(residual))
+        size = (ctypes.c_long(len(x)), ctypes.c_int(threads))
+        self.run(_at(x), _at(packed), *ends, _at(y), _at(workspace), *size)
+
+
+def _stored(
+    operator: Operator,
+    binding: dict[str, int],
+    flags: Sequence[str],
+    options: Sequence[Mapping[str, Any]],
+) -> list[Stored]:
+    """The operator with each of the options, from one translation unit."""
+    plan = operator.plans(binding, 1)[0]
+    sources = [
+        _core.emit_cpp(plan, name=f"op{number}", with_runtime=False, **each)[0]
+        for number, each in enumerate(options)
+    ]
+    library = native.find_compiler().library("\n".join([_core.cpp_runtime(), *sources]), flags)
+    return [Stored(library, f"op{number}", each) for number, each in enumerate(options)]
+
+
+def _at(array: NDArray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+CONV = Operator.parse(
+    "y[n,o,h,w] = sum(i,a,b) x[n,i,h+a-k/2,w+b-k/2] * W[o,i,a,b]",
+    input="[N, I, H, W]",
+    output="[N, O, H, W]",
+)
+LINEAR = Operator.parse("y[n,o] = sum(i) x[n,i] * W[o,i]", input="[N, I]", output="[N, O]")
+SHAPES = (
+    (CONV, {"N": 1, "I": 16, "O": 16, "H": 14, "W": 14, "k": 3}),
+    (CONV, {"N": 1, "I": 3, "O": 20, "H": 9, "W": 11, "k": 3}),
+    (CONV, {"N": 1, "I": 64, "O": 40, "H": 7, "W": 7, "k": 1}),
+    (CONV, {"N": 1, "I": 5, "O": 16, "H": 1, "W": 1, "k": 3}),
+    (LINEAR, {"N": 1, "I": 50, "O": 33}),
+    (LINEAR, {"N": 1, "I": 1, "O": 20}),
+)
+
+
+def _options(operator: Operator, outputs: Sequence[str], **others: str) -> list[dict[str, Any]]:
+    """Every output format with every memory order."""
+    orders = [(None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)]
+    return [
+        {"input_order": before, "output_order": after, "output_format": output, **others}
+        for before, after in (orders[:1] if operator is LINEAR else orders)
+        for output in outputs
+    ]
+
+
+def _laid(array: NDArray, order: tuple[int, ...] | None) -> NDArray:
+    return np.ascontiguousarray(array.transpose(order) if order else array)
+
+
+@pytest.mark.parametrize("flags", [native.QUICK_FLAGS, PORTABLE[0], PORTABLE[2]])
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_arrays_in_bfloat16(number, flags):
+    operator, binding = SHAPES[number]
+    rng = np.random.default_rng(number)
+    shapes = operator.shapes(binding)
+    x = rng.integers(-8, 9, (2, *shapes.input[1:])).astype(np.float32)
+    weights = [rng.integers(-8, 9, shape).astype(np.float32) for shape in shapes.weights]
+    residual = rng.integers(-8, 9, (2, *shapes.output[1:])).astype(np.float32)
+    sums = np.concatenate([operator.interpret(binding, image[None], weights) for image in x])
+    wanted = np.maximum(sums + residual, 0).astype(np.float32)
+    formats = {"precision": "bfloat16", "input_format": "bfloat16", "epilogue": "residual+relu"}
+    options = _options(operator, ("float32", "bfloat16"), **formats)
+    for function in _stored(operator, binding, flags, options):
+        before, after = function.orders
+        halves = function.options["output_format"] == "bfloat16"
+        more, expected = _laid(residual, after), _laid(wanted, after)
+        if halves:
+            more, expected = to_bfloat16(more), to_bfloat16(expected)
+        y = np.zeros_like(more)
+        for threads in (1, 2):
+            y[...] = 0
+            data = to_bfloat16(_laid(x, before))
+            function(data, weights, y, threads, np.zeros(1, np.float32), more)
+            np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("flags", [native.QUICK_FLAGS, PORTABLE[0], PORTABLE[2]])
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_sums_of_codes_are_exact_and_results_saturate(number, flags):
+    operator, binding = SHAPES[number]
+    rng = np.random.default_rng(number)
+    shapes = operator.shapes(binding)
+    codes = rng.integers(0, 256, (2, *shapes.input[1:])).astype(np.uint8)
+    codes[0] = rng.choice([0, 255], codes[0].shape)
+    zero = int(rng.integers(0, 256))
+    weights = [rng.integers(-128, 128, shape).astype(np.float32) for shape in shapes.weights]
+    for weight in weights:
+        weight[: len(weight) // 2] = rng.choice([-128, 127], weight[: len(weight) // 2].shape)
+    x = codes.astype(np.float32) - zero
+    sums = np.concatenate([operator.interpret(binding, image[None], weights) for image in x])
+    channels = shapes.output[1]
+    along = [1, channels, *[1] * (sums.ndim - 2)]
+    # Powers of two, so that nothing but the last step rounds.
+    scale = 2.0 ** rng.integers(-12, -3, channels).astype(np.float32)
+    bias = rng.integers(-9, 10, channels).astype(np.float32)
+    exact = sums * scale.reshape(along) + bias.reshape(along)
+    assert np.abs(sums).max() < 2**24
+    values = np.array([zero, 0, 1, 7, 4], np.float32)
+    channel = np.concatenate([bias, scale, values]).astype(np.float32)
+    stored = np.clip(np.rint(exact * 4) + 7, 0, 255)
+    assert stored.min() == 0 and stored.max() == 255
+    formats = {"precision": "int8", "input_format": "uint8", "epilogue": "scale+bias"}
+    options = _options(operator, ("float32", "uint8"), **formats)
+    for function in _stored(operator, binding, flags, options):
+        before, after = function.orders
+        in_codes = function.options["output_format"] == "uint8"
+        wanted = _laid(stored if in_codes else exact, after)
+        y = np.zeros(wanted.shape, np.uint8 if in_codes else np.float32)
+        for threads in (1, 2):
+            y[...] = 0
+            function(_laid(codes, before), weights, y, threads, channel)
+            np.testing.assert_array_equal(y, wanted)
+
+
+def test_a_residual_of_codes():
+    operator, binding = SHAPES[0]
+    rng = np.random.default_rng(0)
+    shapes = operator.shapes(binding)
+    codes = rng.integers(0, 256, (1, *shapes.input[1:])).astype(np.uint8)
+    weights = [rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes.weights]
+    residual = rng.integers(0, 256, (1, *shapes.output[1:])).astype(np.uint8)
+    sums = operator.interpret(binding, codes.astype(np.float32) - 100, weights)
+    wanted = np.maximum(sums / 64 + (residual.astype(float) - 9) * 0.5, 0)
+    channels = shapes.output[1]
+    channel = np.concatenate([np.zeros(channels), np.full(channels, 1 / 64), [100, 9, 0.5, 3, 2]])
+    formats = {"precision": "int8", "input_format": "uint8", "epilogue": "scale+residual+relu"}
+    (function,) = _stored(
+        operator, binding, native.QUICK_FLAGS, _options(LINEAR, ["uint8"], **formats)
+    )
+    y = np.zeros(residual.shape, np.uint8)
+    function(codes, weights, y, 2, channel.astype(np.float32), residual)
+    np.testing.assert_array_equal(y, np.clip(np.rint(wanted * 2) + 3, 0, 255))
+
+
+def test_sums_that_may_exceed_32_bits_are_refused():
+    most = {"N": 1, "I": 66000, "O": 8}
+    with pytest.raises(UserError, match="may exceed 32 bits"):
+        _core.emit_cpp(LINEAR.plans(most, 1)[0], precision="int8", input_format="uint8")
+    less = most | {"I": 65000}
+    _core.emit_cpp(LINEAR.plans(less, 1)[0], precision="int8", input_format="uint8")
+
+
+@pytest.mark.parametrize(
+    ("precision", "before", "after", "words"),
+    [
+        ("float16", "float32", "float32", "unknown precision 'float16'"),
+        ("float32", "half", "float32", "unknown input format 'half'"),
+        ("float32", "bfloat16", "float32", "do not fit the precision float32"),
+        ("bfloat16", "float32", "uint8", "do not fit the precision bfloat16"),
+        ("int8", "float32", "float32", "do not fit the precision int8"),
+        ("int8", "uint8", "bfloat16", "do not fit the precision int8"),
+    ],
+)
+def test_formats_that_do_not_fit(precision, before, after, words):
+    plan = LINEAR.plans({"N": 1, "I": 4, "O": 8}, 1)[0]
+    with pytest.raises(UserError, match=words):
+        _core.emit_cpp(plan, precision=precision, input_format=before, output_format=after)
+
+
+def test_an_operator_with_several_steps_in_int8():
+    """Operators with several steps multiply codes in the first one, and float32 in the others."""
+    rng = random.Random(0)
+    case = with_sizes(ZOO["operator-1"], C_in=8, C_out=16, H=8, W=8)
+    operator, binding = case.operator, case.binding
+    shapes = operator.shapes(binding)
+    codes = np.array([rng.randrange(256) for _ in range(int(np.prod(shapes.input)))], np.uint8)
+    codes = codes.reshape(shapes.input)
+    weights = [
+        np.array([rng.randrange(-3, 4) for _ in range(int(np.prod(shape)))], np.float32)
+        .reshape(shape)
+        for shape in shapes.weights
+    ]  # fmt: skip
+    wanted = operator.interpret(binding, codes.astype(np.float32) - 50, weights)
+    assert np.abs(wanted).max() < 2**24
+    formats = {"precision": "int8", "input_format": "uint8"}
+    (function,) = _stored(operator, binding, native.QUICK_FLAGS, [formats])
+    y = np.zeros(shapes.output, np.float32)
+    function(codes, weights, y, 1, np.array([50, 0, 1, 0, 1], np.float32))
+    np.testing.assert_array_equal(y, wanted)

@@ -1,0 +1,150 @@
+"""Searches in networks of other layers than square 3x3 convolutions."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import syno
+from syno import UserError
+from syno.data.custom import custom_evaluation
+from syno.study.evaluate.network import Network
+from syno.study.specifications import check_fit, specification_for
+
+
+def prepared(net: nn.Module, *shape: int) -> Network:
+    torch.manual_seed(0)
+    example = torch.zeros(2, *shape)
+    return Network.custom(
+        net, custom_evaluation(lambda n: 1.0, metric=None, maximize=True, example=example), 0
+    )
+
+
+def signal() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(4, 8, 9, padding=4),
+        nn.ReLU(),
+        nn.Conv1d(8, 8, 9, stride=4, padding=4, groups=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(8 * 16, 3),
+    )
+
+
+def volume() -> nn.Module:
+    return nn.Sequential(nn.Conv3d(4, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 3))
+
+
+def vectors() -> nn.Module:
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 16))
+
+
+def positions() -> nn.Module:
+    return nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+
+def grouped() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(8, 8, 3, padding=1, groups=4), nn.ReLU(), nn.Conv2d(8, 16, 5, padding=2, groups=2)
+    )
+
+
+def oblong() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1))
+
+
+# A network, its input, its slots, and the shapes of the operators that are searched for.
+NETWORKS = {
+    "signals": (signal, (4, 64), ["0"], "[N, C_in: unordered, L]"),
+    "volumes": (volume, (4, 4, 4, 4), ["0"], "[N, C_in: unordered, D, H, W]"),
+    "vectors": (vectors, (32,), ["0", "2"], "[N, H_in: unordered]"),
+    "positions": (positions, (10, 16), ["0", "2"], "[N, seq_len, H_in: unordered]"),
+    "groups": (grouped, (8, 8, 8), ["0", "2"], "[N, C_in: unordered, H, H]"),
+    "maps that are not square": (oblong, (4, 8, 12), ["0", "2"], "[N, C_in: unordered, H, W]"),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_layers_and_the_space_of_a_search_are_chosen_by_the_network(name):
+    make, shape, names, wanted = NETWORKS[name]
+    network = prepared(make(), *shape)
+    assert list(syno.slots(network.template)) == names
+    specification = specification_for(None, {}, network)
+    assert specification.input == wanted
+    sampler = syno.Sampler.from_specification(specification, net=network.template, max_nodes=3000)
+    operator = sampler.operators[0]
+    net, report = network.with_operator(operator)
+    assert [row.name for row in report.replaced] == names
+    x = torch.randn(2, *shape)
+    assert net(x).shape == network.original()(x).shape
+    net(x).square().mean().backward()
+    weights = [p for n, p in net.named_parameters() if "kernel" in n]
+    assert weights and all(p.grad.abs().sum() > 0 for p in weights)
+
+
+@pytest.mark.parametrize(
+    ("layer", "formula", "shape"),
+    [
+        (
+            nn.Conv1d(4, 6, 3, padding=1),
+            "y[n,o,t] = sum(i:C_in, a:k) x[n,i,t+a-k/2] * w0[o,i,a]",
+            (4, 12),
+        ),
+        (
+            nn.Conv3d(4, 6, 3, padding=1),
+            "y[n,o,d,h,w] = sum(i:C_in, a:k, b:k, c:k) "
+            "x[n,i,d+a-k/2,h+b-k/2,w+c-k/2] * w0[o,i,a,b,c]",
+            (4, 4, 5, 6),
+        ),
+    ],
+)
+def test_an_operator_that_is_the_convolution_gives_the_same_network(layer, formula, shape):
+    where = syno.conv1d() if isinstance(layer, nn.Conv1d) else syno.conv3d()
+    net = syno.substitute(nn.Sequential(layer), where, torch.zeros(1, *shape))
+    (slot,) = syno.slots(net).values()
+    names = ", ".join(name or "N" for name in slot.input_names)
+    operator = syno.Operator.parse(
+        formula, input=f"[{names}]", output=f"[{names.replace('C_in', 'C_out')}]", sizes={"k": 3}
+    )
+    specification = syno.Specification(
+        f"[{names}]",
+        f"[{names.replace('C_in', 'C_out')}]",
+        [f"{name}: 8" for name in ["N", *slot.binding]],
+        ["k=3: 8"],
+        passed_through=[(0, 0)],
+    )
+    syno.replace(net, operator.with_specification(specification))
+    with torch.no_grad():
+        slot.kernel.kernel.w0.copy_(layer.weight)
+    x = torch.randn(2, *shape)
+    assert torch.allclose(net(x), layer(x), atol=1e-5)
+
+
+def test_a_strided_signal_is_averaged_first_or_left_to_the_operator():
+    net = syno.substitute(signal(), syno.conv1d(stride=4), torch.zeros(1, 4, 64))
+    rows = {row.name: row for row in syno.layer_report(net).rows}
+    assert rows["2"].binding == {"C_in": 8, "C_out": 8, "L": 16}
+    assert "4 average pooling first" in str(syno.layer_report(net))
+    inside = nn.Sequential(nn.Conv2d(4, 8, 3, stride=2, padding=1), nn.ReLU())
+    template = syno.substitute(inside, syno.conv2d(stride=2, pool=False), torch.zeros(1, 4, 16, 16))
+    network = prepared(template, 4, 16, 16)
+    specification = specification_for(None, {}, network)
+    assert specification.input == "[N, C_in: unordered, s*H, s*H]"
+
+
+def test_a_specification_that_fits_no_slot_is_refused_once_with_the_one_that_fits():
+    network = prepared(signal(), 4, 64)
+    given = syno.Specification(
+        "[N, C_in, H, H]", "[N, C_out, H, H]", ["N: 0", "C_in: 2", "C_out: 2", "H: 0"], ["k=3: 2"]
+    )
+    with pytest.raises(UserError) as caught:
+        check_fit(given, network)
+    text = str(caught.value)
+    assert text.count("no slot of the network fits") == 1
+    assert "[N, C_in: unordered, L] -> [N, C_out: unordered, L], fits" in text
+
+
+def test_a_network_without_a_layer_to_replace_says_why():
+    with pytest.raises(UserError, match=r"(?s)has no slots.*it is the network itself|below 4"):
+        prepared(nn.Sequential(nn.Linear(2, 3)), 2)
