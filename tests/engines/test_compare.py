@@ -250,3 +250,22 @@ def test_bars_are_grouped_by_network_with_the_line_of_the_rival(
     line = next(line for line in axes.lines if line.get_linestyle() == "--")
     rival = next(t for t in found.times if t.engine == found.rival and t.network == "original")
     assert line.get_xdata()[0] == rival.median_ms
+
+
+def test_a_network_that_onnx_runtime_cannot_run_is_a_failure_of_that_engine() -> None:
+    """Its matrix products of INT8 want one zero point for all columns."""
+    pytest.importorskip("onnxruntime")
+
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(2, 8, 8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.bmm(x, self.weight)
+
+    found = compare_engines(
+        {"product": Product()}, torch.randn(2, 8, 8), ["onnxruntime", "onnxruntime-int8"], rounds=2
+    )
+    assert "ONNX Runtime cannot run the network" in found.failures["product", "onnxruntime-int8"]
+    assert {time.engine for time in found.times} == {"eager", "onnxruntime"}

@@ -47,10 +47,16 @@ class OnnxRuntime:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(
-            _model(net, example, self.precision), options, providers=["CPUExecutionProvider"]
-        )
-        inputs = {session.get_inputs()[0].name: example.numpy()}
+        model = _model(net, example, self.precision)
+        # Its errors have no class of their own. Some kernels check what they get when they run.
+        try:
+            session = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+            inputs = {session.get_inputs()[0].name: example.numpy()}
+            session.run(None, inputs)
+        except Exception as error:
+            raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
         return lambda: torch.from_numpy(session.run(None, inputs)[0])
 
 
