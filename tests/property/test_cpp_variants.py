@@ -85,9 +85,8 @@ def test_convolutions(name):
             sizes = sizes | {"C": sizes["C_out"]}
         case = with_sizes(ZOO[name], **sizes)
         for before, after in ((None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)):
-            for epilogue in (EVERYTHING, "bias+silu"):
-                for cache in (64, 65536):
-                    kernels.append(Kernel(case, Variant(epilogue, 1, before, after), cache))
+            for epilogue, cache in ((EVERYTHING, 64), ("bias+silu", 65536)):
+                kernels.append(Kernel(case, Variant(epilogue, 1, before, after), cache))
     _check_all(kernels)
 
 
