@@ -31,6 +31,12 @@ if(SYNO_TEST_PCH)
                             <string> <unordered_map> <variant> <vector> <gtest/gtest.h>)
 endif()
 
+# A hung test ends after this many seconds. Sanitizers make the longest tests twenty times slower.
+set(SYNO_TEST_TIMEOUT 300)
+if(SYNO_SANITIZE)
+  set(SYNO_TEST_TIMEOUT 3600)
+endif()
+
 # syno_test(TARGET LABEL NAME SOURCES FILE... LIBRARIES TARGET...): one binary, every TEST known to ctest.
 function(syno_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
@@ -40,7 +46,7 @@ function(syno_test target)
     target_precompile_headers(${target} REUSE_FROM syno_test_headers)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${arg_LABEL}." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT 300)
+                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${SYNO_TEST_TIMEOUT})
 endfunction()
 
 # Tests that cross layers: tests/<folder>/*_test.cpp -> syno_<folder>_tests, over all layers.

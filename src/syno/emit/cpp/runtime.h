@@ -16,4 +16,7 @@ std::string_view formats_runtime_text();
 /// The part about epilogues.
 std::string_view epilogue_runtime_text();
 
+/// The part about contractions.
+std::string_view contractions_runtime_text();
+
 }  // namespace syno::cpp
