@@ -68,7 +68,7 @@ def test_a_slot_takes_only_an_operator_of_its_shapes():
         "its input is [N, 8, 8, 8], and [N, C_in, H, H] is [N, 8, 4, 4] there"
     )
     found = slot_bindings(net, HALVING)
-    assert found["bindings"] == [{"C_in": 8, "C_out": 16, "H": 4}]
+    assert found["bindings"] == [{"C_in": 8, "C_out": 16, "H": 4, "s": 2}]
     found = slot_bindings(net, specification(bindings=[]))
     assert found["bindings"] == [{"C_in": 8, "C_out": 8, "H": 8}]
 
@@ -90,7 +90,7 @@ def test_shapes_are_learnt_from_the_first_run_where_there_was_no_example():
     net(EXAMPLE)
     slot = syno.slots(net)["2.first"]
     assert slot.shapes == ((8, 8, 8), (16, 4, 4))
-    assert slot.binding == {"C_in": 8, "C_out": 16, "H": 4, "W": 4}
+    assert slot.binding == {"C_in": 8, "C_out": 16, "H": 4, "W": 4, "s": 2}
     assert syno.replace(net, STRIDED).replaced
 
 

@@ -157,6 +157,15 @@ def stacked_conv(x, w2, w1):
     return conv(z, w1.permute(3, 0, 4, 1, 2).flatten(1, 2))
 
 
+def transposed_conv(x, w):
+    return functional.conv_transpose2d(x, w.transpose(0, 1), stride=2)
+
+
+def sub_pixel_conv(x, w):
+    channels = w.permute(0, 2, 3, 1, 4, 5).flatten(0, 2)  # (o, p, q)
+    return functional.pixel_shuffle(conv(x, channels), 2)
+
+
 # Of each operator: its definition, and the shapes of the weights that the definition takes.
 DEFINITIONS = {
     "average-pooling": (lambda x: functional.avg_pool2d(x, 2) * 4, []),
@@ -185,7 +194,9 @@ DEFINITIONS = {
     "pooled-conv": (pooled_conv, [(6, 4, 3, 3)]),
     "shift-conv": (shift_conv, [(6, 4)]),
     "stacked-conv": (stacked_conv, [(8, 3, 3), (2, 3, 3, 12, 3)]),
+    "sub-pixel-conv": (sub_pixel_conv, [(6, 4, 2, 2, 3, 3)]),
     "tiled-projection": (tiled_projection, [(4, 6)]),
+    "transposed-conv": (transposed_conv, [(6, 4, 2, 2)]),
     "window-by-rotation": (window_by_rotation, [(2, 6, 4, 3)]),
 }
 

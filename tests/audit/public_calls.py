@@ -474,7 +474,8 @@ def _networks() -> dict[str, Call]:
         return (before, str(report), report.totals(), report.bindings(), y, restored)
 
     def reported() -> Any:
-        kinds = (syno.conv1d, syno.conv2d, syno.conv3d, syno.linear)
+        transposed = (syno.conv_transpose1d, syno.conv_transpose2d, syno.conv_transpose3d)
+        kinds = (syno.conv1d, syno.conv2d, syno.conv3d, *transposed, syno.linear)
         net = syno.substitute(trained, [kind() for kind in kinds], example)
         report = syno.layer_report(net)
         return (

@@ -36,6 +36,10 @@ def attention(x, **options):
     return F.scaled_dot_product_attention(q, k, v, **options)
 
 
+def volume(x):
+    return x.reshape(-1, 6, 3, 3, 8)
+
+
 PLAIN = {
     "max pool": lambda x: F.max_pool2d(x, 3, 2, 1),
     "max pool, ceil": lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True),
@@ -47,6 +51,19 @@ PLAIN = {
     "average pool, divisor": lambda x: F.avg_pool2d(x, 3, divisor_override=4),
     "adaptive": lambda x: F.adaptive_avg_pool2d(x, 1),
     "adaptive, 4x3": lambda x: F.adaptive_avg_pool2d(x, (4, 3)),
+    "max pool of signals": lambda x: F.max_pool1d(x.flatten(2), 5, 3, 2),
+    "average pool of signals": lambda x: F.avg_pool1d(x.flatten(2), 4, 3, 1, ceil_mode=True),
+    "average pool of signals, not counted": lambda x: F.avg_pool1d(
+        x.flatten(2), 5, padding=2, count_include_pad=False
+    ),
+    "adaptive of signals": lambda x: F.adaptive_avg_pool1d(x.flatten(2), 7),
+    "max pool of volumes": lambda x: F.max_pool3d(volume(x), (2, 3, 3), (1, 2, 2), (0, 1, 1)),
+    "average pool of volumes": lambda x: F.avg_pool3d(volume(x), 3, 2, 1),
+    "average pool of volumes, not counted": lambda x: F.avg_pool3d(
+        volume(x), 3, (1, 2, 2), 1, ceil_mode=True, count_include_pad=False
+    ),
+    "average pool of volumes, divisor": lambda x: F.avg_pool3d(volume(x), 2, divisor_override=5),
+    "adaptive of volumes": lambda x: F.adaptive_avg_pool3d(volume(x), (2, 3, 5)),
     "mean of maps": lambda x: x.mean((2, 3)),
     "mean of channels": lambda x: x.mean(1, keepdim=True),
     "relu": torch.relu,

@@ -36,6 +36,30 @@ COVERED = {
         nn.Conv1d(4, 6, 5, stride=2, padding=2, groups=2),
         (4, 10),
     ),
+    "three dimensions": (nn.Conv3d(4, 6, 3, padding=1), (4, 5, 4, 6)),
+    "three dimensions, grouped, stride 2": (
+        nn.Conv3d(4, 6, 3, stride=2, padding=1, groups=2),
+        (4, 6, 4, 8),
+    ),
+    "three dimensions, three kernels": (
+        nn.Conv3d(4, 6, (3, 1, 5), stride=(1, 2, 1), padding=(1, 0, 2)),
+        (4, 4, 6, 5),
+    ),
+    "transposed": (nn.ConvTranspose2d(4, 6, 2, stride=2), (4, 5, 7)),
+    "transposed, grouped": (nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2), (4, 5, 7)),
+    "transposed, depthwise": (nn.ConvTranspose2d(4, 4, 2, stride=2, groups=4), (4, 5, 7)),
+    "transposed, overlapping": (nn.ConvTranspose2d(4, 6, 4, stride=2, padding=1), (4, 5, 7)),
+    "transposed, overlapping, grouped": (
+        nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2),
+        (4, 5, 7),
+    ),
+    "transposed, stride 1": (nn.ConvTranspose2d(4, 6, 3, padding=1), (4, 5, 7)),
+    "transposed, two kernels": (
+        nn.ConvTranspose2d(4, 6, (3, 2), stride=(1, 2), padding=(1, 0), bias=False),
+        (4, 5, 7),
+    ),
+    "transposed, one dimension": (nn.ConvTranspose1d(4, 6, 8, stride=4, padding=2), (4, 9)),
+    "transposed, three dimensions": (nn.ConvTranspose3d(4, 6, 2, stride=2), (4, 3, 4, 5)),
     "linear": (nn.Linear(5, 3), (5,)),
     "linear, rows": (nn.Linear(5, 3, bias=False), (4, 5)),
     "linear, positions": (nn.Linear(5, 3), (2, 4, 5)),
@@ -48,6 +72,16 @@ KEPT = {
         "kernel 3 with stride 1 and padding 0",
     ),
     "even": (nn.Conv2d(4, 6, 2, padding=1), (4, 7, 7), "kernel 2 with stride 1 and padding 1"),
+    "transposed, another size": (
+        nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1),
+        (4, 7, 7),
+        "transposed, kernel [3, 3] with stride [2, 2], padding [1, 1]",
+    ),
+    "transposed, dilation": (
+        nn.ConvTranspose2d(4, 6, 2, stride=2, padding=1, dilation=2, output_padding=1),
+        (4, 7, 7),
+        "dilation [2, 2]",
+    ),
     "even same": (nn.Conv2d(4, 6, 2, padding="same"), (4, 7, 7), "an even kernel"),
 }
 

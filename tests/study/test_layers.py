@@ -54,6 +54,22 @@ def oblong() -> nn.Module:
     return nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1))
 
 
+def enlarging() -> nn.Module:
+    return nn.Sequential(
+        nn.ConvTranspose2d(8, 8, 4, stride=2, padding=1, groups=2),
+        nn.ReLU(),
+        nn.ConvTranspose2d(8, 8, 4, stride=4),
+    )
+
+
+def enlarging_signal() -> nn.Module:
+    return nn.Sequential(nn.ConvTranspose1d(4, 8, 8, stride=4, padding=2), nn.Tanh())
+
+
+def enlarging_volume() -> nn.Module:
+    return nn.Sequential(nn.ConvTranspose3d(4, 8, 2, stride=2), nn.ReLU())
+
+
 # A network, its input, its slots, and the shapes of the operators that are searched for.
 NETWORKS = {
     "signals": (signal, (4, 64), ["0"], "[N, C_in: unordered, L]"),
@@ -61,6 +77,15 @@ NETWORKS = {
     "vectors": (vectors, (32,), ["0", "2"], "[N, H_in: unordered]"),
     "positions": (positions, (10, 16), ["0", "2"], "[N, seq_len, H_in: unordered]"),
     "groups": (grouped, (8, 8, 8), ["0", "2"], "[N, C_in: unordered, H, H]"),
+    "larger maps": (enlarging, (8, 4, 4), ["0", "2"], "[N, C_in: unordered, H, H]"),
+    "larger maps that are not square": (
+        enlarging,
+        (8, 4, 5),
+        ["0", "2"],
+        "[N, C_in: unordered, H, W]",
+    ),
+    "larger signals": (enlarging_signal, (4, 16), ["0"], "[N, C_in: unordered, L]"),
+    "larger volumes": (enlarging_volume, (4, 4, 4, 4), ["0"], "[N, C_in: unordered, D, H, W]"),
     "maps that are not square": (oblong, (4, 8, 12), ["0", "2"], "[N, C_in: unordered, H, W]"),
 }
 
@@ -131,6 +156,11 @@ def test_a_strided_signal_is_averaged_first_or_left_to_the_operator():
     network = prepared(template, 4, 16, 16)
     specification = specification_for(None, {}, network)
     assert specification.input == "[N, C_in: unordered, s*H, s*H]"
+    template = syno.substitute(signal(), syno.conv1d(stride=4, pool=False), torch.zeros(1, 4, 64))
+    network = prepared(template, 4, 64)
+    specification = specification_for(None, {}, network)
+    assert specification.input == "[N, C_in: unordered, s*L]"
+    assert specification.full_bindings == [{"C_in": 8, "C_out": 8, "L": 16, "N": 1, "k": 3, "s": 4}]
 
 
 def test_a_specification_that_fits_no_slot_is_refused_once_with_the_one_that_fits():

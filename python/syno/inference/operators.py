@@ -21,8 +21,16 @@ CONVOLUTIONS = {
     _aten.conv1d.padding: 1,
     _aten.conv2d.default: 2,
     _aten.conv2d.padding: 2,
+    _aten.conv3d.default: 3,
+    _aten.conv3d.padding: 3,
+    _aten.conv_transpose1d.default: 1,
     _aten.conv_transpose2d.input: 2,
+    _aten.conv_transpose3d.input: 3,
 }
+_TRANSPOSED = {target for target in CONVOLUTIONS if "transpose" in str(target)}
+# Of each dimension of a map: its position, a tap and its size in formulas, the variables of its
+# kernel and stride, and its index in a patch.
+_AXES = ("hwz", "abe", "HWZ", (("k", "s"), ("l", "t"), ("m", "u")), "pqv")
 LINEAR_LAYERS = (_aten.linear.default, _aten.addmm.default)
 
 
@@ -65,7 +73,7 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 
     NotCovered where the language has no words for it.
     """
-    if node.target is _aten.conv_transpose2d.input:
+    if node.target in _TRANSPOSED:
         return _transposed(node, constant)
     if node.target in CONVOLUTIONS:
         return _convolution(node, constant)
@@ -135,9 +143,12 @@ def _conv_operator(
 ) -> tuple[_Parsed, list[tuple[str, str]]]:
     """The operator, and the variables of kernel and stride of each axis."""
     square = len({(a.kernel, a.stride, a.padding) for a in axes}) == 1
-    names = [("k", "s")] * len(axes) if square else [("k", "s"), ("l", "t")][: len(axes)]
+    letters, tap_names, extents, variables, _ = _AXES
+    names = [variables[0]] * len(axes) if square else list(variables[: len(axes)])
     reads, sizes, taps = [], [], []
-    for axis, (k, s), place, tap, size in zip(axes, names, "hw", "ab", "HW", strict=False):
+    for axis, (k, s), place, tap, size in zip(
+        axes, names, letters, tap_names, extents, strict=False
+    ):
         strided = place if axis.stride == 1 else f"{place}*{s}"
         extent = size if axis.stride == 1 else f"{s}*{size}"
         if axis.kernel > 1 and axis.padding == 0:
@@ -148,8 +159,7 @@ def _conv_operator(
             taps.append(tap)
         reads.append(strided)
         sizes.append(extent)
-    places = [place for place, _ in zip("hw", axes, strict=False)]
-    outer = [size for size, _ in zip("HW", axes, strict=False)]
+    places, outer = list(letters[: len(axes)]), list(extents[: len(axes)])
     depthwise = groups > 1 and list(weight[:2]) == [groups, 1]
     if groups == 1:
         out, read, sums, held = "o", "i", ["i"], ["o", "i"]
@@ -185,7 +195,7 @@ def _conv_binding(
         sizes |= {"C": out}
     else:
         sizes |= {"g": groups, "D": out // groups} | ({"C": inside} if inside > 1 else {})
-    for axis, (k, s), size in zip(axes, names, "HW", strict=False):
+    for axis, (k, s), size in zip(axes, names, _AXES[2], strict=False):
         sizes[size] = axis.size
         if axis.kernel > 1:
             sizes[k] = axis.kernel
@@ -195,29 +205,87 @@ def _conv_binding(
 
 
 def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
-    """A transposed convolution whose patches do not overlap."""
+    """A transposed convolution that makes a map larger by its stride: a convolution by windows of
+    the input, with a result for each place in a patch."""
+    rank = CONVOLUTIONS[node.target]  # type: ignore[index]
     source, weight, bias = _operands(node, constant)
     names = ("stride", "padding", "output_padding", "groups", "dilation")
     given: dict[str, Any] = dict(zip(names, (1, 0, 0, 1, 1), strict=True))
     given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
-    kernel = list(weight.shape[2:])
-    stride, inside = _each(given["stride"], 2), shape_of(source)
-    plain = (
-        given["groups"] == 1
-        and _each(given["dilation"], 2) == [1, 1]
-        and _each(given["padding"], 2) == _each(given["output_padding"], 2) == [0, 0]
-    )
-    if not plain or kernel != stride or 1 in kernel or len(inside) != 4:
-        raise NotCovered(f"transposed, kernel {kernel} with stride {stride}")
-    if not all(isinstance(n, int) for n in inside[1:]):
+    kernel, groups = list(weight.shape[2:]), int(given["groups"])
+    stride, padding = (_each(given[name], rank) for name in ("stride", "padding"))
+    inside, outside = shape_of(source), shape_of(node)
+    if len(inside) != rank + 2 or not all(isinstance(n, int) for n in inside[1:]):
         raise NotCovered("a size that is not fixed")
-    k, m = ("k", "k") if kernel[0] == kernel[1] else ("k", "m")
-    formula = f"y[n,o,h*{k}+a,w*{m}+b] = sum(i) x[n,i,h,w] * W[i,o,a,b]"
-    parsed = _parsed(formula, "[N, C_in, H, W]", f"[N, C_out, {k}*H, {m}*W]")
-    sizes = {"N": 1, "C_in": weight.shape[0], "C_out": weight.shape[1]}
-    sizes |= {"H": int(inside[2]), "W": int(inside[3]), k: kernel[0], m: kernel[1]}
-    weights = (weight.permute(parsed.order),)
+    larger = [n * s for n, s in zip(inside[2:], stride, strict=True)]
+    if larger != outside[2:] or set(_each(given["dilation"], rank)) != {1}:
+        raise NotCovered(
+            f"transposed, kernel {kernel} with stride {stride}, padding {padding} and dilation "
+            f"{_each(given['dilation'], rank)}"
+        )
+    held = weight.unflatten(0, (groups, -1))  # [G, i, o, t, ...]
+    windows = []
+    for axis, (k, s, p) in enumerate(zip(kernel, stride, padding, strict=True)):
+        held, window = _by_place(held, 3 + 2 * axis, k, s, p)
+        windows.append(window)
+    parsed, variables = _transposed_operator(tuple(windows), tuple(stride), groups > 1)
+    sizes = {"N": 1, "C_in": held.shape[1], "C_out": held.shape[2]}
+    sizes |= {"g": groups} if groups > 1 else {}
+    for size, n, (k, s), window, step in zip(
+        _AXES[2], inside[2:], variables, windows, stride, strict=False
+    ):
+        sizes |= {size: int(n)} | ({k: window} if window > 1 else {})
+        sizes |= {s: step} if step > 1 else {}
+    channels, patches = list(held.shape[:3]), list(held.shape[3:])
+    held = held.reshape([*channels[groups == 1 :], *(n for n in patches if n > 1)])
+    weights = (held.permute(parsed.order),)
     return Found(CONVOLUTION, Computation(parsed.text, sizes), weights, bias, 1)
+
+
+def _by_place(
+    weight: torch.Tensor, dimension: int, kernel: int, stride: int, padding: int
+) -> tuple[torch.Tensor, int]:
+    """The taps of one dimension by window and place in a patch, [.., window, stride, ..].
+
+    A tap t reaches t - padding = stride * d + q: from the input, place q of the patch d further on.
+    """
+    reached = [divmod(tap - padding, stride) for tap in range(kernel)]
+    half = max(abs(d) for d, _ in reached)
+    window = 2 * half + 1
+    shape = list(weight.shape)
+    shape[dimension] = window * stride
+    places = torch.tensor([(half - d) * stride + q for d, q in reached])
+    made = weight.new_zeros(shape).index_copy(dimension, places, weight)
+    return made.unflatten(dimension, (window, stride)), window
+
+
+def _transposed_operator(
+    windows: tuple[int, ...], strides: tuple[int, ...], grouped: bool
+) -> tuple[_Parsed, list[tuple[str, str]]]:
+    """The operator, and the variables of window and stride of each dimension."""
+    letters, tap_names, extents, variables, patch = _AXES
+    square = len({*zip(windows, strides, strict=True)}) == 1
+    names = [variables[0]] * len(windows) if square else list(variables[: len(windows)])
+    writes, reads, larger, held, taps = [], [], [], [], []
+    for window, stride, (k, s), place, tap, size, within in zip(
+        windows, strides, names, letters, tap_names, extents, patch, strict=False
+    ):
+        writes.append(f"{place}*{s}+{within}" if stride > 1 else place)
+        larger.append(f"{s}*{size}" if stride > 1 else size)
+        reads.append(f"{place}+{tap}-{k}/2" if window > 1 else place)
+        taps += [tap] if window > 1 else []
+        held += [tap] if window > 1 else []
+        held += [within] if stride > 1 else []
+    out, read, group, factor = (
+        ("G*C_out+o", "G*C_in+i", ["G"], "g*") if grouped else ("o", "i", [], "")
+    )
+    formula = (
+        f"y[{','.join(['n', out, *writes])}] = sum({','.join(['i', *taps])}) "
+        f"x[{','.join(['n', read, *reads])}] * W[{','.join([*group, 'i', 'o', *held])}]"
+    )
+    inside = f"[{', '.join(['N', factor + 'C_in', *extents[: len(windows)]])}]"
+    outside = f"[{', '.join(['N', factor + 'C_out', *larger])}]"
+    return _parsed(formula, inside, outside), names
 
 
 def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Found:

@@ -14,6 +14,7 @@ import torch
 from torch import fx, nn
 
 from syno._util.errors import UserError
+from syno.network.placeholder import Placeholder
 from syno.operators.kernel import KernelPack
 
 # Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
@@ -34,12 +35,21 @@ SLOT = torch.ops.syno_inference.slot.default
 @dataclass(frozen=True)
 class Traced:
     """graph: in evaluation mode, without in-place operators. A call of `SLOT` has the number of the
-    kernel pack in `packs`, with its name in the network. batch: whether the graph takes any size of
-    the first dimension."""
+    kernel pack in `packs`. batch: whether the graph takes any size of the first dimension."""
 
     graph: fx.GraphModule
-    packs: list[tuple[str, KernelPack]]
+    packs: list[TracedPack]
     batch: bool
+
+
+@dataclass(frozen=True)
+class TracedPack:
+    """A kernel pack with its name in the network; channel: the dimension of channels in its output,
+    where the slot around it says so."""
+
+    name: str
+    pack: KernelPack
+    channel: int | None = None
 
 
 class _Marker(nn.Module):
@@ -104,14 +114,18 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
     marked = copy.deepcopy(net)
     with torch.no_grad():
         _run(marked, inputs)  # slots learn the sizes of their maps
-    packs = [(n, m) for n, m in marked.named_modules() if isinstance(m, KernelPack)]
-    for number, (name, pack) in enumerate(packs):
+    packs: list[TracedPack] = []
+    for name, pack in [(n, m) for n, m in marked.named_modules() if isinstance(m, KernelPack)]:
+        channel = None
+        marker = _Marker(len(packs), pack)
         if name:
-            holder, _, last = name.rpartition(".")
-            setattr(marked.get_submodule(holder), last, _Marker(number, pack))
+            path, _, last = name.rpartition(".")
+            holder = marked.get_submodule(path)
+            channel = holder.channel if isinstance(holder, Placeholder) else None
+            setattr(holder, last, marker)
         else:
-            marked = _Marker(number, pack)
-    packs = [(name.removesuffix(".layer") or "network", pack) for name, pack in packs]
+            marked = marker
+        packs.append(TracedPack(name.removesuffix(".layer") or "network", pack, channel))
     with _quiet(), torch.no_grad():
         if batch:
             more = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in inputs)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerFilter:
-    """A filter that selects layers to replace; `conv1d`, `conv2d`, `conv3d`, `linear` create it.
+    """A filter that selects layers to replace.
 
-    None allows all values, and a tuple allows each of its values. `name` is a pattern such as
-    "layer[34].*". `minimum` is the smallest number of channels and extent of the feature map. pool:
-    whether the feature map of a slot with a stride is first averaged over windows of that size;
-    otherwise an operator must make the feature map smaller itself.
+    `conv1d`, `conv2d`, `conv3d`, `conv_transpose1d`, `conv_transpose2d`, `conv_transpose3d` and
+    `linear` create it. None allows all values, and a tuple allows each of its values. `name` is a
+    pattern such as "layer[34].*". `minimum` is the smallest number of channels and extent of the
+    feature map. pool: whether the feature map of a slot with a stride is first averaged over
+    windows of that size; otherwise an operator must make the feature map smaller itself. A slot of
+    a transposed convolution never pools.
     """
 
     kind: str
@@ -49,6 +51,8 @@ class LayerFilter:
             return f"groups {layer.groups}"
         if self.stride is not None and stride[0] not in self.stride:
             return f"stride {stride[0]}"
+        if layer.transposed:
+            return _enlarging_refusal(layer)
         padding = layer.padding
         same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
@@ -56,6 +60,20 @@ class LayerFilter:
         if {*layer.dilation} != {1}:
             return f"dilation {layer.dilation[0]}"
         return None
+
+
+def _enlarging_refusal(layer: nn.Conv2d) -> str | None:
+    """Why a transposed convolution does not map a size H to stride * H by plain taps."""
+    (kernel, *_), (stride, *_) = layer.kernel_size, layer.stride
+    if {*layer.dilation} != {1}:
+        return f"dilation {layer.dilation[0]}"
+    sides = zip(cast("tuple[int, ...]", layer.padding), layer.output_padding, strict=True)
+    if all(kernel - 2 * padding + more == stride for padding, more in sides):
+        return None
+    return (
+        f"padding {layer.padding} and output padding {layer.output_padding} do not give a feature "
+        f"map of {stride} times the size"
+    )
 
 
 def conv2d(
@@ -111,6 +129,59 @@ def conv3d(
     Arguments are as in `conv1d`.
     """
     return _conv("conv3d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+
+
+def conv_transpose2d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] | None = None,
+    name: str | None = None,
+    minimum: int = 4,
+) -> LayerFilter:
+    """Select transposed convolutions [N, C_in, H, W] -> [N, C_out, s*H, s*W] of any stride s.
+
+    Their feature maps must become `stride` times as large, as with a kernel of the size of the
+    stride, or with kernel 4, stride 2 and padding 1. An operator in such a slot makes the feature
+    map larger itself. Layers whose number of channels, H or W is below `minimum` are kept.
+    """
+    return _conv_transpose(2, kernel, groups, stride, name, minimum)
+
+
+def conv_transpose1d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] | None = None,
+    name: str | None = None,
+    minimum: int = 4,
+) -> LayerFilter:
+    """Select transposed convolutions [N, C_in, L] -> [N, C_out, s*L]; see `conv_transpose2d`."""
+    return _conv_transpose(1, kernel, groups, stride, name, minimum)
+
+
+def conv_transpose3d(
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    groups: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] | None = None,
+    name: str | None = None,
+    minimum: int = 4,
+) -> LayerFilter:
+    """Select transposed convolutions of [N, C_in, D, H, W]; see `conv_transpose2d`."""
+    return _conv_transpose(3, kernel, groups, stride, name, minimum)
+
+
+def _conv_transpose(
+    dimensions: int,
+    kernel: int | tuple[int, ...] | None,
+    groups: int | tuple[int, ...] | None,
+    stride: int | tuple[int, ...] | None,
+    name: str | None,
+    minimum: int,
+) -> LayerFilter:
+    kind, strides = f"conv_transpose{dimensions}d", _choices("stride", stride)
+    return _conv(kind, kernel, groups, strides, name, minimum, pool=False)
 
 
 def _conv(

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from syno.operators.operator import Operator
 
 
+# The variable of a slot for the factor between its larger and its smaller map: its stride.
+_FACTOR = "s"
+_OUTSIDE = {"C_in": "C_out", "H_in": "H_out"}
+
+
 class Placeholder(nn.Module):
     """A slot, which computes with its kernel, or with its original layer if it has no kernel.
 
@@ -33,8 +38,9 @@ class Placeholder(nn.Module):
             lacks are taken from the first input.
         pool: a kernel receives the feature map averaged over pool x pool windows, instead of the
             stride of the original layer (as in the paper); the original layer receives the input.
-        stride: the stride of an original layer whose kernel must halve the feature map itself;
-            `pool` implies it.
+        stride: the stride of an original layer whose kernel must make the feature map smaller
+            itself, or larger if the layer is a transposed convolution: the variable s of the
+            binding; `pool` implies it.
 
     `shapes` are the (input, output) shapes of a kernel without the batch, after pooling; the
     positions of a feature map are one dimension if input_names has a single name for them. A slot
@@ -61,7 +67,10 @@ class Placeholder(nn.Module):
         self.kept_because: str | None = None
         self.pool = _pooling(original)(pool, ceil_mode=True) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-        self._stride = max(pool, stride)
+        self.enlarges = bool(getattr(original, "transposed", False))
+        self._stride = 1 if self.enlarges else max(pool, stride)
+        self._factor = stride if pool == 1 else 1
+        self.binding |= self.factor
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
         self._shelf: tuple[nn.Module | None] = (original,)
 
@@ -69,6 +78,28 @@ class Placeholder(nn.Module):
     def original(self) -> nn.Module | None:
         """The layer that the slot replaces."""
         return self._shelf[0]
+
+    @property
+    def channel(self) -> int | None:
+        """The dimension of the channels in the output; None where no layer was replaced."""
+        if self.original is None:
+            return None
+        return 1 if isinstance(self.original, nn.modules.conv._ConvNd) else -1
+
+    @property
+    def factor(self) -> dict[str, int]:
+        """The factor between the two maps of a slot whose kernel must change the size."""
+        return {_FACTOR: self._factor} if self._factor > 1 else {}
+
+    @property
+    def sizes(self) -> tuple[list[str], list[str]]:
+        """The sizes of the input and the output of a kernel after the batch, as [C_in, H, W]."""
+        inside = [name or "" for name in self.input_names[1:]]
+        outside = [_OUTSIDE.get(name, name) for name in inside]
+        if self.factor:
+            larger = outside if self.enlarges else inside
+            larger[1:] = [f"{_FACTOR}*{name}" for name in larger[1:]]
+        return inside, outside
 
     @property
     def kernel(self) -> nn.Module | None:
@@ -129,10 +160,10 @@ class Placeholder(nn.Module):
     def kernel_output(self, y: torch.Tensor) -> torch.Tensor:
         """What a kernel returns when the slot returns y: without bias, with joined positions."""
         bias = getattr(self.original, "bias", None)
-        return self._rows(y if bias is None else y - self._along_channels(bias))
+        return self._rows(y if bias is None else y - self.spread(bias))
 
-    def _along_channels(self, bias: torch.Tensor) -> torch.Tensor:
-        """A bias in a shape that adds to maps, whose channels are dimension 1, and to rows."""
+    def spread(self, bias: torch.Tensor) -> torch.Tensor:
+        """A bias, [C], as it is added to the output of the slot."""
         if isinstance(self.original, nn.modules.conv._ConvNd):
             return bias.view(-1, *[1] * len(self.original.kernel_size))
         return bias
@@ -154,7 +185,7 @@ class Placeholder(nn.Module):
         y = self.layer(self.kernel_input(x))
         if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
-        return y if self.bias is None else y + self._along_channels(self.bias)
+        return y if self.bias is None else y + self.spread(self.bias)
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.
@@ -167,13 +198,17 @@ class Placeholder(nn.Module):
         extra = sorted(set(self.binding) - known)
         if self.inherited:
             self._check_rank(specification)
+            sizes = _sizes(specification.input), _sizes(specification.output)
+            if self.factor and not any(
+                _FACTOR in _names(size) for shape in sizes for size in shape
+            ):
+                binding.pop(_FACTOR, None)  # there, it is a variable of another meaning
             height, width = self.binding.get("H"), self.binding.get("W")
             if "W" in extra and "H" in known and height != width:
                 raise UserError(
                     f"the feature map is {height} x {width}, not square\n"
                     f"  in {specification!r}, where height and width are both H"
                 )
-            sizes = _sizes(specification.input), _sizes(specification.output)
             self._check_shapes(sizes, specification.complete(binding))
         elif extra:
             raise UserError(
@@ -254,8 +289,12 @@ def _sizes(shape: str) -> list[str]:
 
 def _value(size: str, binding: Mapping[str, int]) -> int | None:
     """The size under the binding; None where that lacks a variable of it."""
-    names = set(re.findall(r"[A-Za-z_]\w*", size))
-    return _core.evaluate_size(size, binding) if names <= set(binding) else None
+    return _core.evaluate_size(size, binding) if _names(size) <= set(binding) else None
+
+
+def _names(size: str) -> set[str]:
+    """The variables of a size."""
+    return set(re.findall(r"[A-Za-z_]\w*", size))
 
 
 def slots(net: nn.Module) -> dict[str, Placeholder]:

@@ -15,6 +15,9 @@ from syno.network.layers import (
     conv1d,
     conv2d,
     conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
     linear,
 )
 from syno.operators.operator import Operator
@@ -83,6 +86,9 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "layer_report",
     "linear",
     "replace",

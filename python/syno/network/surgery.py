@@ -27,9 +27,12 @@ _MAPS: dict[type[nn.Module], tuple[str, tuple[str, ...]]] = {
     nn.Conv1d: ("conv1d", ("L",)),
     nn.Conv2d: ("conv2d", ("H", "W")),
     nn.Conv3d: ("conv3d", ("D", "H", "W")),
+    nn.ConvTranspose1d: ("conv_transpose1d", ("L",)),
+    nn.ConvTranspose2d: ("conv_transpose2d", ("H", "W")),
+    nn.ConvTranspose3d: ("conv_transpose3d", ("D", "H", "W")),
 }
 # The least dimensions of the input of a layer.
-_DIMENSIONS = {"linear": 2, "conv1d": 3, "conv2d": 4, "conv3d": 5}
+_DIMENSIONS = {"linear": 2} | {kind: len(names) + 2 for kind, names in _MAPS.values()}
 
 
 class SlotBindings(TypedDict):
@@ -79,6 +82,8 @@ def put_slots(
             row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
         elif seen is not None and id(layer) in seen.unbatched:
             row = replace(row, reason="its first dimension is not the batch")
+        elif seen is not None and id(layer) in seen.directed:
+            row = replace(row, reason="it is called with more than its input")
         row, chosen = _decide(row, layer, filters, calls)
         rows.append(row)
         if chosen is not None:
@@ -328,7 +333,7 @@ def _decide(
 
     A row that has a reason already is kept for that, where a filter would take it.
     """
-    row = replace(row, binding=_binding(layer, calls[0][1] if calls else None))
+    row = replace(row, binding=_binding(layer, calls[0] if calls else None))
     kind = _kind(layer)
     fitting = [where for where in filters if where.kind == kind]
     if not fitting:
@@ -368,20 +373,22 @@ def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | No
     return f"{', '.join(small)} is below {where.minimum}" if small else None
 
 
-def _binding(layer: nn.Module, output: torch.Size | None) -> dict[str, int]:
-    """Sizes of a layer; those of its map after its own stride."""
+def _binding(layer: nn.Module, call: Shapes | None) -> dict[str, int]:
+    """Sizes of a layer; those of its map where it is smaller, the input or the output."""
     if _is_convolution(layer) and _kind(layer) is not None:
         assert isinstance(layer, nn.modules.conv._ConvNd)
         binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
         names = _sizes_of_map(layer)
-        sizes = () if output is None else output[-len(names) :]
-        return binding | dict(zip(names, sizes, strict=False))
+        if call is not None:
+            smaller = call[0] if layer.transposed else call[1]
+            binding |= zip(names, smaller[-len(names) :], strict=False)
+        return binding
     if not is_linear(layer):
         return {}
     h_in, h_out = _features(layer)
     binding = {"H_in": h_in, "H_out": h_out}
-    if output is not None and len(output) > 2:
-        binding["seq_len"] = output[1:-1].numel()
+    if call is not None and len(call[1]) > 2:
+        binding["seq_len"] = call[1][1:-1].numel()
     return binding
 
 

@@ -33,12 +33,14 @@ class Trace:
     macs: MACs of the whole network for one sample, or for the batch of the example if they are not
         divisible by it: convolutions, linear layers, matrix products, attention.
     unbatched: ids of layers whose first dimension does not grow with the batch.
+    directed: ids of layers that are called with more than their input, such as an output size.
     """
 
     calls: dict[int, list[Shapes]] = field(default_factory=dict)
     batch: int = 1
     macs: int = 0
     unbatched: frozenset[int] = frozenset()
+    directed: frozenset[int] = frozenset()
 
 
 def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) -> Trace:
@@ -137,13 +139,21 @@ def _watched(
     net: nn.Module, layers: Sequence[nn.Module], batch: int, run: Callable[[], object]
 ) -> Trace:
     calls: dict[int, list[Shapes]] = {}
+    directed: set[int] = set()
 
-    def note(layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+    def note(
+        layer: nn.Module,
+        args: tuple[torch.Tensor, ...],
+        named: dict[str, object],
+        output: torch.Tensor,
+    ) -> None:
         calls.setdefault(id(layer), []).append((args[0].shape, output.shape))
+        if len(args) > 1 or named:
+            directed.add(id(layer))
 
     with _turn, ExitStack() as stack:
         for layer in layers:
-            stack.callback(layer.register_forward_hook(note).remove)
+            stack.callback(layer.register_forward_hook(note, with_kwargs=True).remove)
         stack.enter_context(_evaluating(net))
         stack.enter_context(torch.no_grad())
         stack.enter_context(_plain_attention())
@@ -151,7 +161,8 @@ def _watched(
         counter = stack.enter_context(_Counter())
         run()
     macs = int(counter.get_total_flops()) // 2
-    return Trace(calls, batch, macs // batch if batch and macs % batch == 0 else macs)
+    one = macs // batch if batch and macs % batch == 0 else macs
+    return Trace(calls, batch, one, directed=frozenset(directed))
 
 
 class _NoModules:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 ORIGINAL = "none"  # in place of an operator: the network as it is
 _BUDGET = 8  # of a variable; nothing is synthesised under it
-_OUTSIDE = {"C_in": "C_out", "H_in": "H_out"}
-_CHANNELS = {*_OUTSIDE, *_OUTSIDE.values()}
+_CHANNELS = {"C_in", "C_out", "H_in", "H_out"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -29,9 +28,9 @@ def layer_specification(template: nn.Module, sizes: Mapping[str, int]) -> Specif
     from syno.operators.specification import Specification
 
     slot = next(iter(slots(template).values()))
-    inside = [name or "" for name in slot.input_names][1:]
-    outside = [_OUTSIDE.get(name, name) for name in inside]
-    known = ["N", *inside, *outside]
+    inside, outside = slot.sizes
+    known = dict.fromkeys(["N", *(name for name in inside + outside if _NAME.fullmatch(name))])
+    sizes = slot.factor | dict(sizes)
 
     def shape(names: Sequence[str]) -> str:
         return f"[{', '.join(f'{n}: unordered' if n in _CHANNELS else n for n in ['N', *names])}]"
@@ -39,7 +38,7 @@ def layer_specification(template: nn.Module, sizes: Mapping[str, int]) -> Specif
     return Specification(
         shape(inside),
         shape(outside),
-        [f"{name}: {_BUDGET}" for name in dict.fromkeys(known)],
+        [f"{name}: {_BUDGET}" for name in known],
         [f"{name}={value}: {_BUDGET}" for name, value in sizes.items()],
         passed_through=[(0, 0)],
     )
@@ -81,9 +80,11 @@ def _specified(
     text = _NAME.sub(lambda match: renamed.get(match.group(), match.group()), found.text)
     operator = Operator.from_text(text)
     primary = [
-        name for name in operator.variables if name in slot.binding or name == operator.batch
+        name
+        for name in operator.variables
+        if (name in slot.binding and name not in slot.factor) or name == operator.batch
     ]
-    values = {**named.sizes, **sizes}
+    values = {**slot.factor, **named.sizes, **sizes}
     coefficients = [name for name in operator.variables if name not in primary]
     missing = [name for name in coefficients if name not in values]
     if missing:
@@ -108,9 +109,7 @@ def _specified(
 
 def _names_of(operator: Operator, slot: Placeholder) -> dict[str, str]:
     """The slot's name of each variable that stands alone in the operator's shapes."""
-    names = [name or "" for name in slot.input_names]
-    inside = names[1:]
-    outside = [_OUTSIDE.get(name, name) for name in inside]
+    inside, outside = slot.sizes
     renamed: dict[str, str] = {}
     for shape, known in ((operator.input, inside), (operator.output, outside)):
         if len(shape) - 1 != len(known):
@@ -120,7 +119,7 @@ def _names_of(operator: Operator, slot: Placeholder) -> dict[str, str]:
                 f"[N, {', '.join(inside)}]\n  expected: as many dimensions"
             )
         for size, name in zip(shape[1:], known, strict=True):
-            if _NAME.fullmatch(size):
+            if _NAME.fullmatch(size) and _NAME.fullmatch(name):
                 renamed.setdefault(size, name)
     taken = set(renamed.values())
     # A variable of another meaning that has a slot's name gives way.

@@ -49,7 +49,7 @@ class Reference:
 
 
 def reference_of(layer: nn.Module, out: Sequence[int]) -> Reference:
-    """The gain and norm of a convolution of stride 1 or of a linear layer.
+    """The gain and norm of a convolution of stride 1 or a transposed one, or of a linear layer.
 
     out: the shape of its results without the batch, [C_out, H, W] or [..., H_out].
     Zeros around a map count as zeros: a border of 1 takes 8 % from a 3 x 3 convolution at 16 x 16.
@@ -62,7 +62,9 @@ def reference_of(layer: nn.Module, out: Sequence[int]) -> Reference:
     if not 0.0 < square < math.inf:
         return Reference()
     terms = float(weight[0].numel())
-    if isinstance(layer, nn.modules.conv._ConvNd):
+    if isinstance(layer, nn.modules.conv._ConvNd) and layer.transposed:
+        terms = layer.in_channels / layer.groups * _terms_of_transposed(layer, out[1:])
+    elif isinstance(layer, nn.modules.conv._ConvNd):
         if layer.padding_mode == "zeros" and not isinstance(layer.padding, str):
             sides = zip(out[1:], layer.kernel_size, layer.dilation, layer.padding, strict=True)
             terms *= math.prod(_inside(int(size), *window) for size, *window in sides)
@@ -70,6 +72,26 @@ def reference_of(layer: nn.Module, out: Sequence[int]) -> Reference:
         terms = float(weight.shape[0])  # transformers' Conv1D: [H_in, H_out]
     norm = math.sqrt(square * weight.numel())
     return Reference(math.sqrt(square * terms), norm, weight.numel())
+
+
+def _terms_of_transposed(layer: nn.modules.conv._ConvNd, out: Sequence[int]) -> float:
+    """The mean number of taps that reach a result of a transposed convolution."""
+    sides = zip(
+        out,
+        layer.kernel_size,
+        layer.stride,
+        layer.dilation,
+        layer.padding,
+        layer.output_padding,
+        strict=True,
+    )
+    terms = 1.0
+    for size, window, stride, dilation, padding, more in sides:
+        assert isinstance(padding, int)
+        inside = (int(size) - 1 - more + 2 * padding - dilation * (window - 1)) // stride + 1
+        places = [at * stride + tap * dilation for at in range(inside) for tap in range(window)]
+        terms *= sum(padding <= place < padding + int(size) for place in places) / int(size)
+    return terms
 
 
 def _inside(size: int, window: int, dilation: int, padding: int) -> float:

@@ -143,12 +143,12 @@ def _put(net: nn.Module, name: str, module: nn.Module | None) -> None:
 class _Bias(nn.Module):
     """Adds the bias of the layer that an operator replaced."""
 
-    def __init__(self, bias: torch.Tensor, is_map: bool) -> None:
+    def __init__(self, bias: torch.Tensor) -> None:
         super().__init__()
-        self.bias = nn.Parameter(bias.detach().clone().view(-1, 1, 1) if is_map else bias.detach())
+        self.bias = nn.Parameter(bias.detach().clone())
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:
-        """y: [N, C, H, W] for a map, else [..., C]."""
+        """y: [N, C, ...] for a map, else [..., C]."""
         return y + self.bias
 
 
@@ -162,7 +162,7 @@ def _of_slot(slot: Placeholder) -> nn.Module:
         if isinstance(kernel, fx.GraphModule) and (last := _last_layer(kernel)) is not None:
             last.bias = nn.Parameter(slot.bias.detach().clone())
         else:
-            layers.append(_Bias(slot.bias, isinstance(slot.original, nn.Conv2d)))
+            layers.append(_Bias(slot.spread(slot.bias)))
     return layers[0] if len(layers) == 1 else nn.Sequential(*layers)
 
 

@@ -23,6 +23,8 @@ PAPER_MACS_SHARES = {
     "paper/gpt2": (0.1, 1.2),
 }
 
+_DEPTH = 10
+
 
 def small_vision(**changes: object) -> Specification:
     """Return a specification of square convolutions for images of 8 to 64 pixels.
@@ -35,20 +37,7 @@ def small_vision(**changes: object) -> Specification:
     Args:
         changes: arguments of Specification, or limits, that replace these.
     """
-    specification = Specification(
-        "[N, C_in: unordered, H, H]",
-        "[N, C_out: unordered, H, H]",
-        ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
-        ["k=3: 2", "s=2: 1"],
-        passed_through=[(0, 0)],
-        max_depth=10,
-        max_splits=1,
-        max_shifts=1,
-        min_unfold_ratio=1.3,
-        min_weight_params=16,
-        max_merges=0,
-    )
-    return specification.with_changes(**changes) if changes else specification
+    return _small_map("H, H", "H, H", **changes)
 
 
 def small_text(**changes: object) -> Specification:
@@ -76,38 +65,59 @@ def small_text(**changes: object) -> Specification:
     return specification.with_changes(**changes) if changes else specification
 
 
-def small_strided(**changes: object) -> Specification:
-    """Return a specification of square convolutions with a stride of 2 inside of the operator.
+def small_strided(maps: str = "H, H", **changes: object) -> Specification:
+    """Return a specification of convolutions with a stride inside of the operator.
 
-    It is for slots of `syno.conv2d(stride=2, pool=False)`.
+    It is for slots of `syno.conv2d(stride=2, pool=False)`. Their stride is the variable s.
+
+    Args:
+        maps: the sizes of the output's feature map, such as "L" or "D, H, W".
+        changes: as in `small_vision`.
     """
-    specification = Specification(
-        "[N, C_in: unordered, s*H, s*H]",
-        "[N, C_out: unordered, H, H]",
-        ["N: 0", "C_in: 2", "C_out: 4", "H: 0"],
-        ["k=3: 2", "s=2: 2"],
-        passed_through=[(0, 0)],
-        max_depth=7,
-        max_strides=2,
-        max_splits=1,
-        max_shifts=1,
-        min_unfold_ratio=1.3,
-        min_weight_params=16,
-        max_merges=0,
-    )
-    return specification.with_changes(**changes) if changes else specification
+    more = {"max_strides": _dimensions(maps), "max_depth": _depth(maps)}
+    return _small_map(_larger(maps), maps, f"s=2: {_dimensions(maps)}", **{**more, **changes})
 
 
-def _small_map(names: str, **changes: object) -> Specification:
-    """Return a specification of convolutions over a map with these variables, such as `D, H, W`."""
-    variables = [f"{name}: 0" for name in dict.fromkeys(names.split(", "))]
+def small_transposed(maps: str = "H, H", **changes: object) -> Specification:
+    """Return a specification of transposed convolutions, whose operators make a map larger.
+
+    It is for slots of `syno.conv_transpose2d()`. Their stride is the variable s. A Merge divides an
+    output position by s, and the remainder may become an index of a weight. With one weight, that
+    is a transposed convolution of kernel s, and with windows besides a sub-pixel convolution.
+
+    Args:
+        maps: the sizes of the input's feature map, such as "L" or "D, H, W".
+        changes: as in `small_vision`.
+    """
+    more = {"max_merges": _dimensions(maps), "max_depth": _depth(maps)}
+    return _small_map(maps, _larger(maps), "s=2: 2", **{**more, **changes})
+
+
+def _larger(maps: str) -> str:
+    return ", ".join(f"s*{size}" for size in maps.split(", "))
+
+
+def _dimensions(maps: str) -> int:
+    return maps.count(",") + 1
+
+
+def _depth(maps: str) -> int:
+    """At least a sum over channels, a contraction, and three steps for each dimension: a window."""
+    return max(_DEPTH, 2 + 3 * _dimensions(maps))
+
+
+def _small_map(
+    inside: str, outside: str, factor: str = "s=2: 1", **changes: object
+) -> Specification:
+    """Return a specification of convolutions between maps of these sizes, such as `D, H, W`."""
+    names = dict.fromkeys(size.removeprefix("s*") for size in inside.split(", "))
     specification = Specification(
-        f"[N, C_in: unordered, {names}]",
-        f"[N, C_out: unordered, {names}]",
-        ["N: 0", "C_in: 2", "C_out: 4", *variables],
-        [f"k=3: {names.count(',') + 1}", "s=2: 1"],
+        f"[N, C_in: unordered, {inside}]",
+        f"[N, C_out: unordered, {outside}]",
+        ["N: 0", "C_in: 2", "C_out: 4", *(f"{name}: 0" for name in names)],
+        [f"k=3: {_dimensions(inside)}", factor],
         passed_through=[(0, 0)],
-        max_depth=10,
+        max_depth=_DEPTH,
         max_splits=1,
         max_shifts=1,
         min_unfold_ratio=1.3,
@@ -135,14 +145,18 @@ def _small_linear(positions: bool, **changes: object) -> Specification:
     return specification.with_changes(**changes) if changes else specification
 
 
+_MAPS = {"feature maps": "H, W", "signals": "L", "volumes": "D, H, W"}
+_LARGER = {"square feature maps": "H, H", **_MAPS}
 # The default specifications by the kind of layer that they are for. Of equal ones, the first is
 # chosen.
 USUAL: Mapping[str, Callable[..., Specification]] = {
     "square feature maps": small_vision,
-    "feature maps": functools.partial(_small_map, "H, W"),
-    "square feature maps that are halved": small_strided,
-    "signals": functools.partial(_small_map, "L"),
-    "volumes": functools.partial(_small_map, "D, H, W"),
+    **{kind: functools.partial(_small_map, maps, maps) for kind, maps in _MAPS.items()},
+    **{f"smaller {kind}": functools.partial(small_strided, maps) for kind, maps in _LARGER.items()},
+    **{
+        f"larger {kind}": functools.partial(small_transposed, maps)
+        for kind, maps in _LARGER.items()
+    },
     "causal positions": small_text,
     "positions": functools.partial(_small_linear, True),
     "vectors": functools.partial(_small_linear, False),

@@ -176,7 +176,7 @@ bool CompletionBound::is_complete(const Frontier& frontier) const {
 
 // Arithmetic that needs no search. Splits, Merges and Shifts keep the product of the frontier; a Stride multiplies it;
 // the others divide it by sizes whose primary powers are not negative.
-bool CompletionBound::out_of_reach(const Frontier& frontier, int steps) const {
+bool CompletionBound::out_of_reach(const Frontier& frontier, int steps) {
   if (!frontier.weighted && (steps == 0 || frontier.weights == 0)) return true;
   const int missing = static_cast<int>(target_.size()) - static_cast<int>(frontier.size);
   if (missing > std::min<int>(steps, frontier.merges)) return true;
@@ -189,8 +189,16 @@ bool CompletionBound::out_of_reach(const Frontier& frontier, int steps) const {
   bool same = true;
   for (std::size_t v = 0; v < variables; ++v) {
     same = same && powers[v] == target_powers_[v];
-    if (frontier.strides == 0 && spec_.variable(v).primary && powers[v] < target_powers_[v])
-      return true;
+    // A Stride pays for the powers that it adds.
+    const int more = frontier.strides == 0 ? 0 : frontier.left[v];
+    if (spec_.variable(v).primary && powers[v] + more < target_powers_[v]) return true;
+  }
+  // Without Strides, sizes are refuted below, all at once.
+  if (mode_ == BoundMode::kFull && frontier.strides > 0 && frontier.merges == 0) {
+    for (std::size_t i = 0; i < frontier.size; ++i) {
+      if (kind_of(frontier.pieces[i]) == kStays && !may_stay(size_of(frontier.pieces[i])))
+        return true;
+    }
   }
   // Something has to leave before the frontier is the input.
   if (!same && frontier.strides == 0 && steps == 0) return true;
@@ -205,6 +213,33 @@ bool CompletionBound::out_of_reach(const Frontier& frontier, int steps) const {
     if (-missing > std::max(steps, with_contraction)) return true;
   }
   return false;
+}
+
+// It is a window, repeated, or a factor of a dimension of the input: a Split makes products, and nothing else changes
+// the size of what stays but a Stride, which makes another coordinate.
+bool CompletionBound::may_stay(SizeId size) {
+  const auto place = static_cast<std::size_t>(size);
+  if (place >= stay_.size()) stay_.resize(place + 1, 0);
+  if (stay_[place] != 0) return stay_[place] == 2;
+  const Size& now = sizes_.size(size);
+  const std::int64_t repeat = spec_.limits().max_repeat;
+  bool found = sizes_.is_window(size) ||
+               (repeat > 1 && spec_.fit_suffices(sizes_.fit_at_most(now, repeat)));
+  for (const SizeId target : target_) {
+    bool divides = true;
+    for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
+      const int left = sizes_.size(target).power(v) - now.power(v);
+      divides = divides && (left >= 0 || !spec_.variable(v).primary);
+    }
+    FitMask fit = 0;
+    for (std::size_t b = 0; divides && b < spec_.bindings().size(); ++b) {
+      const std::int64_t value = sizes_.value(size, b);
+      if (value > 0 && sizes_.value(target, b) % value == 0) fit |= FitMask{1} << b;
+    }
+    found = found || (divides && spec_.fit_suffices(fit));
+  }
+  stay_[place] = found ? 2 : 1;
+  return found;
 }
 
 // What sizes alone refute. Strides multiply sizes, which groups do not.
@@ -504,22 +539,23 @@ bool CompletionBound::try_merges(const Frontier& frontier, int steps) {
 
 bool CompletionBound::try_strides(const Frontier& frontier, int steps) {
   if (frontier.strides == 0) return false;
-  for (std::size_t i = 0; i < frontier.size; ++i) {
-    if (i > 0 && frontier.pieces[i - 1] == frontier.pieces[i]) continue;
-    for (const SizeId factor : sizes_.universe()) {
+  for (const SizeId factor : sizes_.universe()) {
+    Frontier paid = frontier;
+    --paid.strides;
+    if (mode_ == BoundMode::kFull) {
+      bool affordable = true;
+      for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
+        const int charge = std::abs(sizes_.size(factor).power(v));
+        paid.left[v] = static_cast<std::int8_t>(paid.left[v] - charge);
+        affordable = affordable && (charge == 0 || paid.left[v] >= 0);
+      }
+      if (!affordable) continue;
+    }
+    for (std::size_t i = 0; i < frontier.size; ++i) {
+      if (i > 0 && frontier.pieces[i - 1] == frontier.pieces[i]) continue;
       const SizeId product = sizes_.product(size_of(frontier.pieces[i]), factor);
       if (product == kNoSize) continue;
-      Frontier next = frontier;
-      --next.strides;
-      if (mode_ == BoundMode::kFull) {
-        bool affordable = true;
-        for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-          const int charge = std::abs(sizes_.size(factor).power(v));
-          next.left[v] = static_cast<std::int8_t>(next.left[v] - charge);
-          affordable = affordable && (charge == 0 || next.left[v] >= 0);
-        }
-        if (!affordable) continue;
-      }
+      Frontier next = paid;
       next.erase(i);
       next.insert(
           piece(product, mode_ == BoundMode::kFull && restrict_dropped_ ? kStays : kLeaves));

@@ -87,7 +87,9 @@ class CompletionBound {
   Frontier frontier(const State& state) const;
   bool feasible(Frontier& frontier, int steps);
   bool is_complete(const Frontier& frontier) const;
-  bool out_of_reach(const Frontier& frontier, int steps) const;
+  bool out_of_reach(const Frontier& frontier, int steps);
+  /// Whether a coordinate of this size that no Merge cuts and no weight takes can end in the input.
+  bool may_stay(SizeId size);
   bool reshape_refutes(const Frontier& frontier, int steps);
   bool try_contractions(const Frontier& frontier, int steps);
   bool try_splits(const Frontier& frontier, int steps);
@@ -115,6 +117,8 @@ class CompletionBound {
   std::vector<SizeId> target_;
   std::array<std::int8_t, kMaxVariables> target_powers_{};
   Reshape reshape_;
+  /// By size, what `may_stay` said: 0 for nothing yet, 1 for no, 2 for yes.
+  std::vector<std::uint8_t> stay_;
   FlatTable<Entry> table_;
   std::size_t used_ = 0;
   std::int64_t asked_ = 0;

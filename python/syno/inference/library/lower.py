@@ -13,6 +13,7 @@ from torch import fx
 
 from syno._util.errors import UserError
 from syno.inference.layer import Layer
+from syno.inference.library import pooling as pooling
 from syno.inference.library import program as memory
 from syno.inference.library import resample as resample
 from syno.inference.library.language import check_types
@@ -387,80 +388,6 @@ def _pad(self: _Lowering, node: fx.Node) -> None:
         inside = inside.narrow(-1 - i, before, size)
     self._map(Value(y.buffer, inside), [x], "a", f"{module_name(node)} (padded)")
     self.values[node] = y
-
-
-def _map_size(value: Value) -> tuple[int, int, int]:
-    channels, height, width = (math.prod(value.shape[:-2]), *value.shape[-2:])
-    return channels, height, width
-
-
-def _pair(value: Any, default: Any = None) -> tuple[int, int]:
-    given = default if value is None or value == [] else value
-    values = list(given) if isinstance(given, Sequence) else [given]
-    first, last = int(values[0]), int(values[-1])
-    return first, last
-
-
-def _windows(self: _Lowering, node: fx.Node, x: Value) -> tuple[str, list[tuple[int, int]]]:
-    given = [*node.args[1:], None, None, None][:3]
-    kernel = _pair(given[0])
-    stride, padding = _pair(given[1], kernel), _pair(given[2], 0)
-    channels, height, width = _map_size(x)
-    out = list(node.meta["val"].shape)[-2:]
-    sizes = [channels, height, width, *kernel, *stride, *padding, *out]
-    return f"Windows<{', '.join(map(str, sizes))}>", [kernel, stride, padding]
-
-
-@_code(_aten.max_pool2d.default)
-def _max_pool(self: _Lowering, node: fx.Node) -> None:
-    dilation = node.args[4] if len(node.args) > 4 else 1
-    if _pair(dilation) != (1, 1):
-        raise UserError("the network library has no code for max pooling with dilation")
-    x = self._contiguous(self._get(node.args[0]))
-    y = self.program.new(node.meta["val"].shape)
-    windows, _ = _windows(self, node, x)
-    self.values[node] = self._step(
-        lambda at: f"max_pool<{windows}>({at(x)}, {at(y)}, team);", [x], y, module_name(node)
-    )
-
-
-@_code(_aten.avg_pool2d.default)
-def _average_pool(self: _Lowering, node: fx.Node) -> None:
-    x = self._contiguous(self._get(node.args[0]))
-    y = self.program.new(node.meta["val"].shape)
-    windows, (kernel, stride, padding) = _windows(self, node, x)
-    given = [*node.args[4:], *[None] * 3][:3]
-    padded = True if given[1] is None else bool(given[1])
-    if given[2] is not None:
-        divisor = number(float(given[2]))  # type: ignore[arg-type]
-    else:
-        counts = []
-        for name, k, s, p, size in zip("hw", kernel, stride, padding, x.shape[-2:], strict=True):
-            first, end = (-p, size + p) if padded else (0, size)
-            counts.append(f"covered({name}, {s}, {p}, {k}, {first}, {end})")
-        divisor = " * ".join(counts)
-    self.values[node] = self._step(
-        lambda at: (
-            f"average_pool<{windows}>({at(x)}, {at(y)}, team, "
-            f"[]([[maybe_unused]] long h, [[maybe_unused]] long w) {{ return {divisor}; }});"
-        ),
-        [x],
-        y,
-        module_name(node),
-    )
-
-
-@_code(_aten.adaptive_avg_pool2d.default)
-def _adaptive(self: _Lowering, node: fx.Node) -> None:
-    x = self._contiguous(self._get(node.args[0]))
-    y = self.program.new(node.meta["val"].shape)
-    sizes = ", ".join(map(str, [*_map_size(x), *y.shape[-2:]]))
-    self.values[node] = self._step(
-        lambda at: f"adaptive_average_pool({at(x)}, {at(y)}, {sizes}, team);",
-        [x],
-        y,
-        module_name(node),
-    )
 
 
 @_code(_aten.mean.dim)

@@ -11,8 +11,7 @@ from syno.inference.layer import CONVOLUTION, LINEAR, SLOT, Computation, Layer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS, Found, NotCovered, as_operator
 from syno.inference.passes.clean import constants
 from syno.inference.trace import SLOT as SLOT_CALL
-from syno.inference.trace import Traced, module_name, shape_of
-from syno.operators.kernel import KernelPack
+from syno.inference.trace import Traced, TracedPack, module_name, shape_of
 
 _aten = torch.ops.aten
 
@@ -37,8 +36,8 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
         if node.op != "call_function":
             continue
         if node.target is SLOT_CALL:
-            name, pack = traced.packs[int(node.args[1])]  # type: ignore[arg-type]
-            _replace(graph, node, _slot_layer(name, pack))
+            found_pack = traced.packs[int(node.args[1])]  # type: ignore[arg-type]
+            _replace(graph, node, _slot_layer(found_pack))
         elif node.target in CONVOLUTIONS or node.target in LINEAR_LAYERS:
             kind = CONVOLUTION if node.target in CONVOLUTIONS else LINEAR
             name = module_name(node)
@@ -56,12 +55,14 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
     return kept
 
 
-def _slot_layer(name: str, pack: KernelPack) -> Layer:
+def _slot_layer(found: TracedPack) -> Layer:
+    pack = found.pack
     computation = Computation(pack.operator.text, pack.binding, pack.plan)
     weights = [parameter.detach() for parameter in pack.kernel.parameters()]
     rank = len(pack.operator.shapes(pack.binding).output)
-    # Channels are dimension 1 of a map, and the last one of a sequence.
-    return Layer(name, SLOT, computation, weights, 1 if rank == 4 else rank - 1)
+    # Without a slot that says it: channels are dimension 1 of a map, and the last of a sequence.
+    channel = (1 if rank == 4 else rank - 1) if found.channel is None else found.channel % rank
+    return Layer(found.name, SLOT, computation, weights, channel)
 
 
 def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch: bool) -> None:

@@ -19,6 +19,9 @@ from syno.network.layers import (
     conv1d,
     conv2d,
     conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
     is_small_map,
     linear,
 )
@@ -36,6 +39,9 @@ _USUAL = (
     conv2d(),
     conv1d(),
     conv3d(),
+    conv_transpose2d(),
+    conv_transpose1d(),
+    conv_transpose3d(),
     linear(),
 )
 # The variable of positions in the slots of language models.
@@ -325,7 +331,7 @@ def usual_template(net: nn.Module, example: torch.Tensor) -> nn.Module:
     """Return a copy of a network without slots, with those that a search gives it.
 
     These are its 3x3 convolutions; a network without any gets its grouped and other convolutions,
-    those of signals or volumes, or at last its linear layers as slots.
+    those of signals or volumes, its transposed ones, or at last its linear layers as slots.
 
     Raises:
         UserError: if no layer can become a slot, with the reasons.
