@@ -49,12 +49,12 @@ class LayerFilter:
             return f"groups {layer.groups}"
         if self.stride is not None and stride[0] not in self.stride:
             return f"stride {stride[0]}"
+        if {*layer.dilation} != {1}:
+            return f"dilation {times(layer.dilation)}"
         padding = layer.padding
         same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
-        if {*layer.dilation} != {1}:
-            return f"dilation {layer.dilation[0]}"
         return None
 
 

@@ -116,7 +116,7 @@ def _template(
 
     from syno.network import models
     from syno.network.placeholder import slots
-    from syno.study.evaluate.network import usual_template
+    from syno.network.substitute import substitute
 
     settings = settings_of(results.study, list(results.events))
     inside, tokens = shape["input_shape"], shape["vocabulary"]
@@ -131,7 +131,7 @@ def _template(
     if net is not None:
         template = copy.deepcopy(net).eval()
         if not slots(template):
-            return usual_template(template, example), example
+            return substitute(template, example_input=example), example
         with torch.no_grad():
             template(example)  # slots record the sizes of their feature maps
         return template, example
