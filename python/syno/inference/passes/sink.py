@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 
 import torch
 from torch import fx
@@ -51,7 +50,7 @@ def _sunk(graph: fx.GraphModule, node: fx.Node) -> fx.Node | None:
             end = value
         elif user.target is _aten.add.Tensor and len(moves) == 1 and not user.kwargs:
             other = user.args[1] if user.args[0] is last else user.args[0]
-            if not isinstance(other, fx.Node) or not _alike(other, last):
+            if not isinstance(other, fx.Node) or other is last or not _alike(other, last):
                 return None
             shape = node.meta["val"].shape
             sizes = [n if isinstance(n, int) else -1 for n in shape]
@@ -92,7 +91,6 @@ def _again(graph: fx.GraphModule, node: fx.Node, changed: dict[object, fx.Node])
     def replaced(argument: object) -> object:
         return changed.get(argument, argument) if isinstance(argument, fx.Node) else argument
 
-    assert isinstance(node.target, Callable)  # type: ignore[arg-type]
     args = tuple(replaced(each) for each in node.args)
     made = graph.graph.call_function(node.target, args, dict(node.kwargs))  # type: ignore[arg-type]
     values = [each.meta["val"] if isinstance(each, fx.Node) else each for each in args]
