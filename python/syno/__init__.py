@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from syno._core import __version__
@@ -67,6 +68,24 @@ _LAZY = {
     "train_operators": "syno.study.training.train",
     "zoo": "syno.operators",
 }
+# Packages that pages name by their place in `syno`, loaded when they are asked for.
+_PACKAGES = (
+    "adaptation",
+    "codegen",
+    "data",
+    "engines",
+    "experiments",
+    "inference",
+    "measure",
+    "network",
+    "operators",
+    "quantize",
+    "report",
+    "space",
+    "store",
+    "study",
+    "train",
+)
 
 __all__ = [
     "InternalError",
@@ -118,8 +137,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"syno.{name}")
     if name not in _LAZY:
-        raise AttributeError(f"module 'syno' has no attribute '{name}'")
+        # With the module, Python adds a similar name to the message.
+        message = f"module 'syno' has no attribute '{name}'"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     parent = importlib.import_module(_LAZY[name])
     if not hasattr(parent, name):
         importlib.import_module(f"{_LAZY[name]}.{name}")
@@ -127,4 +150,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_PACKAGES})

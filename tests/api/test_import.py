@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,25 @@ def test_every_public_name_is_there_and_documented():
     assert callable(syno.substitute)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = syno.nothing
+
+
+def test_packages_are_there_without_another_import():
+    code = (
+        "import syno, types\n"
+        "names = [name for name in dir(syno) if name not in syno.__all__]\n"
+        "print(*[name for name in names if isinstance(getattr(syno, name), types.ModuleType)])\n"
+        "print(syno.train.fidelity('custom').name, syno.measure.latency.__name__)\n"
+        "syno.compil\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    packages, example = result.stdout.splitlines()
+    public = {
+        path.parent.name
+        for path in Path(syno.__file__).parent.glob("*/__init__.py")
+        if path.parent.name not in ("_util", "cli", "operands")
+    }
+    assert set(packages.split()) == public
+    assert example == "custom latency"
+    assert "Did you mean: 'compile'?" in result.stderr

@@ -220,9 +220,47 @@ def test_a_network_with_operators_can_be_copied(twin):
     assert syno.slots(other)["1.first"].original is not syno.slots(net)["1.first"].original
 
 
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ([nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 3, padding=1)], ["1"]),
+        ([nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 5, padding=2, groups=8)], ["0", "1"]),
+        ([nn.Conv1d(8, 8, 9, padding=4), nn.Linear(8, 8)], ["0"]),
+        ([nn.Conv3d(8, 8, 3, padding=1)], ["0"]),
+        ([nn.Linear(8, 8), nn.Conv2d(8, 8, 2)], ["0"]),
+    ],
+)
+def test_by_default_the_usual_layers_of_a_network_become_slots(layers, expected):
+    net = syno.substitute(nn.Sequential(*layers))
+    assert list(syno.slots(net)) == expected
+    # The slots decide what operators are for; layers of another kind do not join them.
+    with pytest.raises(UserError, match="has no slots"):
+        syno.substitute(net)
+
+
+def test_the_reasons_are_those_that_no_other_filter_would_lift():
+    net = nn.Sequential(nn.Conv2d(8, 8, 5), nn.Conv2d(8, 8, 4, padding=2))
+    with pytest.raises(UserError) as caught:
+        syno.substitute(net)
+    assert "does not keep the feature map's size" in str(caught.value)
+    assert "kernel 5" not in str(caught.value)
+
+
+def test_a_dilated_layer_is_kept_for_its_dilation():
+    """Its padding keeps the size, and must not be named as the reason."""
+    layers = [nn.Conv1d(8, 8, 3, padding=4, dilation=4), nn.Conv1d(8, 8, 3, padding=1)]
+    net = syno.substitute(nn.Sequential(*layers), syno.conv1d(), torch.zeros(1, 8, 32))
+    assert syno.layer_report(net).rows[0].reason == "dilation 4"
+
+
 def test_networks_without_slots_are_refused_with_reasons():
     with pytest.raises(
         UserError, match=r"Sequential has no slots(.|\n)*0 \(linear\): not a conv2d"
+    ):
+        syno.substitute(nn.Sequential(nn.Linear(3, 3)), syno.conv2d())
+    with pytest.raises(
+        UserError,
+        match=r"0 \(linear\): H_in=3, H_out=3 is below 4(.|\n)*substitute\(net, where=\.\.\.",
     ):
         syno.substitute(nn.Sequential(nn.Linear(3, 3)))
     made = syno.substitute(nn.Sequential(nn.Conv2d(8, 8, 3, padding=1)))

@@ -60,12 +60,26 @@ COVERED = {
     ),
     "transposed, one dimension": (nn.ConvTranspose1d(4, 6, 8, stride=4, padding=2), (4, 9)),
     "transposed, three dimensions": (nn.ConvTranspose3d(4, 6, 2, stride=2), (4, 3, 4, 5)),
+    "dilated": (nn.Conv2d(4, 6, 3, padding=2, dilation=2), (4, 6, 8)),
+    "dilated, odd size": (nn.Conv2d(4, 6, 3, padding=2, dilation=2), (4, 7, 5)),
+    "dilated, 5x3": (nn.Conv2d(4, 6, (5, 3), padding=(2, 3), dilation=(1, 3)), (4, 5, 7)),
+    "dilated, depthwise": (nn.Conv2d(4, 4, 3, padding=2, dilation=2, groups=4), (4, 6, 5)),
+    "dilated, same": (nn.Conv2d(4, 6, 3, padding="same", dilation=3), (4, 6, 8)),
+    "dilated beyond the map": (nn.Conv2d(4, 6, 3, padding=9, dilation=9), (4, 4, 4)),
+    "dilated 1x1": (nn.Conv2d(4, 6, 1, stride=2, dilation=2), (4, 6, 6)),
+    "dilated, one dimension": (nn.Conv1d(4, 6, 3, padding=8, dilation=8), (4, 64)),
+    "dilated, grouped": (nn.Conv1d(4, 6, 5, padding=6, dilation=3, groups=2), (4, 10)),
     "linear": (nn.Linear(5, 3), (5,)),
     "linear, rows": (nn.Linear(5, 3, bias=False), (4, 5)),
     "linear, positions": (nn.Linear(5, 3), (2, 4, 5)),
 }
 KEPT = {
-    "dilation": (nn.Conv2d(4, 6, 3, padding=2, dilation=2), (4, 7, 7), "dilation"),
+    "dilation and stride": (
+        nn.Conv2d(4, 6, 3, padding=2, dilation=2, stride=2),
+        (4, 7, 7),
+        "kernel 3 with dilation 2, stride 2 and padding 2",
+    ),
+    "causal": (nn.Conv1d(4, 6, 3, dilation=2), (4, 12), "dilation 2, stride 1 and padding 0"),
     "no padding": (
         nn.Conv2d(4, 6, 3),
         (4, 7, 7),
@@ -95,6 +109,8 @@ def test_a_layer_is_an_operator_with_the_same_values(name, batch):
         prepared = prepare(layer.eval(), (x,), batch=batch)
         assert not prepared.kept
         assert prepared.batch == batch
+        given = next(node for node in prepared.graph.graph.nodes if node.op == "placeholder")
+        assert isinstance(given.meta["val"].shape[0], torch.SymInt) == batch
         assert len(layers_of(prepared.graph)) == 1
         torch.testing.assert_close(prepared.graph(x), layer(x), atol=1e-5, rtol=1e-5)
 

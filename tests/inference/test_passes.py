@@ -106,6 +106,34 @@ def test_what_follows_a_layer_becomes_part_of_it(function, expected):
     assert not plain(prepared)
 
 
+# Each chain of what follows a dilated convolution, the epilogue where the dilation divides the size
+# of the map, and where it does not: a cropped map has no sum with a residual in its layer.
+DILATED = {
+    "norm, relu": (lambda self, x, conv: F.relu(self.norm(conv(x))), ["bias+relu"] * 2),
+    "sum": (
+        lambda self, x, conv: F.silu(x + self.norm(conv(x))),
+        ["bias+residual+silu", "bias"],
+    ),
+    "two": (
+        lambda self, x, conv: F.relu(conv(F.relu(conv(x)))),
+        [["bias+relu"] * 2, ["bias+relu"] * 2],
+    ),
+    "to itself": (lambda self, x, conv: (y := conv(x)) + y, ["bias", "bias"]),
+    "used twice": (lambda self, x, conv: F.relu(y := conv(x)) + y, ["bias", "bias"]),
+}
+
+
+@pytest.mark.parametrize("name", DILATED)
+@pytest.mark.parametrize("divides", [True, False])
+def test_what_follows_a_dilated_layer_becomes_part_of_it(name, divides):
+    function, each = DILATED[name]
+    net = Function(function)
+    net.layers[0] = nn.Conv2d(4, 4, 3, padding=3, dilation=3)
+    expected = each[not divides]
+    found, _ = epilogues(net, (4, 6, 9 if divides else 8))
+    assert found == ([expected] if isinstance(expected, str) else expected)
+
+
 @pytest.mark.parametrize(
     ("function", "expected", "stays"),
     {

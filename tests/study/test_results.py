@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -69,7 +72,21 @@ def test_an_operator_of_a_trial_computes_what_its_formula_says(searched):
     assert found.operator(first).formula() == CONV
     assert found.trial(first.key[:6]) == first
     assert found.trial("baseline") == found.baseline
-    with pytest.raises(UserError, match="no trial with the key 'zz'"):
+    with pytest.raises(UserError, match="no trial with the id 'zz'"):
+        found.trial("zz")
+
+
+def test_the_ids_of_tables_name_trials_everywhere(searched, tmp_path):
+    found, _, path = searched
+    table = _printed(["status", "--store", path, "--operators"])
+    for trial, row in zip(found.trials[1:], found.rows()[1:], strict=True):
+        assert row["id"][:8] in table and row["id"][:8] in repr(trial)
+        assert found.trial(row["id"][:8]) == trial
+    best = found.operator(found.best).structure
+    assert f"({best[:8]})" in repr(found)
+    line = ["export-network", "--store", path, "--key", best[:8], "-o", str(tmp_path / "net")]
+    assert _exit_code([*line, "--net", f"{_own_file(tmp_path)}:build"]) == 0
+    with pytest.raises(UserError, match=found.rows()[1]["id"][:8]):
         found.trial("zz")
 
 
@@ -239,13 +256,24 @@ def _exit_code(line: list[str]) -> int:
     return int(ended.value.code)
 
 
+def _printed(line: list[str]) -> str:
+    """What a command prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert _exit_code(line) == 0
+    return printed.getvalue()
+
+
+def _own_file(folder: Path) -> Path:
+    """A file with a function `build` that makes the network of the search."""
+    file = folder / "own_net.py"
+    file.write_text("from tests.study import own\n\n\ndef build():\n    return own.network()\n")
+    return file
+
+
 def test_the_command_exports_a_network_of_a_module_and_of_a_model(searched, tmp_path, capsys):
     found, _, path = searched
-    (tmp_path / "net.py").write_text(
-        "from tests.study import own\n\n\ndef build():\n    return own.network()\n"
-    )
     line = ["export-network", "--store", path, "--key", found.best.key[:8]]
-    line += ["--net", f"{tmp_path}/net.py:build", "-o", str(tmp_path / "out"), "--check"]
+    line += ["--net", f"{_own_file(tmp_path)}:build", "-o", str(tmp_path / "out"), "--check"]
     assert _exit_code(line) == 0
     assert "run without Syno: right:" in capsys.readouterr().out
     store = str(tmp_path / "runs.db")

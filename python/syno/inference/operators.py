@@ -43,7 +43,8 @@ class Found:
     """An operator in place of a layer.
 
     pad: zeros at the end of each spatial dimension of the input that the operator takes more;
-    rows: whether the dimensions before the last one are one dimension to the operator.
+    rows: whether the operator sees other dimensions of the same elements: those before the last one
+    as one, or each that a dilation d divides as two, of which the second has d phases.
     """
 
     kind: str
@@ -62,7 +63,8 @@ class _Axis:
     kernel: int
     stride: int
     padding: int
-    size: int  # of the output
+    size: int  # of the output; with a dilation, of one of its phases
+    dilation: int = 1
 
 
 def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool) -> Found:
@@ -86,10 +88,13 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     names = ("stride", "padding", "dilation", "groups")
     given: dict[str, Any] = dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
     stride = _each(given.get("stride", 1), rank)
-    if any(d != 1 for d in _each(given.get("dilation", 1), rank)):
-        raise NotCovered(f"dilation {given['dilation']}")
     groups = int(given.get("groups", 1))
     kernel = list(weight.shape[2:])
+    # A dilation of a single tap means nothing.
+    dilation = [
+        d if k > 1 else 1
+        for d, k in zip(_each(given.get("dilation", 1), rank), kernel, strict=True)
+    ]
     inside, outside = shape_of(source), shape_of(node)
     if len(inside) != rank + 2 or not all(isinstance(n, int) for n in [*inside[1:], *outside[1:]]):
         raise NotCovered("a size that is not fixed")
@@ -97,13 +102,15 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     if padding == "same":
         if any(k % 2 == 0 for k in kernel):
             raise NotCovered("an even kernel with padding 'same'")
-        padding = [k // 2 for k in kernel]
+        padding = [d * (k // 2) for d, k in zip(dilation, kernel, strict=True)]
     padding = [0] * rank if padding == "valid" else _each(padding, rank)
     axes = [
-        _Axis(k, s, p, int(o))
-        for k, s, p, o in zip(kernel, stride, padding, outside[2:], strict=True)
+        _phase(_Axis(k, s, p, int(o), d))
+        for k, s, p, o, d in zip(kernel, stride, padding, outside[2:], dilation, strict=True)
     ]
-    pad = tuple(a.size * a.stride - int(n) for a, n in zip(axes, inside[2:], strict=True))
+    pad = tuple(
+        a.size * a.stride * a.dilation - int(n) for a, n in zip(axes, inside[2:], strict=True)
+    )
     for axis, more in zip(axes, pad, strict=True):
         patches = axis.padding == 0 and axis.kernel == axis.stride
         same = axis.kernel % 2 == 1 and axis.padding == axis.kernel // 2
@@ -121,7 +128,23 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
             if weight.shape[0] == groups:
                 held = held.squeeze(1)
     computation = Computation(parsed.text, binding)
-    return Found(CONVOLUTION, computation, (held.permute(parsed.order),), bias, 1, pad)
+    rows = any(axis.dilation > 1 for axis in axes)
+    return Found(CONVOLUTION, computation, (held.permute(parsed.order),), bias, 1, pad, rows)
+
+
+def _phase(axis: _Axis) -> _Axis:
+    """The convolution of each phase of a dilated one: of every d-th position. It has no dilation.
+
+    NotCovered where the phases are no convolutions that keep the size.
+    """
+    kernel, d = axis.kernel, axis.dilation
+    if d == 1:
+        return axis
+    if axis.stride > 1 or kernel % 2 == 0 or axis.padding != d * (kernel // 2):
+        raise NotCovered(
+            f"kernel {kernel} with dilation {d}, stride {axis.stride} and padding {axis.padding}"
+        )
+    return _Axis(kernel, 1, kernel // 2, -(-axis.size // d), d)
 
 
 @dataclass(frozen=True)
@@ -160,6 +183,10 @@ def _conv_operator(
         reads.append(strided)
         sizes.append(extent)
     places, outer = list(letters[: len(axes)]), list(extents[: len(axes)])
+    for number, axis in reversed([*enumerate(axes)]):
+        if axis.dilation > 1:
+            for held_names, phase in ((places, "p"), (reads, "p"), (outer, "P"), (sizes, "P")):
+                held_names.insert(number + 1, f"{phase}{number}")
     depthwise = groups > 1 and list(weight[:2]) == [groups, 1]
     if groups == 1:
         out, read, sums, held = "o", "i", ["i"], ["o", "i"]
@@ -201,7 +228,8 @@ def _conv_binding(
             sizes[k] = axis.kernel
         if axis.stride > 1 and not (axis.kernel > 1 and axis.padding == 0):
             sizes[s] = axis.stride
-    return sizes
+    phases = {f"P{place}": a.dilation for place, a in enumerate(axes) if a.dilation > 1}
+    return sizes | phases
 
 
 def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:

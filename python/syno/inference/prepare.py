@@ -12,6 +12,7 @@ from syno.inference.passes.epilogues import fold_epilogues
 from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
 from syno.inference.passes.shapes import merge_reshapes
+from syno.inference.passes.sink import sink_moves
 from syno.inference.trace import trace
 
 
@@ -41,6 +42,8 @@ def prepare(
         merge_equal(traced.graph)
         fuse_gelu(traced.graph)
         kept = put_layers(traced, convolutions=convolutions)
+        merge_reshapes(traced.graph)
+        sink_moves(traced.graph)
         merge_reshapes(traced.graph)
         fold_epilogues(traced.graph)
     graph = traced.graph.graph

@@ -53,12 +53,12 @@ class LayerFilter:
             return f"stride {stride[0]}"
         if layer.transposed:
             return _enlarging_refusal(layer)
+        if {*layer.dilation} != {1}:
+            return f"dilation {times(layer.dilation)}"
         padding = layer.padding
         same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
-        if {*layer.dilation} != {1}:
-            return f"dilation {layer.dilation[0]}"
         return None
 
 

@@ -39,7 +39,9 @@ def substitute(
 
     Args:
         net: the network.
-        where: one or several filters that select layers. Default: conv2d(kernel=3, groups=1).
+        where: one or several filters that select layers. Default: the 3x3 convolutions without
+            groups; in a network without any, its other convolutions, those over signals or over
+            volumes, or at last its linear layers.
         example_input: a tensor, or a tuple of the arguments of the network, with which it is traced
             once to determine the sizes of its feature maps and its MACs; the values do not matter.
             Without it, each slot determines its sizes when the network first runs.
@@ -49,7 +51,7 @@ def substitute(
     """
     from syno.network.surgery import put_slots
 
-    return put_slots(net, conv2d(kernel=3, groups=1) if where is None else where, example_input)
+    return put_slots(net, where, example_input)
 
 
 def replace(net: nn.Module, operator: Operator, *, scaled: bool = True) -> LayerReport:

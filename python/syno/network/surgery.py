@@ -11,7 +11,20 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno.network.layers import LayerFilter, LayerReport, LayerRow, reasons, times
+from syno.network.layers import (
+    LayerFilter,
+    LayerReport,
+    LayerRow,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    linear,
+    reasons,
+    times,
+)
 from syno.network.placeholder import KernelPack, Placeholder, checked_slots, slots
 from syno.network.trace import Shapes, trace
 from syno.operators.operator import Operator
@@ -22,6 +35,17 @@ _TOTALS = "_syno_totals"
 _EXAMPLE = "_syno_example"
 _NO_SLOT = "it is not a slot; syno.substitute creates slots"
 Calls = list[Shapes]
+# Which layers become slots of a network by default: those of the first filter that finds any.
+_USUAL = (
+    conv2d(kernel=3, groups=1),
+    conv2d(),
+    conv1d(),
+    conv3d(),
+    conv_transpose2d(),
+    conv_transpose1d(),
+    conv_transpose3d(),
+    linear(),
+)
 # The kind of filter of each convolution, and the variables of its feature map.
 _MAPS: dict[type[nn.Module], tuple[str, tuple[str, ...]]] = {
     nn.Conv1d: ("conv1d", ("L",)),
@@ -43,12 +67,20 @@ class SlotBindings(TypedDict):
     layer_macs: list[float] | None
 
 
+class _NoSlotsError(UserError):
+    """No filter selects a layer."""
+
+
 def put_slots(
-    net: nn.Module, where: LayerFilter | Sequence[LayerFilter], example_input: object
+    net: nn.Module,
+    where: LayerFilter | Sequence[LayerFilter] | None,
+    example_input: object,
 ) -> nn.Module:
     """`syno.substitute`."""
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
+    if where is None:
+        return _usual_slots(net, example_input)
     filters = [where] if isinstance(where, LayerFilter) else where
     if not isinstance(filters, (list, tuple)) or not filters:
         raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {where!r}")
@@ -89,7 +121,7 @@ def put_slots(
         if chosen is not None:
             made[id(layer)] = _slot(layer, row.binding, chosen, calls)
     if not made:
-        raise UserError(
+        raise _NoSlotsError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` selects      "
             f"got: none of {len(rows)} layers\n"
@@ -105,6 +137,26 @@ def put_slots(
         alone = isinstance(example_input, torch.Tensor)
         setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
     return net
+
+
+def _usual_slots(net: nn.Module, example_input: object) -> nn.Module:
+    """Slots for the layers of the first usual filter that selects any.
+
+    A network that has slots already gets no layers of other kinds beside them.
+    """
+    usual = _USUAL[:1] if slots(net) else _USUAL
+    for where in usual:
+        try:
+            return put_slots(net, where, example_input)
+        except _NoSlotsError:
+            continue
+    try:
+        return put_slots(net, usual[1:] or usual, example_input)  # has a reason for each layer
+    except _NoSlotsError as error:
+        raise UserError(
+            f"{error}\n  what to do: choose layers with syno.substitute(net, where=..., "
+            "example_input=...)"
+        ) from None
 
 
 def sample_shape(net: nn.Module) -> tuple[int, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from syno.operators.summary import short_id
 from syno.store.documents import Details, Recipe
 from syno.store.records import FLOAT32, REJECTED, Environment
 
@@ -43,7 +44,7 @@ class Evaluation:
     rung_index: int = 0
 
     def __repr__(self) -> str:
-        parts = [f"{self.key[:8]} {self.status}" if self.key else f"{self.kind} {self.status}"]
+        parts = [f"{short_id(self.text, self.key) or self.kind} {self.status}"]
         for name, value in (("accuracy", self.accuracy), ("loss", self.details.get("loss"))):
             if value is not None:
                 parts.append(f"{name} {value:.4g}")

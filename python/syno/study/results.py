@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util import numbers
 from syno._util.errors import UserError
+from syno.operators.summary import identity, is_named, short_id
 from syno.report.settings import read_specification
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.front import pareto_front
@@ -73,27 +74,27 @@ class StudyResults(StudySummary):
         """Return the last trial of an operator.
 
         Args:
-            key: the start of its key, or `baseline`.
+            key: the start of its id or key, or `baseline`.
 
         Raises:
-            UserError: if no operator or more than one has such a key.
+            UserError: if no operator or more than one has such an id or key.
         """
-        named = BASELINE if key == BASELINE else None
-        found = [t for t in self.trials if named == t.kind or (t.key or "").startswith(key)]
-        if named is None:
-            found = [t for t in found if t.key is not None]
+        if key == BASELINE:
+            found = [t for t in self.trials if t.kind == BASELINE]
+        else:
+            found = [t for t in self.trials if t.key is not None and is_named(key, t.text, t.key)]
         keys = sorted({t.key or "" for t in found})
         if len(keys) != 1 or not key:
-            known = ", ".join(t.key[:8] for t in self.compared[:8] if t.key) or "none"
+            known = ", ".join(short_id(t.text, t.key) for t in self.compared[:8]) or "none"
             what = "no trial" if not keys else f"{len(keys)} operators"
             raise UserError(
-                f"study '{self.study.name}' has {what} with the key '{key}'\n"
+                f"study '{self.study.name}' has {what} with the id '{key}'\n"
                 f"  expected: baseline, or the start of one of {known}"
             )
         return found[-1]
 
     def operator(self, trial: Evaluation | str) -> Operator:
-        """Return the operator of a trial, or of the start of a key.
+        """Return the operator of a trial, or of the start of an id or a key.
 
         Raises:
             UserError: for the baseline, which has none.
@@ -111,6 +112,7 @@ class StudyResults(StudySummary):
         return [
             {
                 "number": trial.ask,
+                "id": identity(trial.text or "") or BASELINE,
                 "key": trial.key or BASELINE,
                 "status": trial.status,
                 "reason": trial.reason,
@@ -167,7 +169,7 @@ class StudyResults(StudySummary):
         if best is not None and best.key is not None:
             speed = numbers.speedup(best.latency_ratio)
             value = objective.shown(self.quality(best))
-            parts.append(f"best {value}, speed-up {speed} ({best.key[:8]})")
+            parts.append(f"best {value}, speed-up {speed} ({short_id(best.text, best.key)})")
         return f"<study {self.study.name}: {', '.join(parts)}>"
 
 

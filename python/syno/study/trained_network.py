@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
+from syno.operators.summary import short_id
 from syno.store import Evaluation, Store, StudySummary
 from syno.study.results import StudyResults, load_study
 from syno.study.study import settings_of
@@ -33,7 +34,7 @@ def export_network(
 
     Args:
         study: what `syno.search` or `syno.load_study` returned, or a store or its address.
-        key: the start of the key of an operator, or `baseline`.
+        key: the start of the id or key of an operator, or `baseline`.
         path: the file; the suffix of the format is added.
         name: the name or id of the study; not needed if the store holds only one.
         net: the network that the study was started with, unless that was a model by name. Its
@@ -95,9 +96,10 @@ def _file(results: StudyResults, trial: Evaluation, seed: int | None) -> Path:
     if file is None or not file.is_file():
         known = {file_name(t.key, t.seed): t for t in results.trials}
         files = [] if results.weights is None else sorted(results.weights.glob("*.safetensors"))
-        kept = [(known[f.name].key or "baseline")[:8] for f in files if f.name in known]
+        held = [known[f.name] for f in files if f.name in known]
+        kept = [short_id(t.text, t.key) or "baseline" for t in held]
         raise UserError(
-            f"the trained weights of {(trial.key or 'the baseline')[:12]} in study "
+            f"the trained weights of {short_id(trial.text, trial.key) or 'the baseline'} in study "
             f"'{results.study.name}' were not kept\n"
             f"  kept: {', '.join(kept) or 'none'}\n"
             "  a search keeps those of the Pareto front, up to weights_limit (--weights-limit); "
@@ -116,7 +118,7 @@ def _template(
 
     from syno.network import models
     from syno.network.placeholder import slots
-    from syno.study.evaluate.network import usual_template
+    from syno.network.substitute import substitute
 
     settings = settings_of(results.study, list(results.events))
     inside, tokens = shape["input_shape"], shape["vocabulary"]
@@ -131,7 +133,7 @@ def _template(
     if net is not None:
         template = copy.deepcopy(net).eval()
         if not slots(template):
-            return usual_template(template, example), example
+            return substitute(template, example_input=example), example
         with torch.no_grad():
             template(example)  # slots record the sizes of their feature maps
         return template, example

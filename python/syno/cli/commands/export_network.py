@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     store: str = options.store()
     study: str | None = study_option()
-    key: str = required("Start of the key of an operator, or `baseline`.", names="--key")
+    key: str = required("Start of the id or key of an operator, or `baseline`.", names="--key")
     out: Path = required("File to write; the suffix of the format is added.", names="-o/--out")
     format_: str = option(
         "Format: torch-network, cpp-network, torch-export, onnx or aoti.",

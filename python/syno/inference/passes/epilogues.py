@@ -45,11 +45,16 @@ def activation_of(node: fx.Node) -> str | None:
     return _SIMPLE.get(node.target)
 
 
+def is_batch_norm(node: fx.Node) -> bool:
+    """Whether a node is a BatchNorm with statistics that are given."""
+    return node.op == "call_function" and node.target is _BATCH_NORM
+
+
 def batch_norm_of(
     node: fx.Node, held: dict[str, torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Factor and summand of each channel, where a node is a BatchNorm with constant statistics."""
-    if node.op != "call_function" or node.target is not _BATCH_NORM:
+    if not is_batch_norm(node):
         return None
     _, weight, bias, mean, variance, _, epsilon = node.args
     nodes = (weight, bias, mean, variance)

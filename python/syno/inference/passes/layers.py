@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -76,33 +78,57 @@ def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch:
     shape = list(operator.shapes(binding).input)
     if any(found.pad):
         amounts = [n for more in reversed(found.pad) for n in (0, more)]
-        source = _inserted(graph, node, _aten.constant_pad_nd.default, source, amounts)
+        value = _longer(source.meta["val"], found.pad)
+        source = _inserted(graph, node, _aten.constant_pad_nd.default, source, amounts, value)
     if found.rows:
-        lead = [-1 if batch else 1]
-        source = _inserted(graph, node, _aten.reshape.default, source, [*lead, *shape[1:]])
+        rows = -1 if batch else source.meta["val"].numel() // math.prod(shape[1:])
+        value = source.meta["val"].reshape(rows, *shape[1:])
+        source = _inserted(graph, node, _aten.reshape.default, source, [rows, *shape[1:]], value)
     outside = shape_of(node)
     made = _replace(graph, node, layer, source)
-    if found.rows:
-        users = list(made.users)
-        with graph.graph.inserting_after(made):
-            sizes = [-1 if batch else outside[0], *outside[1:]]
-            back = graph.graph.call_function(_aten.reshape.default, (made, sizes))
-        back.meta = dict(made.meta)
-        inner = operator.shapes(binding).output
-        made.meta["val"] = made.meta["val"].reshape(-1 if batch else 1, *inner[1:])
-        for user in users:
-            user.replace_input_with(made, back)
+    if not found.rows:
+        return
+    users = list(made.users)
+    value = made.meta["val"]
+    if found.pad:
+        value = _longer(value, found.pad)
+    with graph.graph.inserting_after(made):
+        sizes = [-1 if batch else outside[0], *value.shape[1:]]
+        back = graph.graph.call_function(_aten.reshape.default, (made, sizes))
+    back.meta = made.meta | {"val": value}
+    made.meta["val"] = value.reshape(-1 if batch else rows, *operator.shapes(binding).output[1:])
+    for axis, more in enumerate(found.pad, 2):
+        if more:
+            with graph.graph.inserting_after(back):
+                arguments = (back, axis, 0, int(outside[axis]))
+                cut = graph.graph.call_function(_aten.slice.Tensor, arguments)
+            value = value.narrow(axis, 0, int(outside[axis]))
+            cut.meta = back.meta | {"val": value}
+            back = cut
+    for user in users:
+        user.replace_input_with(made, back)
+
+
+def _longer(value: torch.Tensor, pad: Sequence[int]) -> torch.Tensor:
+    """What a map is with so many elements more at the end of each spatial dimension.
+
+    `constant_pad_nd` would give a batch of any size the size of the example.
+    """
+    lead, sizes = value.shape[:2], value.shape[2:]
+    return value.new_empty([*lead, *(n + more for n, more in zip(sizes, pad, strict=True))])
 
 
 def _inserted(
-    graph: fx.GraphModule, node: fx.Node, target: object, source: fx.Node, argument: list[int]
+    graph: fx.GraphModule,
+    node: fx.Node,
+    target: Callable[..., torch.Tensor],
+    source: fx.Node,
+    argument: list[int],
+    value: torch.Tensor,
 ) -> fx.Node:
     with graph.graph.inserting_before(node):
         made = graph.graph.call_function(target, (source, argument))  # type: ignore[arg-type]
-    made.meta = {
-        "val": target(source.meta["val"], argument),  # type: ignore[operator]
-        "nn_module_stack": node.meta.get("nn_module_stack"),
-    }
+    made.meta = {"val": value, "nn_module_stack": node.meta.get("nn_module_stack")}
     return made
 
 

@@ -16,14 +16,7 @@ from syno.network import models
 from syno.network.layers import (
     LayerReport,
     LayerRow,
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
     is_small_map,
-    linear,
 )
 from syno.network.placeholder import checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
@@ -33,17 +26,6 @@ from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
 from syno.study.evaluate.weights import NetworkShape
 
-# Which layers become slots of a network that has none: those of the first filter that finds any.
-_USUAL = (
-    conv2d(kernel=3, groups=1),
-    conv2d(),
-    conv1d(),
-    conv3d(),
-    conv_transpose2d(),
-    conv_transpose1d(),
-    conv_transpose3d(),
-    linear(),
-)
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
 # Layers with less than this share of the MACs are not worth a remark.
@@ -175,7 +157,7 @@ class Network:
         size: int | None = None,
         context: int | None = None,
     ) -> Network:
-        """Wrap a network of the user. If it has no slots, its 3x3 convolutions become slots.
+        """Wrap a network of the user. If it has no slots, it gets those of `syno.substitute`.
 
         Raises:
             UserError: if the network is not a module, and for a network for text without slots or
@@ -195,7 +177,7 @@ class Network:
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(usual_template(net, example), shape, seed)
+            return cls(substitute(net, example_input=example), shape, seed)
         sample = sample_shape(net)
         if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
             here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
@@ -217,8 +199,8 @@ class Network:
     ) -> Network:
         """Wrap a network of the user for custom data, whose samples it must take.
 
-        A network without slots gets those of `network.usual_slots`. It is causal if it gives
-        something for each token, and what it gives does not depend on later tokens.
+        A network without slots gets those of `syno.substitute`. It is causal if it gives something
+        for each token, and what it gives does not depend on later tokens.
 
         Raises:
             UserError: if the network is not a module, and if it does not fit the data.
@@ -240,7 +222,7 @@ class Network:
         if slots(template):
             checked_run(template, example, f"'{data.name}'")  # slots record their sizes
         else:
-            template = usual_template(template, example)
+            template = substitute(template, example_input=example)
         tokens = None if example.is_floating_point() else int(example.max()) + 1
         causal = tokens is not None and _is_causal(template, example)
         shape = tuple(example.shape[1:])
@@ -325,30 +307,6 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
-
-
-def usual_template(net: nn.Module, example: torch.Tensor) -> nn.Module:
-    """Return a copy of a network without slots, with those that a search gives it.
-
-    These are its 3x3 convolutions; a network without any gets its grouped and other convolutions,
-    those of signals or volumes, its transposed ones, or at last its linear layers as slots.
-
-    Raises:
-        UserError: if no layer can become a slot, with the reasons.
-    """
-    found = None
-    for where in _USUAL:
-        try:
-            return substitute(net, where, example)
-        except UserError as error:
-            if "has no slots" not in str(error):
-                raise
-            found = error
-    assert found is not None
-    raise UserError(
-        f"{found}\n  what to do: choose layers with syno.substitute(net, where=..., "
-        "example_input=...)"
-    )
 
 
 def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
