@@ -132,7 +132,9 @@ def ladders() -> str:
             f = rung.fidelity
             images = f"{f.images:,}" if f.images else "all"
             how = ", resumed" if found.continues(index) else f" by `{f.recipe.name}`"
-            rungs.append(f"{images} at {f.resolution} px, {f.epochs} epochs{how}")
+            size = "" if f.resolution is None else f" at {f.resolution} px"
+            length = f"{f.epochs} epoch{'s' if f.epochs != 1 else ''}"
+            rungs.append(f"{images}{size}, {length}{how}")
         rows.append((f"`{name}`", found.eta, "; ".join(rungs), ladder_summary(name)))
     return table(("ladder", "eta", "rungs", "what it is"), *rows)
 

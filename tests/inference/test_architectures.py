@@ -14,7 +14,7 @@ from syno.inference import load
 from syno.inference.library.lower import lower
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
-from syno.operands.layers import fit_to_network
+from syno.operands.layers import fit_to_network, layer_specification
 from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 
@@ -226,6 +226,65 @@ def test_a_unet_is_one_library(up, tmp_path):
     compiled = syno.compile(net, x[:1])
     assert torch.allclose(compiled(x), net(x), atol=1e-5)
     assert all(row.kernel for row in compiled.rows if row.kind == "convolution")
+
+
+@pytest.mark.parametrize("name", ["transposed-conv", "sub-pixel-conv"])
+@torch.no_grad()
+def test_a_unet_with_operators_that_enlarge_maps_is_one_library(name, tmp_path):
+    torch.manual_seed(0)
+    net, x = Unet(UPS["transposed"]).eval(), torch.randn(3, 3, 16, 12)
+    net = syno.substitute(net, syno.conv_transpose2d(), x[:1])
+    operator = fit_to_network(NamedOperator(name, zoo.load(name), zoo.binding(name)), net, {})
+    assert len(syno.replace(net, operator).replaced) == 2
+    assert_close(library(net, x[:1], tmp_path)(x.numpy()), net(x))
+    compiled = syno.compile(net, x[:1])
+    assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    rows = [row for row in compiled.rows if row.kind == "operator"]
+    assert [(row.kernel, row.epilogue) for row in rows] == [(True, "bias")] * 2
+
+
+class Deep(nn.Module):
+    """Layers of signals or volumes, with a BatchNorm and a pooling."""
+
+    def __init__(self, dimensions):
+        super().__init__()
+        of = {
+            1: (nn.Conv1d, nn.BatchNorm1d, nn.AvgPool1d, nn.ConvTranspose1d),
+            3: (nn.Conv3d, nn.BatchNorm3d, nn.AvgPool3d, nn.ConvTranspose3d),
+        }[dimensions]
+        conv, norm, pool, up = of
+        self.down = nn.Sequential(conv(4, 8, 3, padding=1), norm(8), nn.ReLU(), pool(2))
+        self.up = nn.Sequential(up(8, 8, 4, stride=2, padding=1), norm(8), nn.ReLU())
+        self.head = conv(8, 4, 1)
+        for each in (self.down[1], self.up[1]):
+            each.running_mean.normal_()
+            nn.init.normal_(each.weight)
+
+    def forward(self, x):
+        return self.head(self.up(self.down(x)))
+
+
+@pytest.mark.parametrize(("dimensions", "size"), [(1, (8,)), (3, (4, 6, 8))])
+@torch.no_grad()
+def test_signals_and_volumes_are_one_library_with_operators_and_without(dimensions, size, tmp_path):
+    torch.manual_seed(0)
+    net, x = Deep(dimensions).eval(), torch.randn(3, 4, *size)
+    assert_close(library(net, x[:1], tmp_path)(x.numpy()), net(x))
+    where = getattr(syno, f"conv{dimensions}d")(kernel=3)
+    net = syno.substitute(net, where, x[:1]).eval()
+    (slot,) = syno.slots(net).values()
+    places = [name.lower() for name in slot.input_names[2:]]
+    reads = ",".join([f"{places[0]}+a-k/2", *places[1:]])
+    operator = syno.Operator.parse(
+        f"y[n,o,{','.join(places)}] = sum(i,a:k) x[n,i,{reads}] * w0[o,i,a]",
+        layer_specification(net, {"k": 3}),
+    )
+    assert syno.replace(net, operator).replaced
+    assert_close(library(net, x[:1], tmp_path / "operators")(x.numpy()), net(x))
+    compiled = syno.compile(net, x[:1])
+    assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    (row,) = [row for row in compiled.rows if row.kind == "operator"]
+    assert (row.kernel, row.epilogue) == (True, "bias+relu")
 
 
 @torch.no_grad()

@@ -181,6 +181,24 @@ def test_a_study_of_custom_data_is_resumed_with_the_same_data(tmp_path):
     assert len(found.trained) == 2
 
 
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_ladder_promotes_operators_on_custom_data(tmp_path, isolate):
+    path = str(tmp_path / "runs.db")
+    train = TrainOptions(ladder="fast/custom", eta=2, max_slowdown=1000.0)
+    options = FAST | {"evaluations": 4, "isolation": IsolationOptions(isolate=isolate)}
+    data = DataLoader(own.images(), batch_size=32)
+    net = own.network()
+    found = syno.search(net, data, validation=0.25, store=path, train=train, **options)
+    rungs = [f"fast/custom-{number}-batch32-holdout0.25" for number in (1, 2, 3)]
+    reached = [row["rung"] for row in found.rows() if row["kind"] == "operator"]
+    assert [reached.count(rung) for rung in rungs] == [4, 2, 1]
+    assert {trial.rung for trial in found.trials if trial.kind == "baseline"} == set(rungs)
+    ended = {trial.rung: trial.details["epochs_done"] for trial in found.trained}
+    assert [ended[rung] for rung in rungs] == [1, 3, 9]
+    again = syno.resume(path, net=net, data=data, validation=0.25, isolation=HERE)
+    assert len(again.trials) == len(found.trials)
+
+
 def test_given_operators_are_trained_on_custom_data():
     found = syno.train_operators(
         ["conv2d"],
@@ -289,7 +307,20 @@ MISTAKES = {
     ),
     "a ladder": (
         lambda: syno.search(own.network(), own.images(), train=TrainOptions(ladder="fast/digits")),
-        ["no resolution", "fidelity"],
+        ["ladder 'fast/digits' is for images, and 'TensorDataset' is custom", "fast/custom"],
+    ),
+    "a ladder beside evaluate": (
+        lambda: syno.search(
+            own.network(),
+            evaluate=own.weight_sum,
+            example_input=torch.zeros(1, 3, 8, 8),
+            train=TrainOptions(ladder="fast/custom"),
+        ),
+        ["'evaluate' trains networks itself", "expected: no ladder"],
+    ),
+    "a ladder for custom data with a data set by name": (
+        lambda: syno.search("resnet-small", "digits", train=TrainOptions(ladder="fast/custom")),
+        ["ladder 'fast/custom' is for custom data, and 'digits' is a data set by name"],
     ),
     "a recipe for images": (
         lambda: syno.search(own.network(), own.images(), train=TrainOptions(fidelity="digits")),

@@ -141,7 +141,7 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
-    from syno.study.evaluate.custom import custom, given_example, metric_document
+    from syno.study.evaluate.custom import custom, custom_ladder, given_example, metric_document
     from syno.study.evaluate.engines import decide
 
     space, train = space or SpaceOptions(), train or TrainOptions()
@@ -156,6 +156,8 @@ def search(
         example=functools.partial(given_example, net, example_input),
     )
     ladder = _ladder(train)
+    if ladder is not None and own is not None:
+        ladder = custom_ladder(own, ladder, validation)
     train, timing, note = decide(train, timing)
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
@@ -339,15 +341,10 @@ def _fidelity(
     from syno.study.evaluate.loading import fidelity_for
     from syno.train import Fidelity, fidelity
 
-    if not isinstance(data, str):
-        if ladder is not None:
-            raise UserError(
-                "custom data has no resolution, which the rungs of a ladder change\n"
-                "  expected: a fidelity, such as syno.TrainOptions(fidelity='custom')"
-            )
-        return custom_fidelity(data, given, validation)
     if ladder is not None:
         return ladder.top.fidelity
+    if not isinstance(data, str):
+        return custom_fidelity(data, given, validation)
     if isinstance(given, Fidelity):
         return given
     if given is not None:
@@ -430,6 +427,11 @@ def _rungs(
     options, seed = settings.model_options, settings.seed
     if settings.ladder is not None:
         ladder = Ladder.from_json(settings.ladder)
+        if isinstance(own, CustomData):
+            for rung in ladder.rungs:
+                check(own, rung.fidelity)
+            count = len(ladder.rungs)
+            return _Rungs(ladder, [Network.custom(net, own, seed)] * count, [own] * count)
         images = rungs.datasets(ladder, settings.data, data_dir)
         nets = rungs.networks(ladder, net, options, images[-1], seed)
         return _Rungs(ladder, nets, list(images))
@@ -539,7 +541,7 @@ def _isolated(
     """The evaluator in processes of its own; None where it runs in this one."""
     from syno.study.evaluate.evaluator import make_custom_evaluator, make_evaluator
     from syno.study.evaluate.isolation import isolated
-    from syno.study.evaluate.rungs import make_ladder_evaluator
+    from syno.study.evaluate.rungs import make_custom_ladder_evaluator, make_ladder_evaluator
 
     settings = study.settings
     training = settings.training
@@ -553,6 +555,9 @@ def _isolated(
         "observer": observer,
     }
     data = (settings.data, data_dir)
+    if settings.metric is not None and rungs.ladder is not None:
+        own_data = (rungs.datasets[-1], rungs.ladder, checkpoints)
+        return isolated(make_custom_ladder_evaluator, rungs.network, *own_data, **limits)
     if settings.metric is not None:
         return isolated(make_custom_evaluator, rungs.network, rungs.datasets[-1], **limits)
     if settings.ladder is None:

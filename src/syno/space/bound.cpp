@@ -223,8 +223,8 @@ bool CompletionBound::may_stay(SizeId size) {
   if (stay_[place] != 0) return stay_[place] == 2;
   const Size& now = sizes_.size(size);
   const std::int64_t repeat = spec_.limits().max_repeat;
-  bool found = sizes_.is_window(size) ||
-               (repeat > 1 && spec_.fit_suffices(sizes_.fit_at_most(now, repeat)));
+  bool found =
+      sizes_.is_window(size) || (repeat > 1 && spec_.fit_suffices(sizes_.fit_at_most(now, repeat)));
   for (const SizeId target : target_) {
     bool divides = true;
     for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
@@ -539,26 +539,27 @@ bool CompletionBound::try_merges(const Frontier& frontier, int steps) {
 
 bool CompletionBound::try_strides(const Frontier& frontier, int steps) {
   if (frontier.strides == 0) return false;
+  const bool stays = mode_ == BoundMode::kFull && restrict_dropped_;
+  const std::size_t variables = mode_ == BoundMode::kFull ? spec_.variables()->count() : 0;
   for (const SizeId factor : sizes_.universe()) {
-    Frontier paid = frontier;
-    --paid.strides;
-    if (mode_ == BoundMode::kFull) {
-      bool affordable = true;
-      for (std::size_t v = 0; v < spec_.variables()->count(); ++v) {
-        const int charge = std::abs(sizes_.size(factor).power(v));
-        paid.left[v] = static_cast<std::int8_t>(paid.left[v] - charge);
-        affordable = affordable && (charge == 0 || paid.left[v] >= 0);
-      }
-      if (!affordable) continue;
+    const Size& size = sizes_.size(factor);
+    std::array<int, kMaxVariables> charge{};
+    bool affordable = true;
+    for (std::size_t v = 0; v < variables && affordable; ++v) {
+      charge[v] = std::abs(size.power(v));
+      affordable = charge[v] == 0 || charge[v] <= frontier.left[v];
     }
+    if (!affordable) continue;
     for (std::size_t i = 0; i < frontier.size; ++i) {
       if (i > 0 && frontier.pieces[i - 1] == frontier.pieces[i]) continue;
       const SizeId product = sizes_.product(size_of(frontier.pieces[i]), factor);
-      if (product == kNoSize) continue;
-      Frontier next = paid;
+      if (product == kNoSize || (stays && frontier.merges == 0 && !may_stay(product))) continue;
+      Frontier next = frontier;
+      --next.strides;
+      for (std::size_t v = 0; v < variables; ++v)
+        next.left[v] = static_cast<std::int8_t>(next.left[v] - charge[v]);
       next.erase(i);
-      next.insert(
-          piece(product, mode_ == BoundMode::kFull && restrict_dropped_ ? kStays : kLeaves));
+      next.insert(piece(product, stays ? kStays : kLeaves));
       if (feasible(next, steps)) return true;
     }
   }

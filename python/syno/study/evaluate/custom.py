@@ -6,6 +6,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from syno.network.surgery import recorded_example
 from syno.store import Outcome
 from syno.store.documents import MetricDocument
 from syno.store.records import OK, REJECTED
+from syno.study.fidelity.ladder import Ladder
 from syno.train import Fidelity, Recipe, TrainingOutcome, fidelity
 from syno.train.custom import loss_of
 
@@ -149,17 +151,50 @@ def custom_fidelity(
             )
         return Fidelity(_OWN, epochs=1, recipe=Recipe(_OWN, task="custom"))
     if isinstance(given, Fidelity):
-        found = given
-        changes: dict[str, float] = {}
-    else:
-        found = fidelity(given or "custom")
-        changes = {} if data.batch is None else {"batch": data.batch}
+        return _adjusted(given, None, validation)
+    return _adjusted(fidelity(given or "custom"), data.batch, validation)
+
+
+def _adjusted(found: Fidelity, batch: int | None, validation: object) -> Fidelity:
+    changes: dict[str, float] = {} if batch is None else {"batch": batch}
     if isinstance(validation, float):
         changes |= {"holdout": validation}
     if not changes:
         return found
     name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
     return found.changed(name=name, **changes)
+
+
+def custom_ladder(
+    data: CustomData | CustomEvaluation, ladder: Ladder, validation: object
+) -> Ladder:
+    """Return a ladder for custom data.
+
+    The batch size of a DataLoader and a share for validation replace those of all rungs.
+
+    Raises:
+        UserError: for a ladder for images or for a part of a network's width, and for `evaluate`.
+    """
+    if isinstance(data, CustomEvaluation):
+        raise UserError(
+            "'evaluate' trains networks itself, so the rungs of a ladder have no effect\n"
+            "  expected: no ladder"
+        )
+    if ladder.task != "custom":
+        raise UserError(
+            f"ladder '{ladder.name}' is for {ladder.task}, and '{data.name}' is custom data\n"
+            "  expected: a ladder such as fast/custom, whose recipe is for custom data"
+        )
+    if any(rung.width != 1 for rung in ladder.rungs):
+        raise UserError(
+            f"ladder '{ladder.name}' has rungs with a part of the network's width, and a module "
+            "has no width to change\n  expected: a ladder without `width`"
+        )
+    rungs = [
+        replace(rung, fidelity=_adjusted(rung.fidelity, data.batch, validation))
+        for rung in ladder.rungs
+    ]
+    return replace(ladder, rungs=tuple(rungs))
 
 
 def checked_fit(net: nn.Module, data: CustomData) -> None:

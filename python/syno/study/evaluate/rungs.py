@@ -77,6 +77,11 @@ def datasets(
     Raises:
         UserError: if a rung cannot be trained on the data set.
     """
+    if ladder.task != "images":
+        raise UserError(
+            f"ladder '{ladder.name}' is for custom data, and '{data}' is a data set by name\n"
+            "  expected: a ladder for images, such as fast/cifar"
+        )
     loaded: dict[int | None, DataSet] = {}
     for rung in ladder.rungs:
         size = rung.fidelity.loaded_at
@@ -173,6 +178,15 @@ def evaluators(
             own["max_slowdown"] = float("inf")
         found.append(NetworkEvaluator(nets[index], data[index], **own))
     return found
+
+
+def make_custom_ladder_evaluator(
+    network: Network, data: Data, ladder: Ladder, checkpoints: Checkpoints, **settings: Any
+) -> LadderEvaluator:
+    """Make an evaluator in another process for data that is sent to it, as all rungs share it."""
+    count = len(ladder.rungs)
+    each = evaluators(ladder, [network] * count, [data] * count, **settings)
+    return LadderEvaluator(ladder, each, checkpoints)
 
 
 def make_ladder_evaluator(

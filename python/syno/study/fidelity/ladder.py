@@ -41,7 +41,7 @@ _RISING = ("images", "resolution", "epochs", "width")
 
 @dataclass(frozen=True)
 class Rung:
-    """One rung: a fidelity for images, and the share of the full width of the network."""
+    """One rung: a fidelity for images or custom data, and the share of the network's width."""
 
     fidelity: Fidelity
     width: float = 1.0
@@ -91,8 +91,10 @@ class Ladder:
         if repeated is not None:
             self._refuse(f"two rungs named '{repeated}'", "a different name for each rung")
         for rung in self.rungs:
-            if rung.fidelity.task != "images":
-                self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", "images")
+            task = self.rungs[0].fidelity.task
+            if rung.fidelity.task != task or task == "text":
+                expected = "images, or custom data in all rungs"
+                self._refuse(f"a rung for {rung.fidelity.task} ('{rung.name}')", expected)
             if not checks.is_number(rung.width) or not 0 < rung.width <= 1:
                 self._refuse(
                     f"width = {checks.shown(rung.width)}", "a share above 0 and at most 1", rung
@@ -125,6 +127,11 @@ class Ladder:
     def _refuse(self, found: str, expected: str, rung: Rung | None = None) -> None:
         where = "" if rung is None else f" in rung '{rung.name}'"
         raise UserError(f"ladder '{self.name}' cannot have {found}{where}\n  expected: {expected}")
+
+    @property
+    def task(self) -> str:
+        """What all rungs are for: images, or custom data."""
+        return self.top.fidelity.task
 
     @property
     def top(self) -> Rung:
@@ -265,10 +272,10 @@ def _rung(ladder_name: str, number: int, table: Mapping[str, Any]) -> Rung:
     width = fields.pop("width", 1.0)
     try:
         how = recipe(fields.pop("recipe"))
-        start = {"name": fields["name"], "resolution": 1, "epochs": 1, "recipe": how}
-        if "resolution" not in fields or "epochs" not in fields:
-            raise UserError("a rung needs resolution and epochs")
-        found = Fidelity(**start).changed(**fields)
+        needed = {"epochs": 1} if how.task == "custom" else {"resolution": 1, "epochs": 1}
+        if not needed.keys() <= fields.keys():
+            raise UserError(f"a rung needs {' and '.join(needed)}")
+        found = Fidelity(name=fields["name"], recipe=how, **needed).changed(**fields)
     except KeyError:
         raise UserError(
             f"rung {number} of ladder '{ladder_name}' has no recipe\n"
