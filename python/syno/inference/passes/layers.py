@@ -17,6 +17,8 @@ from syno.inference.trace import Traced, module_name, shape_of
 from syno.operators.kernel import KernelPack
 
 _aten = torch.ops.aten
+# The entry of a node's `meta` that says why it is no layer.
+WHY = "syno_kept"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
                 found = as_operator(node, held, batch=traced.batch)
             except NotCovered as reason:
                 kept.append(Kept(name, kind, str(reason)))
+                node.meta[WHY] = str(reason)
                 continue
             _replace_found(graph, node, found, batch=traced.batch)
     graph.graph.eliminate_dead_code()
