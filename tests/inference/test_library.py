@@ -300,16 +300,18 @@ class Sorted(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner = nn.Conv2d(3, 3, 3, padding=2, dilation=2)
+        self.inner = nn.Conv2d(3, 3, 3, padding=2, dilation=2, stride=2)
 
     def forward(self, x):
-        """A convolution with dilation."""
+        """A convolution with dilation and a stride."""
         return self.inner(x)
 
 
 def test_what_is_not_covered_is_named(tmp_path):
     with pytest.raises(
-        UserError, match=r"has no code for 'aten.conv2d.default'\n  in the module inner"
+        UserError,
+        match=r"(?s)has no code for 'aten.conv2d.default': kernel 3 with dilation 2, stride 2 .*"
+        r"\n  in the module inner",
     ):
         written(Sorted(), tmp_path, (3, 8, 8))
 

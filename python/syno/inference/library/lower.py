@@ -22,6 +22,7 @@ from syno.inference.library.registry import CODE
 from syno.inference.library.registry import code as _code
 from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.epilogues import activation_of, batch_norm_of
+from syno.inference.passes.layers import WHY
 from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
@@ -193,8 +194,9 @@ class _Lowering:
             return
         made = CODE.get(node.target)
         if made is None:
+            why = f": {node.meta[WHY]}" if WHY in node.meta else ""
             raise UserError(
-                f"the network library has no code for '{node.target}'\n"
+                f"the network library has no code for '{node.target}'{why}\n"
                 "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
             )
         made(self, node)

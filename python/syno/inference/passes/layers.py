@@ -16,6 +16,8 @@ from syno.inference.trace import SLOT as SLOT_CALL
 from syno.inference.trace import Traced, TracedPack, module_name, shape_of
 
 _aten = torch.ops.aten
+# The entry of a node's `meta` that says why it is no layer.
+WHY = "syno_kept"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
                 found = as_operator(node, held, batch=traced.batch)
             except NotCovered as reason:
                 kept.append(Kept(name, kind, str(reason)))
+                node.meta[WHY] = str(reason)
                 continue
             _replace_found(graph, node, found, batch=traced.batch)
     graph.graph.eliminate_dead_code()
