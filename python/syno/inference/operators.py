@@ -173,10 +173,10 @@ def _conv_operator(
         sizes.append(extent)
     places = [place for place, _ in zip("hw", axes, strict=False)]
     outer = [size for size, _ in zip("HW", axes, strict=False)]
-    for place, axis in reversed([*enumerate(axes)]):
+    for number, axis in reversed([*enumerate(axes)]):
         if axis.dilation > 1:
-            for names_, phase in ((places, "p"), (reads, "p"), (outer, "P"), (sizes, "P")):
-                names_.insert(place + 1, f"{phase}{place}")
+            for held_by, phase in ((places, "p"), (reads, "p"), (outer, "P"), (sizes, "P")):
+                held_by.insert(number + 1, f"{phase}{number}")
     depthwise = groups > 1 and list(weight[:2]) == [groups, 1]
     if groups == 1:
         out, read, sums, held = "o", "i", ["i"], ["o", "i"]
