@@ -10,8 +10,10 @@
 #include <thread>
 
 #include "syno/search/evolution.h"
+#include "syno/search/graph_search.h"
 #include "syno/search/local_search.h"
 #include "syno/search/operators_test.h"
+#include "syno/search/tree_search.h"
 #include "syno/support/error.h"
 
 namespace syno {
@@ -20,8 +22,11 @@ namespace {
 using namespace samples;
 
 struct Fixture {
-  std::vector<LabeledSteps> operators = labeled(small_operators("conv1d", 8));
+  std::vector<LabeledSteps> operators = labeled(small_operators());
+  std::shared_ptr<const std::vector<LabeledSteps>> shared =
+      std::make_shared<const std::vector<LabeledSteps>>(operators);
   std::shared_ptr<const Neighbors> neighbors = std::make_shared<const Neighbors>(operators);
+  std::shared_ptr<const Lattice> lattice = std::make_shared<const Lattice>(operators);
 
   // One operator in eight fails.
   bool fails(std::uint32_t op) const { return mix_bits(operators[op].back().from_output) % 8 == 0; }
@@ -58,6 +63,16 @@ std::vector<Made> methods() {
          options.population = 8;
          options.tournament = 4;
          return std::make_unique<Evolution>(fixture().neighbors, seed, options);
+       }},
+      {"tree",
+       [](std::uint64_t seed) {
+         return std::make_unique<TreeSearch>(fixture().lattice, fixture().shared, seed,
+                                             TreeSearchOptions());
+       },
+       true},
+      {"graph",
+       [](std::uint64_t seed) {
+         return std::make_unique<GraphSearch>(fixture().lattice, seed, GraphSearchOptions());
        }},
   };
 }

@@ -10,8 +10,14 @@
 
 namespace syno::samples {
 
-inline std::vector<Operator> small_operators(const std::string& name = "conv1d", int depth = 7) {
-  for (SmallSpace& space : small_spaces()) {
+/// "search" has hundreds of operators; others are those of small_spaces().
+inline std::vector<Operator> small_operators(const std::string& name = "search", int depth = 7) {
+  std::vector<SmallSpace> spaces = small_spaces();
+  spaces.push_back(make("search", "", "[N, C_in: unordered, H]", "[N, C_out: unordered, H]",
+                        {"N: 0", "C_in: 2", "C_out: 2", "H: 0"}, {"k=3: 2", "s=2: 1"},
+                        {"C_in=16, C_out=16, H=32"}, 7));
+  spaces.back().source.passed_through = {{0, 0}};
+  for (SmallSpace& space : spaces) {
     if (space.name != name) continue;
     space.source.limits.max_depth = depth;
     EnumerateOptions options;

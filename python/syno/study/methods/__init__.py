@@ -8,9 +8,11 @@ from syno._util.errors import UserError
 from syno.study.candidates import Candidates
 from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.evolution import Evolution
+from syno.study.methods.graph import GraphSearch
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose
+from syno.study.methods.tree import TreeSearch
 from syno.study.methods.uniform import UniformSampling
 
 __all__ = [
@@ -18,9 +20,11 @@ __all__ = [
     "DiverseSampling",
     "Entry",
     "Evolution",
+    "GraphSearch",
     "History",
     "LocalSearch",
     "Method",
+    "TreeSearch",
     "Trial",
     "UniformSampling",
     "choose",
@@ -32,6 +36,8 @@ METHODS: dict[str, Callable[..., Method]] = {
     "diverse": DiverseSampling,
     "local": LocalSearch,
     "evolution": Evolution,
+    "tree": TreeSearch,
+    "graph": GraphSearch,
 }
 
 

@@ -1,0 +1,49 @@
+"""Monte-Carlo graph search."""
+
+from __future__ import annotations
+
+from syno import _core
+from syno._util import checks
+from syno.study.candidates import Candidates
+from syno.study.methods.learning import LearningMethod, share
+from syno.study.methods.tree import positive
+
+
+class GraphSearch(LearningMethod):
+    """Descends through partial graphs, each of which is one node however it is reached.
+
+    The value of a node mixes the mean and the best of all results below it. `graph_search.h`
+    derives the search from the literature.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        samples: the number of proposals that are sampled at the start.
+        exploration: the weight of what was not visited.
+        mix: how much of the value of a node is that of the best operator below it, from 0 to 1.
+        pull: how many visits the mean of the parent is worth.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        *,
+        samples: int = 10,
+        exploration: float = 0.5,
+        mix: float = 0.5,
+        pull: float = 2.0,
+    ) -> None:
+        super().__init__(candidates, seed)
+        self._samples = checks.whole("'samples'", samples, least=0)
+        self._options = {
+            "exploration": positive("exploration", exploration),
+            "mix": share("mix", mix),
+            "pull": positive("pull", pull, zero=False),
+        }
+
+    def make_core(self) -> _core.SearchMethod:
+        """See `LearningMethod`."""
+        return _core.GraphSearch(
+            self._candidates.search_space, self._seed, samples=self._samples, **self._options
+        )
