@@ -31,7 +31,7 @@ namespace syno {
 struct GraphSearchOptions {
   /// Proposals that are sampled at the start.
   std::int64_t samples = 10;
-  double exploration = 0.5;
+  double exploration = 2.0;
   /// How much of the value of a node is that of the best operator below it.
   double mix = 0.5;
   /// How many visits the mean of the node, or the prior, is worth.

@@ -30,7 +30,7 @@ class GraphSearch(LearningMethod):
         seed: int,
         *,
         samples: int = 10,
-        exploration: float = 0.5,
+        exploration: float = 2.0,
         mix: float = 0.5,
         pull: float = 2.0,
     ) -> None:
