@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict, Unpack, cast
 
@@ -19,6 +19,7 @@ from syno.store.documents import (
     SpaceSettings,
     TrainingSettings,
 )
+from syno.store.objectives import objectives_of
 
 # The method of a study whose operators were given by name (`syno train`), not searched.
 GIVEN = "given"
@@ -30,6 +31,7 @@ class Limits(TypedDict, total=False):
     evaluations: int | None
     seconds: float | None
     training: TrainingSettings | None
+    patience: int | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class StudySettings:
     seconds: the time limit of all runs together; None for no limit.
     baseline: whether the original network is evaluated first.
     metric: of custom data, or of a custom evaluation; None for the data sets that Syno loads.
+    objectives: measures to minimize or maximize; empty for the accuracy, the loss or the metric.
+    constraints: bounds that results must satisfy, such as `latency_ratio<=0.8`.
+    retrain: how many times an operator that looks best is trained again, with other seeds.
+    patience: the study stops after this many operators without progress; None for no limit.
     """
 
     model: str | None = None
@@ -70,6 +76,10 @@ class StudySettings:
     seed: int = 0
     baseline: bool = True
     metric: MetricDocument | None = None
+    objectives: Sequence[str] = ()
+    constraints: Sequence[str] = ()
+    retrain: int = 0
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         hint = "pass the number of operators to train, such as 20"
@@ -79,12 +89,18 @@ class StudySettings:
         if self.seconds is not None and self.seconds <= 0:
             raise UserError(f"seconds must be positive, got {self.seconds:g}")
         checks.whole("'seed'", self.seed, least=0)
+        checks.whole("'retrain'", self.retrain, least=0)
+        if self.patience is not None:
+            checks.whole("'patience'", self.patience, least=1)
+        objectives_of(self.to_json())
 
     def to_json(self) -> SettingsDocument:
         """Return the settings as a JSON document."""
         content = dataclasses.asdict(self)
-        if self.metric is None:  # as stores had it before there was custom data
-            del content["metric"]
+        # As stores had it before these settings existed.
+        for name in ("metric", "objectives", "constraints", "retrain", "patience"):
+            if not content[name]:
+                del content[name]
         return cast(SettingsDocument, content)
 
     @classmethod

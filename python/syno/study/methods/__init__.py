@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.study.candidates import Candidates
 from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.evolution import Evolution
@@ -29,6 +31,7 @@ __all__ = [
     "UniformSampling",
     "choose",
     "make_method",
+    "parse_method",
 ]
 
 METHODS: dict[str, Callable[..., Method]] = {
@@ -39,6 +42,26 @@ METHODS: dict[str, Callable[..., Method]] = {
     "tree": TreeSearch,
     "graph": GraphSearch,
 }
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Json]]:
+    """Split `NAME` or `NAME:OPTION=VALUE,...` into the name of a method and its options.
+
+    Raises:
+        UserError: if an option is no `OPTION=VALUE` with a number.
+    """
+    name, _, rest = text.partition(":")
+    options: dict[str, Json] = {}
+    for part in filter(None, rest.split(",")):
+        option, _, value = (each.strip() for each in part.partition("="))
+        try:
+            options[option] = json.loads(value)
+        except json.JSONDecodeError:
+            raise UserError(
+                f"cannot read the option '{part}' of the search method '{name}'\n"
+                "  expected: NAME:OPTION=NUMBER,..., such as local:samples=20,restarts=0.2"
+            ) from None
+    return name.strip(), options
 
 
 def make_method(
