@@ -27,6 +27,8 @@ COSTS: Mapping[str, str] = {
 }
 # More would make the exact hypervolume slow.
 MOST_TARGETS = 4
+# Progress is an increase of the hypervolume, or of the best value, by more than this share.
+LEAST_PROGRESS = 1e-3
 _CONSTRAINT = re.compile(r"^\s*([A-Za-z_]\w*)\s*(<=|>=)\s*(\S+)\s*$")
 
 
@@ -254,6 +256,23 @@ def _shares(front: Sequence[tuple[float, ...]]) -> list[float]:
         for p in front
     ]
     return contributions(scaled, (-0.1,) * len(low))
+
+
+def stale(progress: Sequence[float | None]) -> int:
+    """Count the latest results without progress.
+
+    Args:
+        progress: as `Objectives.progress` returns it.
+    """
+    count = 0
+    reached: float | None = None
+    for value in progress:
+        count += 1
+        if value is None:
+            continue
+        if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
+            reached, count = value, 0
+    return count
 
 
 def objectives_of(settings: Mapping[str, object]) -> Objectives:

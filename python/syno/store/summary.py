@@ -80,6 +80,16 @@ class StudySummary:
         return tuple(self.objectives.archive(self.compared))
 
     @property
+    def hypervolume(self) -> float | None:
+        """The hypervolume of the archive; None for a single objective.
+
+        It is None before an operator satisfies the constraints, too.
+        """
+        if len(self.objectives.targets) == 1:
+            return None
+        return next((value for value in reversed(self.progress) if value is not None), None)
+
+    @property
     def progress(self) -> tuple[float | None, ...]:
         """How good the operators are up to each result of `ended`: see `Objectives.progress`."""
         return tuple(self.objectives.progress(self.ended, self.baseline))

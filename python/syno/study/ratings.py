@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from syno.store import Evaluation, Outcome
 from syno.store.objectives import Objectives, ranks
 from syno.store.records import BASELINE, OK, OPERATOR, Environment
-
-# Progress is an increase of the hypervolume, or of the best value, by more than this share.
-LEAST_PROGRESS = 1e-3
 
 
 def rated(
@@ -68,20 +65,3 @@ def as_result(ask: int, outcome: Outcome) -> Evaluation:
         environment=Environment("", "", {}, "", 1, ""),
         details=outcome.details,
     )
-
-
-def stale(progress: Sequence[float | None]) -> int:
-    """Count the latest results without progress.
-
-    Args:
-        progress: as `Objectives.progress` returns it.
-    """
-    count = 0
-    reached: float | None = None
-    for value in progress:
-        count += 1
-        if value is None:
-            continue
-        if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
-            reached, count = value, 0
-    return count

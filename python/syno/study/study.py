@@ -13,7 +13,6 @@ that was killed and resumed from one that was not.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import time
 from dataclasses import dataclass
 from itertools import takewhile
@@ -37,16 +36,16 @@ from syno.store import (
     current_settings,
 )
 from syno.store.documents import TrainingSettings
-from syno.store.log import EVALUATED
 from syno.store.objective import objective_of
 from syno.store.objectives import objectives_of
+from syno.store.overview import running_seconds, since_progress
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, REJECTED
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history, told_after
-from syno.study.ratings import as_result, rated, stale
+from syno.study.ratings import as_result, rated
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -336,13 +335,13 @@ class Study:
             self.exhausted,
             errors,
             due=self._due(records, results),
-            stale=0 if self.settings.patience is None else self._stale(),
+            stale=self._since_progress(),
         )
 
-    def _stale(self) -> int:
-        """Count the latest operators since the last progress."""
-        summary = self.store.summary(self.record)
-        return stale(summary.progress)
+    def _since_progress(self) -> int:
+        if self.settings.patience is None:  # it reads the whole study
+            return 0
+        return since_progress(self.store.summary(self.record))
 
     def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
         """List the checkpoints that later rungs may continue from: see `Promotions`.
@@ -490,18 +489,3 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """Return the settings of a study, with the limits that later runs set."""
     return StudySettings.from_json(current_settings(record, events))
-
-
-def running_seconds(events: list[EventRecord]) -> float:
-    """Sum up the seconds from the start of each run to its last event."""
-    total = 0.0
-    first = last = None
-    for event in events:
-        if event.kind == EVALUATED:  # `syno report --final` adds it after the run, perhaps days
-            continue
-        moment = datetime.datetime.fromisoformat(event.created)
-        if event.kind in ("started", "resumed"):
-            total += (last - first).total_seconds() if first and last else 0.0
-            first = moment
-        last = moment
-    return total + ((last - first).total_seconds() if first and last else 0.0)
