@@ -23,6 +23,12 @@ def small_candidates() -> Candidates:
     return Candidates(RealSpace())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget():
+    yield
+    small_candidates.cache_clear()
+
+
 def value_of(operator: Any) -> float | None:
     """Operators with common primitives have similar values; one in nine fails."""
     if number(operator.key + "fate", 9) == 0:
