@@ -218,18 +218,31 @@ def ranks(objectives: Objectives, results: Mapping[int, Evaluation | None]) -> d
         objectives: the targets and constraints.
         results: by the number of the proposal; None for a failure.
     """
+    scores = {n: None if r is None else objectives.scores(r) for n, r in results.items()}
+    beyond = {n: 0.0 if r is None else objectives.violation(r) for n, r in results.items()}
+    return ranked(scores, beyond)
+
+
+def ranked(
+    scores: Mapping[int, tuple[float, ...] | None], beyond: Mapping[int, float]
+) -> dict[int, float]:
+    """Rate points as in `ranks`.
+
+    Args:
+        scores: by name, of which greater ones are better; None for a failure.
+        beyond: by how much each violates constraints.
+    """
     order: dict[int, tuple[float, float, float]] = {}
     feasible: dict[int, tuple[float, ...]] = {}
-    for name, result in results.items():
-        scores = None if result is None else objectives.scores(result)
-        if result is None or scores is None:
+    for name, point in scores.items():
+        if point is None:
             order[name] = (0.0, 0.0, 0.0)
-        elif (violation := objectives.violation(result)) > 0:
-            order[name] = (1.0, -violation, 0.0)
+        elif beyond[name] > 0:
+            order[name] = (1.0, -beyond[name], 0.0)
         else:
-            feasible[name] = scores
-    if len(objectives.targets) == 1:
-        order |= {name: (2.0, scores[0], 0.0) for name, scores in feasible.items()}
+            feasible[name] = point
+    if all(len(point) == 1 for point in feasible.values()):
+        order |= {name: (2.0, point[0], 0.0) for name, point in feasible.items()}
     else:
         for place, front in enumerate(fronts(feasible)):
             own = _shares([feasible[name] for name in front])
