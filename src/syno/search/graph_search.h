@@ -31,11 +31,11 @@ namespace syno {
 struct GraphSearchOptions {
   /// Proposals that are sampled at the start.
   std::int64_t samples = 10;
-  double exploration = 2.0;
+  double exploration = 1.0;
   /// How much of the value of a node is that of the best operator below it.
-  double mix = 0.5;
+  double mix = 0.6;
   /// How many visits the mean of the node, or the prior, is worth.
-  double pull = 2.0;
+  double pull = 1.0;
 };
 
 class GraphSearch final : public SearchMethod {

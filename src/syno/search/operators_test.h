@@ -35,12 +35,12 @@ inline std::vector<LabeledSteps> labeled(const std::vector<Operator>& operators)
   return found;
 }
 
-/// A value from 0 to 1 that follows from the steps: operators with common steps have similar values.
+/// A value around 0.5 to which each step adds or of which it takes: operators with common steps have similar values.
 inline double fake_value(const LabeledSteps& steps) {
   double sum = 0;
   for (const LabeledStep& step : steps)
-    sum += static_cast<double>(mix_bits(step.label) >> 11) * 0x1.0p-53;
-  return sum / static_cast<double>(steps.size());
+    sum += static_cast<double>(mix_bits(step.label) >> 11) * 0x1.0p-53 - 0.5;
+  return 0.5 + sum / 8;
 }
 
 }  // namespace syno::samples

@@ -30,9 +30,9 @@ class GraphSearch(LearningMethod):
         seed: int,
         *,
         samples: int = 10,
-        exploration: float = 2.0,
-        mix: float = 0.5,
-        pull: float = 2.0,
+        exploration: float = 1.0,
+        mix: float = 0.6,
+        pull: float = 1.0,
     ) -> None:
         super().__init__(candidates, seed)
         self._samples = checks.whole("'samples'", samples, least=0)
