@@ -88,8 +88,8 @@ def _methods() -> Kind:
     return Kind(
         names=rf"\b(?:{'|'.join(sorted(ours))})\b",
         scope=("python/syno/**/*.py", "tests/**/*.py"),
-        mentions=r"\bUniformSampling\b|`diverse`|uniform, diverse|^class (?:Method|History|LearningMethod)\b"
-        r"|\b_core\.SearchMethod\b|\bSearchMethod, \w+>",
+        mentions=r"\bUniformSampling\b|`diverse`|uniform, diverse"
+        r"|^class (?:Method|History|LearningMethod)\b|\b_core\.SearchMethod\b|\bSearchMethod, \w+>",
     )
 
 

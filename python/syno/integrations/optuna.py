@@ -72,12 +72,7 @@ class OperatorSampler(BaseSampler):
         self._candidates = Candidates(_Operators(space))
         if not len(self._candidates):
             raise UserError("the space of the sampler has no operator")
-        options: Mapping[str, Json]
-        if isinstance(method, str):
-            name, options = parse_method(method)
-        else:
-            name = str(method["name"])
-            options = {key: value for key, value in method.items() if key != "name"}
+        name, options = parse_method(method)
         self._method = make_method(name, self._candidates, seed, options)
         self._others = others or RandomSampler(seed)
         self._lock = threading.Lock()

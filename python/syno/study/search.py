@@ -46,7 +46,9 @@ from syno.study.results import StudyResults
 from syno.study.settings import (
     GIVEN,
     StudySettings,
+    check_data,
     kernel_settings,
+    network_again,
     stored_timing,
     timing_settings,
 )
@@ -172,7 +174,7 @@ def search(
     train, timing, note = decide(train, timing)
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
-    method_name, method_options = _method(method)
+    method_name, method_options = parse_method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
@@ -218,16 +220,6 @@ def search(
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
         return _run(opened, study, rungs, settings.data_dir, shown, callbacks)
-
-
-def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
-    """Split a method into its name and its options."""
-    if isinstance(method, str):
-        return parse_method(method)
-    options = checks.fields("'method'", method)
-    return checks.text("the name of a method", checks.field("'method'", options, "name")), {
-        name: value for name, value in options.items() if name != "name"
-    }
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -285,7 +277,7 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        network = _net_again(record.name, settings, net)
+        network = network_again(record.name, settings, net)
         own = custom_again(
             record.name,
             settings.data,
@@ -299,7 +291,7 @@ def resume(
             example=functools.partial(given_example, network, example_input),
         )
         rungs = _rungs(network, settings, folder, own)
-        _check_data(record.name, settings, rungs.marked(settings))
+        check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
         changes = dataclasses.asdict(isolation or IsolationOptions())
@@ -594,28 +586,6 @@ def _isolated(
         checkpoints,
         **limits,
     )
-
-
-def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:
-    if settings.model is not None:
-        if net is not None:
-            raise UserError(f"study '{name}' is about the model '{settings.model}', not a module")
-        return settings.model
-    if net is None:
-        raise UserError(
-            f"study '{name}' was started with a module, which a store cannot hold\n"
-            "  what to do: syno.resume(store, study, net=...) with the same module"
-        )
-    return net
-
-
-def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
-    if settings != now:
-        raise UserError(
-            f"the data set '{settings.data}' is not what study '{name}' was started with\n"
-            f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
-            "  what to do: pass the folder of the same data as data_dir, or start a new study"
-        )
 
 
 def _name(settings: StudySettings) -> str:

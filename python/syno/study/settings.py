@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
@@ -20,6 +20,9 @@ from syno.store.documents import (
     TrainingSettings,
 )
 from syno.store.objectives import objectives_of
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # The method of a study whose operators were given by name (`syno train`), not searched.
 GIVEN = "given"
@@ -151,3 +154,35 @@ def stored_timing(latency: LatencySettings) -> TimingOptions:
     from syno.options import TimingOptions
 
     return TimingOptions(**(LatencySettings(latency="eager") | latency))
+
+
+def network_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:
+    """Return the network of a stored study: the name of its model, or the module that is given.
+
+    Raises:
+        UserError: if a module is missing, or is given for a model by name.
+    """
+    if settings.model is not None:
+        if net is not None:
+            raise UserError(f"study '{name}' is about the model '{settings.model}', not a module")
+        return settings.model
+    if net is None:
+        raise UserError(
+            f"study '{name}' was started with a module, which a store cannot hold\n"
+            "  what to do: syno.resume(store, study, net=...) with the same module"
+        )
+    return net
+
+
+def check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
+    """Compare the settings of a stored study with those of the data now.
+
+    Raises:
+        UserError: if the data is another one.
+    """
+    if settings != now:
+        raise UserError(
+            f"the data set '{settings.data}' is not what study '{name}' was started with\n"
+            f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
+            "  what to do: pass the folder of the same data as data_dir, or start a new study"
+        )

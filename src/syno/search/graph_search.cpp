@@ -74,6 +74,7 @@ void GraphSearch::set_prior(std::vector<double> values) {
         .expected(std::to_string(operator_count()), std::to_string(values.size()))
         .error();
   }
+  if (values == prior_) return;
   prior_ = std::move(values);
   node_prior_.assign(prior_.empty() ? 0 : nodes_.size(), 0);
   for (std::uint32_t node = 0; node < node_prior_.size(); ++node) {

@@ -62,25 +62,26 @@ FixedPoint TreeSearch::reward(FixedPoint value) const {
 }
 
 std::vector<TreeSearch::Child> TreeSearch::kinds_of(std::uint32_t node,
-                                                    const std::uint32_t* below) {
+                                                    const std::uint32_t* below) const {
   std::vector<Child> children;
   for (std::size_t kind = kinds_begin_[node]; kind < kinds_begin_[node + 1]; ++kind) {
     if (nodes_of(kind, below).empty()) continue;
-    Place& place = kind_places_[kind];
-    children.push_back(
-        {&place, &place.rewards, &local_kinds_[kind], &global_kinds_[kinds_[kind].kind], kind});
+    const Place& place = kind_places_[kind];
+    children.push_back({&place, &place.rewards, &local_kinds_[kind],
+                        &global_kinds_[kinds_[kind].kind], kind, kind});
   }
   return children;
 }
 
-std::vector<TreeSearch::Child> TreeSearch::nodes_of(std::size_t kind, const std::uint32_t* below) {
+std::vector<TreeSearch::Child> TreeSearch::nodes_of(std::size_t kind,
+                                                    const std::uint32_t* below) const {
   std::vector<Child> children;
   for (std::size_t edge = kinds_[kind].first_edge; edge < kinds_[kind].end_edge; ++edge) {
     const Lattice::Edge& step = lattice_->edge(edge);
     if (remaining_[step.child] == 0) continue;
     if (below != nullptr && !lattice_->is_below(*below, step.child)) continue;
     children.push_back({&nodes_[step.child], &edge_means_[edge], &local_edges_[edge],
-                        &global_steps_.at(step.step), edge});
+                        &global_steps_.at(step.step), edge, kinds_.size() + step.child});
   }
   return children;
 }
@@ -102,7 +103,7 @@ double TreeSearch::bound(const Child& child, double log_visits) const {
 
 std::pair<TreeSearch::Child, bool> TreeSearch::choose(std::uint64_t number, const Place& at,
                                                       std::vector<Child> children,
-                                                      std::vector<Place*>& revealed) const {
+                                                      std::vector<std::size_t>& revealed) const {
   ensure(!children.empty(), "TreeSearch: a node without children was selected");
   const auto visits = static_cast<double>(at.rewards.count + at.pending);
   const auto wanted =
@@ -110,7 +111,7 @@ std::pair<TreeSearch::Child, bool> TreeSearch::choose(std::uint64_t number, cons
   const auto outside =
       std::stable_partition(children.begin(), children.end(), [&](const Child& child) {
         return child.place->in_tree ||
-               std::find(revealed.begin(), revealed.end(), child.place) != revealed.end();
+               std::find(revealed.begin(), revealed.end(), child.slot) != revealed.end();
       });
   auto end = outside;
   while (static_cast<std::size_t>(end - children.begin()) < wanted && end != children.end()) {
@@ -118,7 +119,7 @@ std::pair<TreeSearch::Child, bool> TreeSearch::choose(std::uint64_t number, cons
       return all_moves(a) < all_moves(b);
     });
     std::iter_swap(end, best);
-    revealed.push_back(end->place);
+    revealed.push_back(end->slot);
     ++end;
   }
   children.erase(end, children.end());
@@ -140,7 +141,7 @@ std::pair<TreeSearch::Child, bool> TreeSearch::choose(std::uint64_t number, cons
   return {*best, false};
 }
 
-TreeSearch::Path TreeSearch::descend(std::uint64_t number, const std::uint32_t* below) {
+TreeSearch::Path TreeSearch::descend(std::uint64_t number, const std::uint32_t* below) const {
   Path path;
   while (!lattice_->children(path.node).empty()) {
     const auto [kind, new_kind] =
@@ -158,8 +159,7 @@ TreeSearch::Path TreeSearch::descend(std::uint64_t number, const std::uint32_t* 
 
 std::uint32_t TreeSearch::select(std::uint64_t number) const {
   if (random_share(number, kIsSample) < options_.samples) return *sample(number, kSample);
-  // A descent changes nothing; it returns places of this object that may change.
-  const Path path = const_cast<TreeSearch*>(this)->descend(number, nullptr);
+  const Path path = descend(number, nullptr);
   if (path.kinds.size() == path.edges.size())
     return *sample(number, kSimulate, lattice_->below(path.node));
   std::vector<std::uint32_t> below;
@@ -175,7 +175,8 @@ void TreeSearch::inserting(std::uint64_t number, std::uint32_t op) {
   Path path = select(number) == op && random_share(number, kIsSample) >= options_.samples
                   ? descend(number, nullptr)
                   : descend(number, &op);
-  for (Place* place : path.revealed) place->in_tree = true;
+  for (const std::size_t slot : path.revealed)
+    (slot < kinds_.size() ? kind_places_[slot] : nodes_[slot - kinds_.size()]).in_tree = true;
   path.revealed.clear();
   paths_[op] = std::move(path);
   remaining_.take(*lattice_, op);

@@ -73,17 +73,21 @@ class TreeSearch final : public SearchMethod {
   };
   // A child of a node (a kind) or of a kind (a node).
   struct Child {
-    Place* place = nullptr;
+    const Place* place = nullptr;
     const Mean* edge = nullptr;
     const Mean* local = nullptr;
     const Mean* global = nullptr;
+    /// Of the kind, or of the edge.
     std::size_t number = 0;
+    /// Among the places of all kinds, and then of all nodes.
+    std::size_t slot = 0;
   };
   // Numbers of kinds and of edges in turn, from the root; the last one is expanded.
   struct Path {
     std::vector<std::size_t> kinds;
     std::vector<std::size_t> edges;
-    std::vector<Place*> revealed;
+    /// Slots of those that join the tree.
+    std::vector<std::size_t> revealed;
     std::uint32_t node = Lattice::root();
   };
 
@@ -92,12 +96,12 @@ class TreeSearch final : public SearchMethod {
   void changed(std::uint32_t op, const TrialResult& before) override;
 
   // `below`: only children that this operator is below.
-  Path descend(std::uint64_t number, const std::uint32_t* below);
-  std::vector<Child> kinds_of(std::uint32_t node, const std::uint32_t* below);
-  std::vector<Child> nodes_of(std::size_t kind, const std::uint32_t* below);
-  // The child to go to, and whether it has no visit yet; `revealed` are those that join the tree.
+  Path descend(std::uint64_t number, const std::uint32_t* below) const;
+  std::vector<Child> kinds_of(std::uint32_t node, const std::uint32_t* below) const;
+  std::vector<Child> nodes_of(std::size_t kind, const std::uint32_t* below) const;
+  // The child to go to, and whether it has no visit yet.
   std::pair<Child, bool> choose(std::uint64_t number, const Place& at, std::vector<Child> children,
-                                std::vector<Place*>& revealed) const;
+                                std::vector<std::size_t>& revealed) const;
   double all_moves(const Child& child) const;
   double bound(const Child& child, double log_visits) const;
   void visit_path(std::uint32_t op, FixedPoint reward, int sign);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.study.candidates import Candidates
@@ -44,13 +45,18 @@ METHODS: dict[str, Callable[..., Method]] = {
 }
 
 
-def parse_method(text: str) -> tuple[str, dict[str, Json]]:
-    """Split `NAME` or `NAME:OPTION=VALUE,...` into the name of a method and its options.
+def parse_method(method: str | Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Split `NAME`, `NAME:OPTION=VALUE,...` or a mapping into a method's name and options.
 
     Raises:
-        UserError: if an option is no `OPTION=VALUE` with a number.
+        UserError: if an option is no `OPTION=VALUE` with a number, and for a mapping without the
+            key `name`.
     """
-    name, _, rest = text.partition(":")
+    if not isinstance(method, str):
+        given = checks.fields("'method'", method)
+        found = checks.text("the name of a method", checks.field("'method'", given, "name"))
+        return found, {key: value for key, value in given.items() if key != "name"}
+    name, _, rest = method.partition(":")
     options: dict[str, Json] = {}
     for part in filter(None, rest.split(",")):
         option, _, value = (each.strip() for each in part.partition("="))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from syno import _core
 from syno._util import checks
+from syno.operators.operator import Operator
 from syno.study.candidates import Candidates
-from syno.study.methods.learning import LearningMethod, share
+from syno.study.methods.history import History
+from syno.study.methods.learning import LearningMethod, calls, share
 from syno.study.methods.tree import positive
 
 
@@ -41,6 +45,22 @@ class GraphSearch(LearningMethod):
             "mix": share("mix", mix),
             "pull": positive("pull", pull, zero=False),
         }
+
+    def propose(self, history: History) -> Operator | None:
+        """Select an operator whose key was not proposed yet."""
+        core = self._fed(calls(history))
+        assert isinstance(core, _core.GraphSearch)
+        core.set_prior([] if (values := self.prior(history)) is None else list(values))
+        found = core.propose(history.ask)
+        return None if found is None else self._candidates[found].operator
+
+    def prior(self, history: History) -> Sequence[float] | None:
+        """Return what a surrogate predicts for each candidate, in the unit of the values.
+
+        There is none; a subclass that has a surrogate may return its predictions, which must be a
+        function of the history.
+        """
+        return None
 
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
