@@ -141,7 +141,7 @@ class FakeEvaluator:
         self.evaluated.append(operator.key)
         time.sleep(self._seconds)
         self._note("end", operator.key)
-        return self._outcome(operator)
+        return self._made(operator)
 
     def repeat(self, operator: Any, seed: int) -> Outcome:
         self._note("repeat", operator.key)
@@ -150,7 +150,7 @@ class FakeEvaluator:
             return Outcome("error", reason="diverged", seed=seed)
         return Outcome("ok", accuracy=accuracy, seed=seed, seconds=1.0)
 
-    def _outcome(self, operator: Any) -> Outcome:
+    def _made(self, operator: Any) -> Outcome:
         fate = number(operator.key + "fate", 8)
         if fate == 0:
             return Outcome("rejected", reason="fits no slot")
