@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import time
 from typing import Any
 
 import pytest
 
 from syno._util.errors import UserError
 from syno.store import Evaluation
-from syno.store.hypervolume import contributions, hypervolume
+from syno.store.hypervolume import gain, hypervolume
 from syno.store.objective import ACCURACY, LOSS
 from syno.store.objectives import Objectives, dominates, fronts, parse_objectives, ranks, stale
 from syno.store.records import Environment
@@ -64,9 +65,39 @@ def test_the_hypervolume_is_that_of_counted_cubes(dims):
         assert hypervolume(points, (0,) * dims) == counted(points, dims), points
 
 
-def test_contributions_are_what_the_hypervolume_loses():
-    points = [(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]
-    assert contributions(points, (0.0, 0.0)) == [1.0, 1.0, 1.0]
+def test_a_gain_is_the_difference_of_two_hypervolumes():
+    rng = random.Random(5)
+    for dims in (2, 3, 4):
+        points = [tuple(rng.random() for _ in range(dims)) for _ in range(12)]
+        origin = (0.0,) * dims
+        for count in range(12):
+            before, point = points[:count], points[count]
+            difference = hypervolume([*before, point], origin) - hypervolume(before, origin)
+            assert gain(point, before, origin) == pytest.approx(difference, abs=1e-12)
+    assert gain((1.0, -1.0), [], (0.0, 0.0)) == 0.0
+
+
+def test_a_hundred_results_with_four_targets_take_a_moment():
+    rng = random.Random(7)
+    names = ["accuracy", "latency_ratio", "macs", "params"]
+    objectives = parse_objectives(names, [], ACCURACY)
+    results = {
+        n: result(
+            n,
+            rng.random(),
+            latency_ratio=rng.random(),
+            macs=1 + rng.randrange(100),
+            params=1 + rng.randrange(10),
+        )
+        for n in range(100)
+    }
+    began = time.process_time()
+    assert len(ranks(objectives, results)) == 100
+    values = objectives.progress(list(results.values()), result(0))
+    assert values == sorted(values)
+    whole = objectives.volume(results.values(), result(0))
+    assert values[-1] == pytest.approx(whole)
+    assert time.process_time() - began < 10
 
 
 def test_points_that_do_not_beat_the_reference_add_nothing():
@@ -137,6 +168,8 @@ def test_fronts_contain_each_point_once():
     points = {n: (n % 4, -(n % 3)) for n in range(12)}
     found = fronts(points)
     assert sorted(itertools.chain(*found)) == list(range(12))
+    for front in found:
+        assert not any(dominates(points[a], points[b]) for a in front for b in front)
     for better, worse in itertools.pairwise(found):
         assert all(any(dominates(points[b], points[w]) for b in better) for w in worse)
 

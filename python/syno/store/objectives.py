@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from syno._util.errors import UserError
 from syno.store.evaluation import Evaluation
-from syno.store.hypervolume import contributions, hypervolume
+from syno.store.hypervolume import gain, hypervolume
 from syno.store.objective import Objective, objective_of
 
 # What costs something, beside the objective of the study, and is minimized by default.
@@ -149,13 +149,16 @@ class Objectives:
         value: float | None = None
         for result in results:
             archive = self.archive([*kept, result])
-            if archive != kept:
-                kept = archive
-                if len(self.targets) == 1:
-                    scores = self.scores(kept[0])
-                    value = None if scores is None else scores[0]
-                else:
-                    value = self.volume(kept, reference or results[0])
+            if archive != kept and len(self.targets) == 1:
+                scores = self.scores(archive[0])
+                value = None if scores is None else scores[0]
+            elif archive != kept:
+                units = self._units(reference or results[0])
+                if units is not None:
+                    others = [self._shares(other, units) for other in kept]
+                    origin = (0.0,) * len(units)
+                    value = (value or 0.0) + gain(self._shares(result, units), others, origin)
+            kept = archive
             found.append(value)
         return found
 
@@ -169,21 +172,31 @@ class Objectives:
             results: of operators.
             reference: the result of the baseline network; None if there is none.
         """
-        if reference is None:
+        units = None if reference is None else self._units(reference)
+        if units is None:
             return None
-        units = [self.value(target.measure, reference) for target in self.targets]
-        if any(unit is None or unit == 0 or not math.isfinite(unit) for unit in units):
-            return None
-        points = []
-        for result in self.archive(results):
-            shares = []
-            for target, unit in zip(self.targets, units, strict=True):
-                value = self.value(target.measure, result)
-                assert value is not None and unit is not None
-                start = 2.0 if target.measure == self.objective.name else 1.0
-                shares.append(value / abs(unit) if target.maximize else start - value / abs(unit))
-            points.append(tuple(shares))
-        return hypervolume(points, (0.0,) * len(self.targets))
+        points = [self._shares(result, units) for result in self.archive(results)]
+        return hypervolume(points, (0.0,) * len(units))
+
+    def _units(self, reference: Evaluation) -> tuple[float, ...] | None:
+        """Return the values of a reference result; None if one of them is no unit."""
+        found = []
+        for target in self.targets:
+            value = self.value(target.measure, reference)
+            if value is None or value == 0 or not math.isfinite(value):
+                return None
+            found.append(abs(value))
+        return tuple(found)
+
+    def _shares(self, result: Evaluation, units: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the point of a result of the archive, whose reference is the origin."""
+        shares = []
+        for target, unit in zip(self.targets, units, strict=True):
+            value = self.value(target.measure, result)
+            assert value is not None
+            start = 2.0 if target.measure == self.objective.name else 1.0
+            shares.append(value / unit if target.maximize else start - value / unit)
+        return tuple(shares)
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -192,17 +205,19 @@ def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
 
 
 def fronts(points: Mapping[int, Sequence[float]]) -> list[list[int]]:
-    """Sort points into fronts: the first one is that of all points, the next that of the rest."""
-    left = dict(points)
-    found = []
-    while left:
-        front = [
-            name
-            for name, point in left.items()
-            if not any(dominates(other, point) for other in left.values())
-        ]
-        found.append(front)
-        left = {name: point for name, point in left.items() if name not in set(front)}
+    """Sort points into fronts: the first one is that of all points, the next that of the rest.
+
+    In the lexicographic order, no point is dominated by a later one. So each joins the first front
+    that does not dominate it (Zhang et al., "An Efficient Approach to Nondominated Sorting", 2015).
+    """
+    found: list[list[int]] = []
+    for name, point in sorted(points.items(), key=lambda item: tuple(-x for x in item[1])):
+        for front in found:
+            if not any(dominates(points[other], point) for other in reversed(front)):
+                front.append(name)
+                break
+        else:
+            found.append([name])
     return found
 
 
@@ -210,9 +225,9 @@ def ranks(objectives: Objectives, results: Mapping[int, Evaluation | None]) -> d
     """Rate results from 0 to 1: the share of the others that each beats, with half for a tie.
 
     A failure is the worst. Then come results that violate constraints, ordered by their violation,
-    then the fronts of the others, the first one last. Within a front, a result with a greater
-    exclusive share of the hypervolume is better. It is the scalar form for methods that compare
-    operators by one number.
+    then the fronts of the others, the first one last. Within a front, a result whose neighbors on
+    the front are farther apart is better. It is the scalar form for methods that compare operators
+    by one number.
 
     Args:
         objectives: the targets and constraints.
@@ -245,9 +260,9 @@ def ranked(
         order |= {name: (2.0, point[0], 0.0) for name, point in feasible.items()}
     else:
         for place, front in enumerate(fronts(feasible)):
-            own = _shares([feasible[name] for name in front])
-            for name, share in zip(front, own, strict=True):
-                order[name] = (2.0, -float(place), share)
+            own = _distances([feasible[name] for name in front])
+            for name, distance in zip(front, own, strict=True):
+                order[name] = (2.0, -float(place), distance)
     ordered = sorted(order.values())
     others = len(ordered) - 1
     if others < 1:
@@ -260,15 +275,19 @@ def ranked(
     }
 
 
-def _shares(front: Sequence[tuple[float, ...]]) -> list[float]:
-    """Return the exclusive hypervolumes within a front, scaled to its range."""
-    low = [min(column) for column in zip(*front, strict=True)]
-    high = [max(column) for column in zip(*front, strict=True)]
-    scaled = [
-        tuple((x - a) / (b - a) if b > a else 0.5 for x, a, b in zip(p, low, high, strict=True))
-        for p in front
-    ]
-    return contributions(scaled, (-0.1,) * len(low))
+def _distances(front: Sequence[tuple[float, ...]]) -> list[float]:
+    """Return the crowding distance of each point of a front: how far apart its neighbors are.
+
+    See Deb et al., "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II" (2002).
+    """
+    found = [0.0] * len(front)
+    for values in zip(*front, strict=True):
+        order = sorted(range(len(front)), key=lambda place: values[place])
+        span = values[order[-1]] - values[order[0]]
+        found[order[0]] = found[order[-1]] = math.inf
+        for before, place, after in zip(order, order[1:], order[2:], strict=False):
+            found[place] += (values[after] - values[before]) / span if span > 0 else 0.0
+    return found
 
 
 def stale(progress: Sequence[float | None]) -> int:
