@@ -38,6 +38,9 @@ class FakeOperator:
     def macs(self) -> int:
         return 1000 << number(self.text + "macs", 8)
 
+    def params(self) -> int:
+        return 100 << number(self.text + "params", 8)
+
     def primitives(self) -> dict[str, int]:
         # One in five has a window, one in ten has two weights.
         return {
@@ -63,6 +66,36 @@ class FakeSpace:
 
     def parse(self, text: str) -> FakeOperator:
         return FakeOperator(text)
+
+
+class RealSpace:
+    """The operators of a small specification: 1-D convolutions of up to 7 primitives."""
+
+    rules = "1"
+
+    def __init__(self) -> None:
+        from syno import Space, Specification  # not for every process of a test
+
+        specification = Specification(
+            "[N, C_in: unordered, H]",
+            "[N, C_out: unordered, H]",
+            ["N: 0", "C_in: 2", "C_out: 2", "H: 0"],
+            ["k=3: 2", "s=2: 1"],
+            bindings=["C_in=16, C_out=16, H=32"],
+            passed_through=[(0, 0)],
+            max_depth=7,
+        )
+        self._space = Space.enumerate(specification, threads=1)
+        self.operators = list(self._space)
+        self.specification = (specification.key, {})
+
+    def rejections(self) -> dict[str, int]:
+        return {}
+
+    def parse(self, text: str) -> Any:
+        from syno import Operator
+
+        return Operator.from_text(text, self._space.specification)
 
 
 def fake_ladder(eta: int = 2) -> Ladder:
@@ -108,6 +141,16 @@ class FakeEvaluator:
         self.evaluated.append(operator.key)
         time.sleep(self._seconds)
         self._note("end", operator.key)
+        return self._made(operator)
+
+    def repeat(self, operator: Any, seed: int) -> Outcome:
+        self._note("repeat", operator.key)
+        accuracy = number(f"{operator.key} accuracy {seed}", 1000) / 1000
+        if number(f"{operator.key} fate {seed}", 8) == 0:
+            return Outcome("error", reason="diverged", seed=seed)
+        return Outcome("ok", accuracy=accuracy, seed=seed, seconds=1.0)
+
+    def _made(self, operator: Any) -> Outcome:
         fate = number(operator.key + "fate", 8)
         if fate == 0:
             return Outcome("rejected", reason="fits no slot")

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from syno import _core
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.network.sampler import Sampler
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.store.objectives import Objectives
 from syno.store.records import digest
 
 
@@ -70,17 +72,73 @@ class Candidate:
 class Candidates:
     """The operators of a space with distinct semantic keys, the first of each key."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, objectives: Objectives | None = None) -> None:
+        """List the operators of a space.
+
+        Args:
+            space: the space.
+            objectives: their constraints on MACs and parameters exclude operators.
+
+        Raises:
+            UserError: if no operator satisfies these constraints.
+        """
         first: dict[str, Operator] = {}
         for operator in space.operators:
             first.setdefault(operator.key, operator)
         self._items = [Candidate(operator, key) for key, operator in first.items()]
+        if objectives is not None and objectives.limit_costs:
+            self._exclude(objectives)
+
+    def _exclude(self, objectives: Objectives) -> None:
+        kept = [
+            c for c in self._items if objectives.known_before_training(c.macs, c.operator.params())
+        ]
+        if not kept:
+            given = ", ".join(map(str, objectives.constraints))
+            least = min(c.macs for c in self._items)
+            fewest = min(c.operator.params() for c in self._items)
+            raise UserError(
+                f"none of {len(self._items)} operators satisfies the constraints {given}\n"
+                f"  the fewest MACs of an operator: {least:,}; parameters: {fewest:,}\n"
+                "  what to do: relax the constraints, or enumerate more operators (--max-nodes)"
+            )
+        self._items = kept
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self._items)
+
+    def __getitem__(self, place: int) -> Candidate:
+        return self._items[place]
+
+    def place(self, key: str) -> int | None:
+        """Return the place of an operator by its key; None if it is not among the candidates."""
+        return self._places.get(key)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {candidate.key: place for place, candidate in enumerate(self._items)}
+
+    @cached_property
+    def search_space(self) -> _core.SearchSpace:
+        """The operators as the search methods in C++ see them, by place."""
+        return _core.SearchSpace([c.operator._core for c in self._items])
+
+    def neighbors(self, key: str, count: int) -> list[Candidate]:
+        """Return the nearest operators of an operator, and all others at the same distance.
+
+        A move changes, adds, removes or replaces one step and completes the operator again. The
+        distance of two operators counts the steps that they do not share.
+
+        Raises:
+            UserError: if the operator is not among the candidates.
+        """
+        place = self.place(key)
+        if place is None:
+            raise UserError(f"no candidate has the key '{key}'")
+        return [self._items[found] for found in self.search_space.nearest(place, count)]
 
     @cached_property
     def digest(self) -> str:
