@@ -1,4 +1,4 @@
-"""The configuration of a table: what is trained, on what, and how often. Files in bench/tabular/."""
+"""The configuration of a table: what is trained, on what, and how often."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from syno.benchmark.table import BASELINE, Latency, Result, Row, Table, as_line,
 from syno.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from syno.study.evaluate.network import Network
     from syno.study.evaluate.loading import NamedData
+    from syno.study.evaluate.network import Network
     from syno.train import Fidelity
 
 PACK = 25
@@ -72,9 +72,7 @@ def new_table(configuration: Configuration, data_dir: str | None = None) -> Tabl
         rows.append(Row(key, first[key].text, macs or 0, params))
     environment = asdict(capture_environment(threads=1, rules=sampler.rules))
     environment["space"] = len(keys)
-    return Table(
-        configuration, specification, environment, rows, network.macs or 0, network.params
-    )
+    return Table(configuration, specification, environment, rows, network.macs or 0, network.params)
 
 
 def jobs(table: Table) -> Iterator[Job]:
@@ -87,7 +85,9 @@ def jobs(table: Table) -> Iterator[Job]:
     count = len(table.rows)
     yield from ((BASELINE, seed) for seed in range(given.best_repeats))
     for number in range(count):
-        yield from ((number, seed) for seed in range(given.repeats if number < given.repeated else 1))
+        yield from (
+            (number, seed) for seed in range(given.repeats if number < given.repeated else 1)
+        )
     done = {(r.operator, r.seed): r for r in table.results}
     first = {i: done[i, 0] for i in range(count) if (i, 0) in done}
     if len(first) == count:

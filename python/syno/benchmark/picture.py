@@ -22,7 +22,10 @@ def save_regret(found: SearchResults, path: Path) -> None:
     counts = range(1, found.trials + 1)
     for each in found.scores:
         median, low, high = (
-            [scale * getattr(q, name) if getattr(q, name) < math.inf else math.nan for q in each.anytime]
+            [
+                scale * getattr(q, name) if getattr(q, name) < math.inf else math.nan
+                for q in each.anytime
+            ]
             for name in ("median", "low", "high")
         )
         (line,) = axes.plot(counts, median, label=each.method, linewidth=1.6)

@@ -229,9 +229,7 @@ def replay_all(
 
 
 def _run(table: Table, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    return replay(
-        table, method.make, seed=seed, trials=trials, workers=workers, label=method.title
-    )
+    return replay(table, method.make, seed=seed, trials=trials, workers=workers, label=method.title)
 
 
 _table: Table | None = None

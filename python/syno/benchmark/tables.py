@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from syno._util import numbers as fmt
 from syno._util.tables import Table as TextTable
@@ -29,7 +31,7 @@ def scores_table(found: SearchResults) -> TextTable:
     )
 
 
-def _reached(place: int, limit: int):  # type: ignore[no-untyped-def]
+def _reached(place: int, limit: int) -> Callable[[MethodScore], str]:
     def cell(each: MethodScore) -> str:
         reach = each.reach[place]
         text = _range(reach.quartiles, lambda x: f"{x:.0f}" if x < math.inf else f">{limit}")
@@ -38,19 +40,17 @@ def _reached(place: int, limit: int):  # type: ignore[no-untyped-def]
     return cell
 
 
-def _regret(found: SearchResults, count: int):  # type: ignore[no-untyped-def]
+def _regret(found: SearchResults, count: int) -> Callable[[MethodScore], str]:
     scale = 100 if found.objective.is_share else 1
 
     def cell(each: MethodScore) -> str:
         quartiles = Quartiles.of(each.regret[count])
-        return _range(
-            quartiles, lambda x: f"{scale * x:.2f}" if x < math.inf else fmt.MISSING
-        )
+        return _range(quartiles, lambda x: f"{scale * x:.2f}" if x < math.inf else fmt.MISSING)
 
     return cell
 
 
-def _range(found: Quartiles, shown) -> str:  # type: ignore[no-untyped-def]
+def _range(found: Quartiles, shown: Callable[[float], str]) -> str:
     return f"{shown(found.median)} ({shown(found.low)} to {shown(found.high)})"
 
 
@@ -66,30 +66,74 @@ def comparisons_table(found: Sequence[Comparison]) -> TextTable:
     )
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The true values of the trained operators: best, worst, and the 95th and 5th percentile."""
+
+    best: float
+    high: float
+    low: float
+    worst: float
+
+
+def spread_of(table: Table) -> Spread | None:
+    """Compute the spread in the unit of the objective; None if fewer than two operators count."""
+    good = [value for value in table.scores.values() if value > -math.inf]
+    if len(good) < 2:
+        return None
+    low, *_, high = statistics.quantiles(good, n=20)
+    sign = table.objective.score
+    return Spread(sign(max(good)), sign(high), sign(low), sign(min(good)))
+
+
+def described(table: Table) -> dict[str, object]:
+    """Return how much of a table is done, its spread and its noise, as plain values."""
+    noise, spread = noise_of(table), spread_of(table)
+    return {
+        "name": table.name,
+        "operators": len(table.rows),
+        "trained": len(table.numbers),
+        "trainings": len(table.results),
+        "failures": sum(result.accuracy is None for result in table.results),
+        "latencies": len(table.latencies),
+        "seconds": round(sum(result.seconds for result in table.results), 1),
+        "objective": table.objective.name,
+        "spread": None if spread is None else dataclasses.asdict(spread),
+        "noise": None if noise is None else dataclasses.asdict(noise),
+        "original": _original(table),
+        "environment": dict(table.environment),
+    }
+
+
 def summary(table: Table) -> list[str]:
     """Describe a table in a few lines: how much of it is trained, its spread and its noise."""
-    noise = noise_of(table)
-    done, count = len(table.numbers), len(table.rows)
-    lines = [f"{table.name}: {done:,} of {count:,} operators trained, {len(table.results):,} trainings"]
-    good = [value for value in table.scores.values() if value > -math.inf]
+    noise, spread, original = noise_of(table), spread_of(table), _original(table)
     show = table.objective.shown
-    sign = table.objective.score
-    if good:
-        low, *_, high = statistics.quantiles(good, n=20) if len(good) > 1 else (good[0], good[0])
+    lines = [
+        f"{table.name}: {len(table.numbers):,} of {len(table.rows):,} operators trained, "
+        f"{len(table.results):,} trainings"
+    ]
+    if spread is not None:
         lines.append(
-            f"{table.objective.name}: best {show(sign(max(good)))}, 95 % below "
-            f"{show(sign(high))}, 5 % below {show(sign(low))}, worst {show(sign(min(good)))}"
+            f"{table.objective.name}: best {show(spread.best)}, nineteen of twenty worse than "
+            f"{show(spread.high)}, one of twenty worse than {show(spread.low)}, worst "
+            f"{show(spread.worst)}"
         )
-    originals = [table.objective.of(r.accuracy, {"loss": r.loss}) for r in table.baseline_trials()]
-    values = [value for value in originals if value is not None]
-    if values:
-        lines.append(f"original network: {show(statistics.fmean(values))} ({len(values)} seeds)")
+    if original is not None:
+        lines.append(f"original network: {show(original)}")
     if noise is not None:
         lines.append(
             f"noise of one training: {table.objective.spread(noise.deviation)}; two seeds agree "
-            f"with a Spearman correlation of {noise.spearman:.3f} ({noise.operators} operators)"
+            f"with a rank correlation of {noise.spearman:.3f} ({noise.operators} operators)"
         )
     failed = sum(result.accuracy is None for result in table.results)
     if failed:
-        lines.append(f"{failed} trainings failed")
+        lines.append(f"failed trainings: {failed:,}")
     return lines
+
+
+def _original(table: Table) -> float | None:
+    """Return the mean of the original network over its seeds."""
+    found = [table.objective.of(r.accuracy, {"loss": r.loss}) for r in table.baseline_trials()]
+    values = [value for value in found if value is not None]
+    return statistics.fmean(values) if values else None
