@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from syno.benchmark.noise import noise_of
-from syno.benchmark.replay import MethodSpec, Progress, replay_all
 from syno.benchmark.scores import Comparison, MethodScore, Quartiles, compare, score
+from syno.benchmark.simulation import MethodSpec, Progress, replay_all
 from syno.benchmark.table import Table
 from syno.store import capture_environment
 from syno.store.objective import Objective

@@ -35,7 +35,7 @@ def command(given: _Arguments) -> int:
     pending.
     """
     from syno.benchmark import Configuration, Table, generate, new_table
-    from syno.benchmark.generate import jobs
+    from syno.benchmark.generator import jobs
     from syno.benchmark.latency import measure_latencies
     from syno.benchmark.tables import described, summary
 
