@@ -164,9 +164,8 @@ def test_noise_can_mislead_a_search_and_a_failure_has_no_value():
     )
     assert chosen.value != chosen.score
     failed = made.table()
-    failed.results = [
-        type(r)(r.operator, 0, None, (), (), 1.0, "error", "x") for r in failed.results
-    ]
+    lost = {"accuracy": None, "status": "error", "reason": "no memory"}
+    failed.results = [replace(result, **lost) for result in failed.results]
     _, run = recorded(failed, trials=3)
     assert [step.value for step in run.steps] == [None] * 3
     assert regret_curve(run.steps, 0.5) == [math.inf] * 3
