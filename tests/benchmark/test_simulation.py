@@ -223,6 +223,8 @@ def test_methods_are_named_with_options_and_labels():
 
 
 def test_mistakes_are_reported_before_any_run():
+    with pytest.raises(syno.UserError, match="has no results yet"):
+        compare_methods(made.table(trained=0), [UNIFORM], seeds=2)
     table = made.table()
     for methods, words in (
         ([], "no method"),

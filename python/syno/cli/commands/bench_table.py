@@ -23,7 +23,9 @@ class _Arguments(Options):
         "File of the table (.jsonl.gz); an existing table is continued.", names="--out/-o"
     )
     blackbox: Path | None = option(
-        "Folder for the table in the format of Syne Tune's blackbox repository.", None
+        "Folder for the table in the format of Syne Tune's blackbox repository.",
+        None,
+        metavar="FOLDER",
     )
     show: bool = option("Print the table without training.", False)
     as_json: bool = output.as_json()
