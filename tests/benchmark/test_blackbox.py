@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import syno
-from syno.benchmark.blackbox import OBJECTIVES, write_blackbox
+from syno.benchmark.blackbox import COSTS, ERROR, LOSS, TIME, write_blackbox
 from syno.benchmark.parquet import write_text_column
 
 from . import made
@@ -99,10 +99,9 @@ def test_a_blackbox_has_the_values_of_the_table(tmp_path):
     space = json.loads((folder / "configspace.json").read_text())
     assert space[name]["domain_kwargs"]["categories"] == keys
     metadata = json.loads((folder / "metadata.json").read_text())
-    assert metadata["objectives_names"] == list(OBJECTIVES)
+    assert metadata["objectives_names"] == [ERROR, TIME, *COSTS]
     assert metadata["task_names"] == ["made"]
-    assert metadata["metric_default"] in OBJECTIVES
-    assert metadata["metric_elapsed_time"] in OBJECTIVES
+    assert (metadata["metric_default"], metadata["metric_elapsed_time"]) == (ERROR, TIME)
     assert list(json.loads((folder / "fidelityspace.json").read_text())) == [
         metadata["resource_attr"]
     ]
@@ -110,7 +109,7 @@ def test_a_blackbox_has_the_values_of_the_table(tmp_path):
     assert epochs.tolist() == [1, 2]
     values = np.load(folder / "objectives_evaluations.npy")
     assert values.dtype == np.float32
-    assert values.shape == (1, len(keys), 2, 2, len(OBJECTIVES))
+    assert values.shape == (1, len(keys), 2, 2, 4)
     for place in (0, 5, len(keys) - 1):
         for seed in (0, 1):
             result = table.results_of(keys[place])[seed]
@@ -126,6 +125,19 @@ def test_only_seeds_of_all_operators_are_written(tmp_path):
     del table.results[1]
     write_blackbox(table, tmp_path)
     assert np.load(tmp_path / "objectives_evaluations.npy").shape[2] == 1
+
+
+def test_a_table_of_text_has_losses(tmp_path):
+    table = made.table()
+    table.configuration = made.configuration(fidelity={"name": "fast/text"})
+    table.results = [replace(r, loss=2.0 + r.accuracy, curve=(r.accuracy,)) for r in table.results]
+    write_blackbox(table, tmp_path)
+    values = np.load(tmp_path / "objectives_evaluations.npy")
+    assert values.shape[3] == 1
+    losses = [table.results_of(key)[0].loss for key in table.keys]
+    assert values[0, :, 0, 0, 0].tolist() == pytest.approx(losses)
+    metadata = json.loads((tmp_path / "metadata.json").read_text())
+    assert metadata["metric_default"] == metadata["objectives_names"][0] == LOSS
 
 
 def test_a_table_without_results_is_refused(tmp_path):

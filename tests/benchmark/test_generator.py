@@ -122,3 +122,39 @@ def test_latencies_are_those_of_compiled_networks_beside_the_original(whole, tmp
         assert 0 < latency.ms < 100
         assert 0.05 < latency.ratio < 20
     assert again.trial(again.rows[0].key, 0).latency_ratio == again.latencies[0].ratio
+
+
+def test_a_table_of_text_compares_losses(tmp_path):
+    pytest.importorskip("transformers")
+    text = tmp_path / "words.txt"
+    lines = [f"the quick brown fox jumps {n} times over the lazy dog" for n in range(200)]
+    text.write_text("\n".join(lines))
+    specification = {
+        "input": "[N, seq_len: causal, H_in: unordered]",
+        "output": "[N, seq_len: causal, H_out]",
+        "primary": ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
+        "coefficient": ["k=3: 2", "g=2: 2"],
+        "passed_through": [[0, 0]],
+        "max_depth": 5,
+    }
+    given = made.configuration(
+        data=str(text),
+        model="gpt2-small",
+        model_options={"width": 8, "heads": 2, "layers": 1, "context": 8},
+        specification=specification,
+        fidelity={"name": "fast/text", "context": 8, "steps": 20, "batch": 4, "held_tokens": 200},
+        operators=2,
+        repeats=1,
+        best_repeats=1,
+    )
+    path = tmp_path / "words.jsonl.gz"
+    new_table(given).write(path)
+    table = generate(path)
+    assert table.is_complete
+    assert table.objective.name == "loss"
+    for result in load(path).results:
+        assert result.loss > 0
+    best, worst = table.ranking
+    assert table.trial(best, 0).loss < table.trial(worst, 0).loss
+    assert table.scores[best] == -table.trial(best, 0).loss
+    assert table.trial(best, 0).objective == table.trial(best, 0).loss

@@ -18,10 +18,10 @@ import numpy as np
 
 from syno._util.errors import UserError
 from syno.benchmark.parquet import write_text_column
-from syno.benchmark.table import Table
+from syno.benchmark.table import Result, Table
 
-METRIC, TIME = "metric_valid_error", "metric_elapsed_time"
-OBJECTIVES = (METRIC, TIME, "macs", "params")
+ERROR, LOSS, TIME = "metric_valid_error", "metric_valid_loss", "metric_elapsed_time"
+COSTS = ("macs", "params")
 HYPERPARAMETER = "operator"
 FIDELITY = "hp_epoch"
 
@@ -30,8 +30,8 @@ def write_blackbox(table: Table, folder: Path) -> None:
     """Write a table as a blackbox of Syne Tune.
 
     It has the seeds that every operator was trained with, and the operators that did not fail. The
-    error is 1 minus the validation accuracy after each epoch, and the elapsed time the seconds up
-    to that epoch.
+    metric is the error, 1 minus the validation accuracy, after each epoch, and for text the
+    validation loss at the end; the elapsed time is the seconds up to that epoch.
 
     Args:
         table: a table with an accuracy after each epoch.
@@ -47,21 +47,23 @@ def write_blackbox(table: Table, folder: Path) -> None:
         if all(result.accuracy is not None for result in results.values())
     }
     seeds = sorted(set.intersection(*(set(results) for results in good.values()))) if good else []
-    epochs = {len(r.curve) for results in good.values() for r in results.values()}
+    curves = {n: {seed: _curve(table, r) for seed, r in each.items()} for n, each in good.items()}
+    epochs = {len(curve) for each in curves.values() for curve in each.values()}
     if not seeds or len(epochs) != 1:
         raise UserError(
             f"table '{table.name}' cannot be written as a blackbox\n"
             "  expected: operators with a seed in common, and an accuracy after each epoch"
         )
     (count,) = epochs
-    values = np.empty((1, len(good), len(seeds), count, len(OBJECTIVES)), np.float32)
+    metric = LOSS if table.objective.is_entropy else ERROR
+    names = (metric, TIME, *COSTS)
+    values = np.empty((1, len(good), len(seeds), count, len(names)), np.float32)
     for place, (number, results) in enumerate(good.items()):
         row = table.rows[number]
         for turn, seed in enumerate(seeds):
-            result = results[seed]
-            for epoch, accuracy in enumerate(result.curve):
-                seconds = result.seconds * (epoch + 1) / count
-                values[0, place, turn, epoch] = (1 - accuracy, seconds, row.macs, row.params)
+            for epoch, value in enumerate(curves[number][seed]):
+                seconds = results[seed].seconds * (epoch + 1) / count
+                values[0, place, turn, epoch] = (value, seconds, row.macs, row.params)
     keys = [table.rows[number].key for number in good]
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "objectives_evaluations.npy", values, allow_pickle=False)
@@ -71,12 +73,18 @@ def write_blackbox(table: Table, folder: Path) -> None:
     _write(folder / "fidelityspace.json", {FIDELITY: _integers(1, count)})
     metadata = {
         "metric_elapsed_time": TIME,
-        "metric_default": METRIC,
+        "metric_default": metric,
         "resource_attr": FIDELITY,
-        "objectives_names": list(OBJECTIVES),
+        "objectives_names": list(names),
         "task_names": [table.name],
     }
     _write(folder / "metadata.json", metadata)
+
+
+def _curve(table: Table, result: Result) -> list[float]:
+    if table.objective.is_entropy:
+        return [] if result.loss is None else [result.loss]
+    return [1 - accuracy for accuracy in result.curve]
 
 
 def _write(path: Path, content: object) -> None:
