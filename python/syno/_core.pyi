@@ -889,6 +889,53 @@ def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance'
     Samples complete graphs without rules, and counts by size those that `rules` keeps. progress(samples found) is called regularly and ends the sampling by returning False.
     """
 
+class SearchSpace:
+    """The operators that search methods select from."""
+
+    def __init__(self, operators: Sequence[Operator]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def distance(self, a: int, b: int) -> int:
+        """How many steps two operators do not share, see neighbors.h."""
+
+    def nearest(self, op: int, count: int) -> list[int]:
+        """
+        The `count` nearest operators, and all others at the distance of the last of them.
+        """
+
+class SearchMethod:
+    """Selects operators by the results of those that were evaluated."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def left(self) -> int:
+        """The number of operators not proposed yet."""
+
+    def propose(self, number: int) -> int | None:
+        """
+        The operator that ask(number) would return; None if there is none left.
+        """
+
+    def insert(self, number: int, op: int) -> None:
+        """Makes an operator pending that was proposed before."""
+
+    def ask(self, number: int) -> int | None:
+        """Proposes an operator and makes it pending; None if there is none left."""
+
+    def answer(self, op: int, value: float) -> None:
+        """Sets the value of a proposed operator; greater is better."""
+
+    def fail(self, op: int) -> None:
+        """Reports that the trial of a proposed operator failed."""
+
+class LocalSearch(SearchMethod):
+    def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float) -> None: ...
+
+class Evolution(SearchMethod):
+    def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int) -> None: ...
+
 def formula(op: Operator, stages: bool) -> str:
     """The operator in index notation: one line, or one for each weight."""
 

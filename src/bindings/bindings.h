@@ -58,6 +58,7 @@ void bind_listing(nb::module_& m);
 void bind_walks(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_trials(nb::module_& m);
+void bind_search(nb::module_& m);
 void bind_notation(nb::module_& m);
 void bind_emit(nb::module_& m);
 

@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
   bindings::bind_walks(m);
   bindings::bind_explain(m);
   bindings::bind_trials(m);
+  bindings::bind_search(m);
   bindings::bind_notation(m);
   bindings::bind_emit(m);
 }

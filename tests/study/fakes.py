@@ -65,6 +65,36 @@ class FakeSpace:
         return FakeOperator(text)
 
 
+class RealSpace:
+    """The operators of a small specification: 1-D convolutions of up to 7 primitives."""
+
+    rules = "1"
+
+    def __init__(self) -> None:
+        from syno import Space, Specification  # not for every process of a test
+
+        specification = Specification(
+            "[N, C_in: unordered, H]",
+            "[N, C_out: unordered, H]",
+            ["N: 0", "C_in: 2", "C_out: 2", "H: 0"],
+            ["k=3: 2", "s=2: 1"],
+            bindings=["C_in=16, C_out=16, H=32"],
+            passed_through=[(0, 0)],
+            max_depth=7,
+        )
+        self._space = Space.enumerate(specification, threads=1)
+        self.operators = list(self._space)
+        self.specification = (specification.key, {})
+
+    def rejections(self) -> dict[str, int]:
+        return {}
+
+    def parse(self, text: str) -> Any:
+        from syno import Operator
+
+        return Operator.from_text(text, self._space.specification)
+
+
 def fake_ladder(eta: int = 2) -> Ladder:
     """Three rungs of 1, 2 and 4 epochs."""
     from syno.train import Fidelity, recipe  # takes seconds: not for every process of a test

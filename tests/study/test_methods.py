@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+import functools
+import random
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from syno._util.errors import UserError
 from syno.study import Candidates, DiverseSampling, Entry, History, UniformSampling
-from syno.study.methods import Method, choose, make_method
+from syno.study.methods import METHODS, Method, choose, make_method
 
-from .fakes import FakeOperator, FakeSpace
+from .fakes import FakeOperator, FakeSpace, RealSpace, number
 
 
-def draw(method: Method, count: int, status: str = "ok") -> list[FakeOperator]:
-    found: list[FakeOperator] = []
+@functools.cache
+def small_candidates() -> Candidates:
+    """Real operators: learning methods look at their steps."""
+    return Candidates(RealSpace())
+
+
+def value_of(operator: Any) -> float | None:
+    """Operators with common primitives have similar values; one in nine fails."""
+    if number(operator.key + "fate", 9) == 0:
+        return None
+    counts = operator.primitives()
+    common = counts.get("unfold", 0) + 0.3 * counts.get("contract", 0)
+    return (common + number(operator.key, 100) / 400) / 4
+
+
+def entry(ask: int, operator: Any, told: dict[int, int]) -> Entry:
+    if ask not in told:
+        return Entry(ask, operator.key, None)
+    value = value_of(operator)
+    status = "error" if value is None else "ok"
+    return Entry(ask, operator.key, status, value or 0.0, told=told[ask])
+
+
+def answered(operators: Sequence[Any], first: int = 1) -> tuple[Entry, ...]:
+    numbered = list(enumerate(operators, start=first))
+    return tuple(entry(ask, op, {ask: ask}) for ask, op in numbered)
+
+
+def draw(method: Method, count: int, status: str | None = None) -> list[Any]:
+    found: list[Any] = []
     for _ in range(count):
-        entries = tuple(Entry(i + 1, op.key, status) for i, op in enumerate(found))
+        entries = answered(found)
+        if status is not None:
+            entries = tuple(Entry(e.ask, e.key, status) for e in entries)
         operator = method.propose(History(len(found) + 1, entries))
         if operator is None:
             break
@@ -30,26 +64,84 @@ def test_candidates_have_distinct_keys_and_keep_the_first_of_each():
     assert found == [op for op in space.operators if not op.text.endswith("again")]
 
 
-@pytest.mark.parametrize("name", ["uniform", "diverse"])
+@pytest.mark.parametrize("name", METHODS)
 class TestEveryMethod:
     def test_draws_every_operator_once_and_then_none(self, name):
-        space = FakeSpace(40)
-        found = draw(make_method(name, Candidates(space), 0, {}), 100)
-        assert len(found) == 40
-        assert {op.key for op in found} == {op.key for op in space.operators}
+        found = draw(make_method(name, small_candidates(), 0, {}), 1000)
+        assert len(found) == len(small_candidates())
+        assert {op.key for op in found} == {c.key for c in small_candidates()}
 
     def test_gives_the_same_operators_for_the_same_seed(self, name):
-        runs = [draw(make_method(name, Candidates(FakeSpace()), 3, {}), 30) for _ in range(2)]
+        runs = [draw(make_method(name, small_candidates(), 3, {}), 30) for _ in range(2)]
         assert runs[0] == runs[1]
-        assert runs[0] != draw(make_method(name, Candidates(FakeSpace()), 4, {}), 30)
+        assert runs[0] != draw(make_method(name, small_candidates(), 4, {}), 30)
 
     def test_goes_on_from_a_history_as_if_it_had_made_it(self, name):
         """A new method object given the log of another one continues exactly."""
-        whole = draw(make_method(name, Candidates(FakeSpace()), 3, {}), 30)
-        for cut in (1, 7, 29):
-            entries = tuple(Entry(i + 1, op.key, "ok") for i, op in enumerate(whole[:cut]))
-            fresh = make_method(name, Candidates(FakeSpace()), 3, {})
-            assert fresh.propose(History(cut + 1, entries)) == whole[cut]
+        whole = draw(make_method(name, small_candidates(), 3, {}), 40)
+        for cut in (1, 7, 39):
+            fresh = make_method(name, small_candidates(), 3, {})
+            assert fresh.propose(History(cut + 1, answered(whole[:cut]))) == whole[cut]
+
+    def test_several_workers_lead_to_the_proposals_that_the_history_gives(self, name):
+        """Answers arrive late and in another order; a new object repeats each proposal."""
+        method = make_method(name, small_candidates(), 3, {})
+        rng = random.Random(5)
+        open_, told, found = [], {}, []
+        for ask in range(1, 61):
+            while len(open_) >= 8 or (open_ and rng.random() < 0.3):
+                told[open_.pop(rng.randrange(len(open_)))] = ask - 1
+            history = History(ask, tuple(entry(i + 1, op, told) for i, op in enumerate(found)))
+            operator = method.propose(history)
+            assert make_method(name, small_candidates(), 3, {}).propose(history) == operator
+            found.append(operator)
+            open_.append(ask)
+
+    def test_operators_of_the_user_that_are_not_in_the_space_do_no_harm(self, name):
+        known = draw(make_method(name, small_candidates(), 3, {}), 12)
+        entries = (Entry(1, "0" * 32, "ok", 0.9), *answered(known, first=2))
+        operator = make_method(name, small_candidates(), 3, {}).propose(History(14, entries))
+        assert operator not in known
+
+    def test_values_that_change_with_later_results_are_replaced(self, name):
+        """As with a ladder: each proposal sees other ranks of all operators."""
+        method = make_method(name, small_candidates(), 3, {})
+        found = []
+        for ask in range(1, 41):
+            entries = tuple(
+                Entry(i + 1, op.key, "ok", (value_of(op) or 0.5) / (1 + (ask + i) % 3))
+                for i, op in enumerate(found)
+            )
+            history = History(ask, entries)
+            operator = method.propose(history)
+            assert make_method(name, small_candidates(), 3, {}).propose(history) == operator
+            found.append(operator)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("local", {"samples": 0}, "'samples'"),
+        ("local", {"restarts": 1.5}, "restarts is a share"),
+        ("local", {"width": 3}, "no such option"),
+        ("evolution", {"population": 1}, "'population'"),
+        ("evolution", {"population": 5, "tournament": 6}, "tournament"),
+    ],
+)
+def test_wrong_options_are_named(name, options, message):
+    with pytest.raises(UserError, match=message):
+        make_method(name, small_candidates(), 0, options)
+
+
+def test_neighbors_share_most_steps():
+    candidates = small_candidates()
+    first = candidates[len(candidates) - 1]
+    found = candidates.neighbors(first.key, 3)
+    assert len(found) >= 3
+    depth = sum(first.primitives.values())
+    assert all(abs(sum(c.primitives.values()) - depth) <= 2 for c in found)
+    with pytest.raises(UserError, match="no candidate"):
+        candidates.neighbors("0" * 32, 3)
 
 
 def test_uniform_draws_are_uniform():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from syno import _core
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.network.sampler import Sampler
@@ -81,6 +82,36 @@ class Candidates:
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self._items)
+
+    def __getitem__(self, place: int) -> Candidate:
+        return self._items[place]
+
+    def place(self, key: str) -> int | None:
+        """Return the place of an operator by its key; None if it is not among the candidates."""
+        return self._places.get(key)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {candidate.key: place for place, candidate in enumerate(self._items)}
+
+    @cached_property
+    def search_space(self) -> _core.SearchSpace:
+        """The operators as the search methods in C++ see them, by place."""
+        return _core.SearchSpace([c.operator._core for c in self._items])
+
+    def neighbors(self, key: str, count: int) -> list[Candidate]:
+        """Return the nearest operators of an operator, and all others at the same distance.
+
+        A move changes, adds, removes or replaces one step and completes the operator again. The
+        distance of two operators counts the steps that they do not share.
+
+        Raises:
+            UserError: if the operator is not among the candidates.
+        """
+        place = self.place(key)
+        if place is None:
+            raise UserError(f"no candidate has the key '{key}'")
+        return [self._items[found] for found in self.search_space.nearest(place, count)]
 
     @cached_property
     def digest(self) -> str:

@@ -44,7 +44,7 @@ from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
-from syno.study.methods.history import make_history
+from syno.study.methods.history import make_history, told_after
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -433,7 +433,8 @@ class Study:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
         evaluations = self.store.evaluations(self.record)
         objective = objective_of(self.record.settings)
-        return make_history(number, records, evaluations, values, objective)
+        told = told_after(self.store.events(self.record), records)
+        return make_history(number, records, evaluations, values, objective, told)
 
     def _operator(self, text: str) -> Operator:
         if self._by_text is None:

@@ -52,7 +52,9 @@ class _Arguments(Options):
         "Name of the study.", None, unset="model, data and a number", metavar="NAME"
     )
     seed: int = options.seed()
-    method: str = option("How operators are sampled: uniform or diverse.", METHOD, metavar="NAME")
+    method: str = option(
+        "How operators are chosen: uniform, diverse, local or evolution.", METHOD, metavar="NAME"
+    )
     named: NamedSpecification = group(NamedSpecification, without=("bindings", "limits"))
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()

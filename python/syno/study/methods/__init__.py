@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from syno._util.errors import UserError
 from syno.study.candidates import Candidates
 from syno.study.methods.diverse import DiverseSampling
+from syno.study.methods.evolution import Evolution
 from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose
 from syno.study.methods.uniform import UniformSampling
 
@@ -15,7 +17,9 @@ __all__ = [
     "METHODS",
     "DiverseSampling",
     "Entry",
+    "Evolution",
     "History",
+    "LocalSearch",
     "Method",
     "Trial",
     "UniformSampling",
@@ -23,7 +27,12 @@ __all__ = [
     "make_method",
 ]
 
-METHODS: dict[str, Callable[..., Method]] = {"uniform": UniformSampling, "diverse": DiverseSampling}
+METHODS: dict[str, Callable[..., Method]] = {
+    "uniform": UniformSampling,
+    "diverse": DiverseSampling,
+    "local": LocalSearch,
+    "evolution": Evolution,
+}
 
 
 def make_method(

@@ -10,7 +10,7 @@ from syno.store.objective import ACCURACY, Objective
 from syno.store.records import BASELINE
 
 if TYPE_CHECKING:
-    from syno.store import Evaluation, ProposalRecord
+    from syno.store import Evaluation, EventRecord, ProposalRecord
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Entry:
         for a failure.
     text: the operator's text, which `Operator.from_text` reads.
     trials: its evaluations in the order in which they ended.
+    told: the number of operators that had been proposed when its first trial ended; None: before
+        the next proposal.
     """
 
     ask: int
@@ -62,6 +64,7 @@ class Entry:
     value: float | None = None
     text: str = ""
     trials: tuple[Trial, ...] = ()
+    told: int | None = None
 
     @property
     def last(self) -> Trial | None:
@@ -99,6 +102,7 @@ def make_history(
     evaluations: Iterable[Evaluation],
     values: Mapping[int, float],
     objective: Objective,
+    told: Mapping[int, int] | None = None,
 ) -> History:
     """Make the history before proposal `number` from the records of the store.
 
@@ -108,7 +112,9 @@ def make_history(
         evaluations: as `Store.evaluations` returns them.
         values: the rating of each operator, by proposal number.
         objective: of the study.
+        told: as `told_after` returns it.
     """
+    told = told or {}
     trials: dict[int, list[Trial]] = {}
     for evaluation in evaluations:
         trials.setdefault(evaluation.ask, []).append(_trial(evaluation, objective))
@@ -119,8 +125,24 @@ def make_history(
         if p.kind == BASELINE:
             baseline = own
         elif p.key is not None:
-            entries.append(Entry(p.ask, p.key, p.status, values.get(p.ask), p.text or "", own))
+            value, text = values.get(p.ask), p.text or ""
+            entries.append(Entry(p.ask, p.key, p.status, value, text, own, told.get(p.ask)))
     return History(number, tuple(entries), objective, baseline)
+
+
+def told_after(
+    events: Iterable[EventRecord], proposals: Iterable[ProposalRecord]
+) -> dict[int, int]:
+    """Count how many operators were proposed when the first result of each proposal arrived."""
+    operators = {p.ask for p in proposals if p.kind != BASELINE}
+    asked = 0
+    found: dict[int, int] = {}
+    for event in events:
+        if event.kind == "asked":
+            asked += event.data["ask"] in operators
+        elif event.kind == "told":
+            found.setdefault(event.data["ask"], asked)
+    return found
 
 
 def _trial(evaluation: Evaluation, objective: Objective) -> Trial:

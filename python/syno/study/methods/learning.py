@@ -1,0 +1,120 @@
+"""Search methods that learn from results. Their core is in C++ (`src/syno/search/`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from syno import _core
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.operators.operator import Operator
+from syno.store.records import OK
+from syno.study.candidates import Candidates
+from syno.study.methods.history import Entry, History
+
+# A call of the core: the number of a proposal and its key, or the key of an answer and its value,
+# None for a failure.
+_Call = tuple[int, str] | tuple[str, float | None]
+
+
+class LearningMethod:
+    """A method whose core keeps what it has learned, for speed.
+
+    The core is a function of the calls that it received. The calls follow from the history: a
+    proposal at its place, and an answer where it arrived among the proposals. So a history that
+    continues the one before adds calls, and any other history makes a new core. Either way the next
+    proposal depends on the history alone.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+    """
+
+    # Whether the core depends on the order of answers among the proposals. Otherwise, a value that
+    # changes later, as ranks at the rungs of a ladder do, is replaced without a new core.
+    is_ordered = False
+
+    def __init__(self, candidates: Candidates, seed: int) -> None:
+        checks.whole("'seed'", seed, least=0)
+        self._candidates = candidates
+        self._seed = seed
+        self._core: _core.SearchMethod | None = None
+        self._calls: list[_Call] = []
+
+    @abstractmethod
+    def make_core(self) -> _core.SearchMethod:
+        """Make the core before its first call."""
+
+    def propose(self, history: History) -> Operator | None:
+        """Select an operator whose key was not proposed yet."""
+        core = self._fed(calls(history))
+        found = core.propose(history.ask)
+        return None if found is None else self._candidates[found].operator
+
+    def _fed(self, wanted: list[_Call]) -> _core.SearchMethod:
+        """Return the core after these calls."""
+        done = len(self._calls)
+        if not self.is_ordered:
+            wanted = _proposals_first(wanted, self._calls)
+        if self._core is None or wanted[:done] != self._calls:
+            self._core, self._calls, done = self.make_core(), [], 0
+        for call in wanted[done:]:
+            self._call(self._core, call)
+            self._calls.append(call)
+        return self._core
+
+    def _call(self, core: _core.SearchMethod, call: _Call) -> None:
+        first, second = call
+        key = second if isinstance(first, int) else first
+        assert isinstance(key, str)
+        place = self._candidates.place(key)
+        if place is None:  # an operator of the user that is not in the space
+            return
+        if isinstance(first, int):
+            core.insert(first, place)
+        elif second is None:
+            core.fail(place)
+        else:
+            assert isinstance(second, float)
+            core.answer(place, second)
+
+
+def calls(history: History) -> list[_Call]:
+    """List the calls of a core that lead to the state of a history."""
+    told: dict[int, list[Entry]] = {}
+    for place, entry in enumerate(history.entries, start=1):
+        if entry.status is not None:
+            at = place if entry.told is None else min(max(entry.told, place), len(history.entries))
+            told.setdefault(at, []).append(entry)
+    found: list[_Call] = []
+    for place, entry in enumerate(history.entries, start=1):
+        found.append((entry.ask, entry.key))
+        for each in told.get(place, ()):
+            value = each.value if each.status == OK else None
+            found.append((each.key, None if value is None else float(value)))
+    return found
+
+
+def _proposals_first(wanted: list[_Call], done: list[_Call]) -> list[_Call]:
+    """Append to the calls that were made those that are missing, in an order that keeps them.
+
+    The result leads to the same state if the order of answers is of no importance.
+    """
+    values = {call[0]: call[1] for call in done if isinstance(call[0], str)}
+    made = sum(isinstance(call[0], int) for call in done)
+    proposals = [call for call in wanted if isinstance(call[0], int)]
+    if proposals[:made] != [call for call in done if isinstance(call[0], int)]:
+        return proposals + [call for call in wanted if isinstance(call[0], str)]
+    missing = [
+        call
+        for call in wanted
+        if isinstance(call[0], str) and (call[0] not in values or values[call[0]] != call[1])
+    ]
+    return [*done, *proposals[made:], *missing]
+
+
+def share(name: str, value: float) -> float:
+    """Check an option that is a share of the proposals."""
+    if not 0 <= value <= 1:
+        raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {value:g}")
+    return value

@@ -1,0 +1,49 @@
+"""Local search."""
+
+from __future__ import annotations
+
+from syno import _core
+from syno._util import checks
+from syno.study.candidates import Candidates
+from syno.study.methods.learning import LearningMethod, share
+
+
+class LocalSearch(LearningMethod):
+    """Proposes what is nearest to the best operator so far.
+
+    The first proposals are samples. Then the nearest new neighbor of the best operator is proposed,
+    so that a better one becomes the best at once. If all neighbors of the best were proposed, the
+    search continues at the next best. See White et al., "Exploring the Loss Landscape in Neural
+    Architecture Search" (2021).
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        samples: the number of proposals that are sampled at the start.
+        neighbors: the number of nearest operators that are the neighbors of an operator.
+        restarts: the share of later proposals that are sampled, which leaves local optima.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        *,
+        samples: int = 10,
+        neighbors: int = 20,
+        restarts: float = 0.1,
+    ) -> None:
+        super().__init__(candidates, seed)
+        self._samples = checks.whole("'samples'", samples, least=1)
+        self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
+        self._restarts = share("restarts", restarts)
+
+    def make_core(self) -> _core.SearchMethod:
+        """See `LearningMethod`."""
+        return _core.LocalSearch(
+            self._candidates.search_space,
+            self._seed,
+            samples=self._samples,
+            neighbors=self._neighbors,
+            restarts=self._restarts,
+        )
