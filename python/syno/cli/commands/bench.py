@@ -18,9 +18,17 @@ if TYPE_CHECKING:
     from syno.space.space import Space
 
 
-@framework.group("bench", "bench_kernels", "bench_network", "bench_slots", "bench_training")
+@framework.group(
+    "bench",
+    "bench_kernels",
+    "bench_network",
+    "bench_search",
+    "bench_slots",
+    "bench_table",
+    "bench_training",
+)
 def command() -> None:
-    """Measure the speed of enumerations and of compiled operators on this machine."""
+    """Measure enumerations, compiled operators and search methods."""
 
 
 @dataclass(frozen=True, kw_only=True)

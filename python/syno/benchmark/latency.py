@@ -1,0 +1,94 @@
+"""The latencies of a table: each operator in the compiled network, beside the original network.
+
+It is a pass of its own, because it needs a quiet machine. Like the trainings, it can be stopped and
+continued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
+from syno.benchmark.generate import PACK, Journal, Progress, Trainer, recovered
+from syno.benchmark.table import Latency, Row, Table, as_line
+from syno.engines import engine as engines
+from syno.measure.timing import Timing, interleaved
+from syno.operators.operator import Operator
+
+if TYPE_CHECKING:
+    from syno.study.evaluate.network import Network
+
+# The engine, as the option `--latency compiled` of a search.
+ENGINE = "syno"
+REPEATS, WARMUP = 50, 5
+
+
+def measure_latencies(
+    path: Path,
+    *,
+    data_dir: str | None = None,
+    limit: int | None = None,
+    repeats: int = REPEATS,
+    progress: Progress | None = None,
+) -> Table:
+    """Measure the operators of a table that have a result and no latency yet.
+
+    The network runs with batch size 1 on one thread, in turns with the original network, both
+    compiled by `syno.compile`.
+
+    Args:
+        path: the file of the table.
+        data_dir: the folder of the data, whose sizes the network has.
+        limit: the maximum number of operators.
+        repeats: the number of timed runs.
+        progress: called after each operator with (done, operators with a result, what was done).
+    """
+    table, _ = recovered(path)
+    network = Trainer(table.configuration, data_dir).network(0)
+    example = network.inputs(1)
+    done = {latency.operator for latency in table.latencies}
+    waiting = [n for n in sorted(table.numbers.values()) if n not in done][:limit]
+    with Journal(path) as journal, torch_threads(1), torch.inference_mode():
+        original = engines.get(ENGINE).prepare(network.original().eval(), example, 1)
+        for count, number in enumerate(waiting, 1):
+            row = table.rows[number]
+            found = _measured(table, network, row, number, original, example, repeats)
+            table.latencies.append(found)
+            journal.add(as_line(found))
+            if progress is not None:
+                shown = (
+                    found.reason if found.ratio is None else f"{found.ratio:.2f} of the original"
+                )
+                progress(len(done) + count, len(table.numbers), f"{row.key[:8]}: {shown}")
+            if count % PACK == 0:
+                journal.pack(table)
+        journal.pack(table)
+    return table
+
+
+def _measured(
+    table: Table,
+    network: Network,
+    row: Row,
+    number: int,
+    original: Callable[[], object],
+    example: torch.Tensor,
+    repeats: int,
+) -> Latency:
+    operator = Operator.from_text(row.text, table.specification)
+    with torch.inference_mode(False):
+        net, _ = network.with_operator(operator)
+    try:
+        own = engines.get(ENGINE).prepare(net.eval(), example, 1)
+    except UserError as error:
+        return Latency(number, None, None, str(error).partition("\n")[0])
+    for call in (own, original):
+        for _ in range(WARMUP):
+            call()
+    mine, beside = map(Timing.of, interleaved([own, original], repeats, repeated=False))
+    return Latency(number, round(mine.median_ms, 5), round(mine.median_ms / beside.median_ms, 4))

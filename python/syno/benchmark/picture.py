@@ -1,0 +1,47 @@
+"""The anytime picture of a comparison: the regret of each method after each trial."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from syno._util.figures import load_matplotlib
+from syno.benchmark.experiment import SearchResults
+
+
+def save_regret(found: SearchResults, path: Path) -> None:
+    """Draw the median regret with its quartiles over the trials, as PNG or PDF."""
+    load_matplotlib()
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    scale = 100 if found.objective.is_share else 1
+    figure, axes = plt.subplots(figsize=(8, 5))
+    counts = range(1, found.trials + 1)
+    for each in found.scores:
+        median, low, high = (
+            [
+                scale * getattr(q, name) if getattr(q, name) < math.inf else math.nan
+                for q in each.anytime
+            ]
+            for name in ("median", "low", "high")
+        )
+        (line,) = axes.plot(counts, median, label=each.method, linewidth=1.6)
+        axes.fill_between(counts, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    axes.set_xlabel(f"finished trials ({found.workers} at the same time)")
+    unit = "percentage points" if found.objective.is_share else found.objective.unit
+    axes.set_ylabel(f"regret of the validation {found.objective.name}, {unit}")
+    axes.set_title(
+        f"{found.table.name}: median and quartiles of {found.seeds} seeds, "
+        f"{len(found.table.keys):,} operators",
+        fontsize=10,
+    )
+    axes.set_xlim(1, found.trials)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,267 @@
+"""Replay: search methods run against a table instead of trainings.
+
+The simulation has a clock. A free worker gets a proposal, its trial takes the seconds that the
+training took when the table was made, and its result enters the history when it ends. A method
+therefore sees pending operators (`status` None) as in a study with parallel workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+from syno._util import checks
+from syno._util.errors import UserError
+from syno._util.helper_process import safe_spawning
+from syno.benchmark.table import Table
+from syno.study.methods import make_method
+from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.method import Method
+
+# `progress` is called with (finished runs, all runs, label of the method).
+Progress = Callable[[int, int, str], None]
+Factory = Callable[[Table, int], Method]
+# A study without a baseline gives this number to its first operator.
+_FIRST = 1
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A search method with its options. label: how results name it."""
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label, or else the name with the options."""
+        if self.label:
+            return self.label
+        options = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.name}:{options}" if options else self.name
+
+    def make(self, table: Table, seed: int) -> Method:
+        """Make the method for the operators of a table."""
+        return make_method(self.name, table.candidates, seed, self.options)
+
+    @staticmethod
+    def parse(text: str) -> MethodSpec:
+        """Read `NAME`, `NAME:OPTION=VALUE,...` or `LABEL@NAME:...`.
+
+        Raises:
+            UserError: for a text of another form.
+        """
+        label, at, rest = text.rpartition("@")
+        name, colon, options = rest.partition(":")
+        found: dict[str, object] = {}
+        for part in options.split(",") if colon else ():
+            key, equals, value = part.partition("=")
+            if not equals or not key.strip():
+                raise UserError(
+                    f"'{checks.short(text)}' does not name a method with options\n"
+                    "  expected: NAME or NAME:OPTION=VALUE,OPTION=VALUE, such as "
+                    "diverse:window=0.2"
+                )
+            found[key.strip()] = _value(value.strip())
+        if not name.strip() or (at and not label.strip()):
+            raise UserError(f"'{checks.short(text)}' does not name a search method")
+        return MethodSpec(name.strip(), found, label.strip())
+
+
+@dataclass(frozen=True)
+class Step:
+    """A finished trial of a replay.
+
+    ask: the number of the proposal; ended_s: the simulated time.
+    value: the result that the method sees, greater is better; None for a failure.
+    score: the true score of the operator (`Table.scores`).
+    """
+
+    ask: int
+    key: str
+    seed: int
+    ended_s: float
+    value: float | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One run of a method: its finished trials in the order in which they ended.
+
+    is_exhausted: whether the method had nothing more to propose.
+    """
+
+    method: str
+    seed: int
+    steps: tuple[Step, ...]
+    is_exhausted: bool
+
+
+def replay(
+    table: Table,
+    make: Factory,
+    *,
+    seed: int,
+    trials: int,
+    workers: int = 1,
+    label: str = "",
+    stop: Callable[[Sequence[Step]], bool] | None = None,
+) -> Replay:
+    """Run a method against a table.
+
+    The k-th trial of an operator has the k-th of its seeds, in an order that depends on `seed`.
+    When all seeds are used, they repeat.
+
+    Args:
+        table: the operators and their results.
+        make: makes the method for a table and a seed, such as `MethodSpec.make`.
+        seed: of the method and of the choice of results.
+        trials: the maximum number of trials.
+        workers: trials that run at the same time.
+        label: the name of the method in the result.
+        stop: ends the run early, from the finished trials.
+
+    Raises:
+        UserError: if the method proposes an operator that is not in the table.
+    """
+    for name, number in (("trials", trials), ("workers", workers)):
+        checks.whole(f"'{name}'", number, 1)
+    method = make(table, seed)
+    results = _Results(table, seed)
+    entries: list[Entry] = []
+    running: list[tuple[float, int, str, Trial]] = []
+    steps: list[Step] = []
+    now = 0.0
+    while True:
+        is_exhausted = False
+        while len(running) < workers and len(entries) < trials:
+            ask = _FIRST + len(entries)
+            operator = method.propose(History(ask, tuple(entries), table.objective))
+            if operator is None:
+                is_exhausted = True  # unless it waits for results
+                break
+            key = operator.key
+            trial = results.next(key)
+            entries.append(Entry(ask, key, None, None, operator.text))
+            heapq.heappush(running, (now + trial.seconds, ask, key, trial))
+        if not running:
+            break
+        now, ask, key, trial = heapq.heappop(running)
+        text = entries[ask - _FIRST].text
+        # As in a study: the rating is the accuracy, and 0 for a failure.
+        rating = trial.accuracy or 0.0
+        entries[ask - _FIRST] = Entry(ask, key, trial.status, rating, text, (trial,))
+        value = None if trial.objective is None else table.objective.score(trial.objective)
+        steps.append(Step(ask, key, trial.seed, now, value, table.scores[key]))
+        if stop is not None and stop(steps):
+            break
+    return Replay(label, seed, tuple(steps), is_exhausted)
+
+
+class _Results:
+    """Which result of the table a trial gets."""
+
+    def __init__(self, table: Table, seed: int) -> None:
+        self._table, self._seed = table, seed
+        self._used: Counter[str] = Counter()
+
+    def next(self, key: str) -> Trial:
+        seeds = self._table.seeds(key)
+        order = random.Random(f"{self._seed}:{key}").sample(seeds, len(seeds))
+        found = self._table.trial(key, order[self._used[key] % len(order)])
+        self._used[key] += 1
+        return found
+
+
+def replay_all(
+    table: Table,
+    methods: Sequence[MethodSpec],
+    *,
+    seeds: int,
+    trials: int,
+    workers: int = 1,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> dict[str, list[Replay]]:
+    """Run methods with the seeds 0 to `seeds` - 1.
+
+    Args:
+        table: the operators and their results.
+        methods: with distinct titles.
+        seeds, trials, workers: as in `replay`.
+        jobs: processes. The results do not depend on it.
+        progress: see `Progress`.
+
+    Returns:
+        The runs of each method in the order of the seeds, by title.
+    """
+    checks.whole("'seeds'", seeds, 1)
+    checks.whole("'jobs'", jobs, 1)
+    repeated = [title for title, n in Counter(m.title for m in methods).items() if n > 1]
+    if repeated or not methods:
+        raise UserError(
+            f"method '{repeated[0]}' is given twice"
+            if repeated
+            else "there is no method to replay\n  expected: at least one"
+        )
+    for method in methods:
+        method.make(table, 0)  # a UserError for an unknown name or option, before any run
+    found: dict[str, list[Replay]] = {method.title: [] for method in methods}
+    plan = [(method, seed) for method in methods for seed in range(seeds)]
+    runs: Iterable[Replay] = (
+        (_run(table, method, seed, trials, workers) for method, seed in plan)
+        if jobs == 1
+        else _in_processes(table, plan, trials, workers, jobs)
+    )
+    for done, run in enumerate(runs, 1):
+        found[run.method].append(run)
+        if progress is not None:
+            progress(done, len(plan), run.method)
+    return {title: sorted(each, key=lambda r: r.seed) for title, each in found.items()}
+
+
+def _run(table: Table, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+    return replay(table, method.make, seed=seed, trials=trials, workers=workers, label=method.title)
+
+
+_table: Table | None = None
+
+
+def _start(table: Table) -> None:
+    global _table
+    _table = table
+
+
+def _run_in_process(method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+    assert _table is not None
+    return _run(_table, method, seed, trials, workers)
+
+
+def _in_processes(
+    table: Table, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
+) -> Iterator[Replay]:
+    bare = dataclasses.replace(table)  # without cached properties
+    with (
+        safe_spawning(),
+        ProcessPoolExecutor(jobs, get_context("spawn"), _start, (bare,)) as pool,
+    ):
+        runs = [pool.submit(_run_in_process, m, seed, trials, workers) for m, seed in plan]
+        for run in as_completed(runs):
+            yield run.result()
+
+
+def _value(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)

@@ -1,0 +1,360 @@
+"""Tables of trained operators: every operator of a space with its results, in one file.
+
+A file `NAME.jsonl.gz` has one JSON document in a line: a head, then an operator in a line, then a
+training in a line, then a latency in a line. The operators are in the random order in which they
+are trained, so that the operators of an unfinished table are a uniform sample of the space.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import os
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from syno._util.checks import parsed_json
+from syno._util.errors import UserError
+from syno.benchmark.configuration import Configuration
+from syno.operators.operator import Operator
+from syno.operators.specification import Specification
+from syno.store.objective import ACCURACY, LOSS, Objective
+from syno.study.candidates import Candidates
+from syno.study.methods.history import Trial
+
+FORMAT = "syno table"
+VERSION = 1
+SUFFIX = ".jsonl.gz"
+# The number of the original network in the place of an operator.
+BASELINE = -1
+# Where the tables of the source tree are.
+FOLDER = Path(__file__).resolve().parents[3] / "bench" / "tabular"
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator. macs, params: of all layers that it replaces, for one sample."""
+
+    key: str
+    text: str
+    macs: int
+    params: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A training.
+
+    operator: the number of the operator, or BASELINE.
+    seed: of the initial weights, the order of batches and the augmentation.
+    accuracy: on the validation split, from 0 to 1; None for a failure.
+    curve: the validation accuracy after each epoch in which it was measured, the last included.
+    losses: the mean training loss of each epoch.
+    seconds: processor time of training and evaluation on one thread.
+    status, reason: as in `syno.train.TrainingOutcome`.
+    loss: on the validation split, for text.
+    """
+
+    operator: int
+    seed: int
+    accuracy: float | None
+    curve: tuple[float, ...]
+    losses: tuple[float, ...]
+    seconds: float
+    status: str = "ok"
+    reason: str = ""
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The median latency of the compiled network with the operator, in milliseconds.
+
+    ratio: the latency divided by that of the original network, measured alternately; None with a
+    reason where it could not be measured.
+    """
+
+    operator: int
+    ms: float | None
+    ratio: float | None
+    reason: str = ""
+
+
+@dataclass
+class Table:
+    """The operators of a space and their results.
+
+    Trials, best operators and candidates are those of the operators that have a result; the others
+    are still to be trained (`is_complete`).
+    """
+
+    configuration: Configuration
+    specification: Specification
+    environment: Mapping[str, object]
+    rows: Sequence[Row]
+    baseline_macs: int
+    baseline_params: int
+    results: list[Result] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.configuration.name
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What is compared: the loss of text, otherwise the accuracy."""
+        return LOSS if self.configuration.made_fidelity().task == "text" else ACCURACY
+
+    @cached_property
+    def by_operator(self) -> dict[int, dict[int, Result]]:
+        """The results of each operator by seed, in the order of the operators."""
+        found: dict[int, dict[int, Result]] = {}
+        for result in sorted(self.results, key=lambda r: (r.operator, r.seed)):
+            found.setdefault(result.operator, {})[result.seed] = result
+        return found
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each operator that has a result, by key."""
+        return {self.rows[i].key: i for i in self.by_operator if i != BASELINE}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every operator has a result."""
+        return len(self.numbers) == len(self.rows)
+
+    @cached_property
+    def operators(self) -> list[Operator]:
+        """The operators that have a result."""
+        texts = [self.rows[i].text for i in self.numbers.values()]
+        return [Operator.from_text(text, self.specification) for text in texts]
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The operators that have a result, as search methods take them."""
+        return Candidates(TableSpace(self))
+
+    @property
+    def keys(self) -> list[str]:
+        """The semantic keys of the operators that have a result."""
+        return list(self.numbers)
+
+    def seeds(self, key: str) -> list[int]:
+        """Return the seeds that an operator was trained with."""
+        return list(self.by_operator[self._number(key)])
+
+    def trial(self, key: str, seed: int) -> Trial:
+        """Return the result of one training, as search methods see it.
+
+        Raises:
+            UserError: if the table has no such operator, or no training of it with this seed.
+        """
+        number = self._number(key)
+        found = self.by_operator[number].get(seed)
+        if found is None:
+            raise UserError(
+                f"table '{self.name}' has no training of {key[:12]} with seed {seed}\n"
+                f"  expected: one of {', '.join(map(str, self.seeds(key)))}"
+            )
+        latency = self._latency.get(number)
+        row = self.rows[number]
+        return Trial(
+            rung=0,
+            status=found.status,
+            reason=found.reason,
+            objective=self._value(found),
+            accuracy=found.accuracy,
+            loss=found.loss,
+            losses=found.losses,
+            latency_ms=None if latency is None else latency.ms,
+            latency_ratio=None if latency is None else latency.ratio,
+            macs=row.macs,
+            params=row.params,
+            seed=seed,
+            seconds=found.seconds,
+        )
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The true score of each operator: its mean over the seeds, greater is better.
+
+        It is the accuracy, or for text the loss with a minus sign. An operator that failed with any
+        seed has minus infinity.
+        """
+        found = {}
+        for key, number in self.numbers.items():
+            values = [self._value(result) for result in self.by_operator[number].values()]
+            good = [value for value in values if value is not None]
+            whole = len(good) == len(values)
+            found[key] = self.objective.score(statistics.fmean(good)) if whole else -math.inf
+        return found
+
+    @cached_property
+    def ranking(self) -> list[str]:
+        """The keys from the best to the worst true score."""
+        return sorted(self.scores, key=lambda key: (-self.scores[key], key))
+
+    def best(self, share: float) -> list[str]:
+        """Return the keys of the best operators by their true score, at least one.
+
+        Args:
+            share: of the operators that have a result, from 0 to 1.
+        """
+        return self.ranking[: max(1, round(share * len(self.ranking)))]
+
+    def baseline_trials(self) -> list[Result]:
+        """Return the trainings of the original network."""
+        return list(self.by_operator.get(BASELINE, {}).values())
+
+    @cached_property
+    def _latency(self) -> dict[int, Latency]:
+        return {latency.operator: latency for latency in self.latencies}
+
+    def _value(self, result: Result) -> float | None:
+        return self.objective.of(result.accuracy, {"loss": result.loss})
+
+    def _number(self, key: str) -> int:
+        try:
+            return self.numbers[key]
+        except KeyError:
+            raise UserError(
+                f"table '{self.name}' has no result of an operator '{key[:12]}'\n"
+                f"  it has results of {len(self.numbers):,} of {len(self.rows):,} operators"
+            ) from None
+
+    def write(self, path: Path) -> None:
+        """Write the file in place of an existing one. Equal tables give equal bytes."""
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "configuration": asdict(self.configuration),
+            "specification": self.specification.to_json(),
+            "environment": dict(self.environment),
+            "baseline_macs": self.baseline_macs,
+            "baseline_params": self.baseline_params,
+        }
+        lines: list[Mapping[str, object]] = [head]
+        lines += [asdict(row) for row in self.rows]
+        lines += [as_line(result) for result in self.results]
+        lines += [as_line(latency) for latency in self.latencies]
+        raw = "".join(dumped(line) for line in lines).encode()
+        made = path.with_name(path.name + ".new")
+        with made.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+            packed.write(raw)
+        os.replace(made, path)
+
+    @staticmethod
+    def read(path: Path) -> Table:
+        """Read a file.
+
+        Raises:
+            UserError: if it cannot be read, is not a table, or has another version.
+        """
+        try:
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                text = file.read()
+            lines = [parsed_json(line) for line in io.StringIO(text)]
+        except (OSError, EOFError, ValueError) as error:
+            raise UserError(f"cannot read table '{path}': {error}") from error
+        head = lines[0] if lines else {}
+        if not isinstance(head, dict) or head.get("format") != FORMAT:
+            raise UserError(f"'{path}' is not a table of `syno bench table`")
+        if head.get("version") != VERSION:
+            raise UserError(
+                f"table '{path}' has version {head.get('version')}\n"
+                f"  expected: version {VERSION}, which this version of Syno reads"
+            )
+        try:
+            return _table(head, lines[1:])
+        except (KeyError, TypeError, IndexError) as error:
+            raise UserError(f"table '{path}' is damaged: {error!r}") from error
+
+
+class TableSpace:
+    """The operators of a table that have a result, as the space of a study."""
+
+    def __init__(self, table: Table) -> None:
+        self._specification = table.specification
+        self.operators: Sequence[Operator] = table.operators
+        self.specification = (table.specification.key, json.loads(table.specification.to_json()))
+        self.rules = str(table.environment.get("rules", ""))
+
+    def rejections(self) -> dict[str, int]:
+        """Return no reasons, because a table lists accepted operators only."""
+        return {}
+
+    def parse(self, text: str) -> Operator:
+        """Read an operator from its text."""
+        return Operator.from_text(text, self._specification)
+
+
+def load(name_or_path: str | Path) -> Table:
+    """Load a table.
+
+    Args:
+        name_or_path: `images`, or another table in `bench/tabular/` of the source tree, or the path
+            of a file.
+
+    Raises:
+        UserError: if there is no such table, or it cannot be read.
+    """
+    path = Path(name_or_path)
+    if path.name == str(name_or_path) and not path.name.endswith(SUFFIX):
+        path = FOLDER / f"{name_or_path}{SUFFIX}"
+    if not path.is_file():
+        known = sorted(file.name.removesuffix(SUFFIX) for file in FOLDER.glob(f"*{SUFFIX}"))
+        raise UserError(
+            f"there is no table '{name_or_path}'\n"
+            f"  expected: a {SUFFIX} file, or one of {', '.join(known) or 'no tables'} in the "
+            "source tree"
+        )
+    return Table.read(path)
+
+
+def as_line(record: Result | Latency) -> dict[str, object]:
+    """Return a record as a line of the file, without what has its default."""
+    content = asdict(record)
+    for name, usual in (("status", "ok"), ("reason", ""), ("loss", None)):
+        if name in content and content[name] == usual:
+            del content[name]
+    return content
+
+
+def from_line(line: Mapping[str, Any]) -> Result | Latency:
+    """Read a line of `as_line`."""
+    if "ratio" in line:
+        return Latency(**line)
+    return Result(**{**line, "curve": tuple(line["curve"]), "losses": tuple(line["losses"])})
+
+
+def dumped(line: Mapping[str, object]) -> str:
+    """Return a line of the file."""
+    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _table(head: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Table:
+    rows: list[Row] = []
+    records: list[Result | Latency] = []
+    for line in lines:
+        if "text" in line:
+            rows.append(Row(**line))
+        else:
+            records.append(from_line(line))
+    return Table(
+        Configuration.from_json(head["configuration"]),
+        Specification.from_json(head["specification"]),
+        head["environment"],
+        rows,
+        head["baseline_macs"],
+        head["baseline_params"],
+        [record for record in records if isinstance(record, Result)],
+        [record for record in records if isinstance(record, Latency)],
+    )

@@ -1,0 +1,81 @@
+"""`syno bench search`: search methods on a table of trained operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.options import Options, option
+from syno.cli import framework, output
+
+if TYPE_CHECKING:
+    from syno.benchmark import SearchResults
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    table: str = option(
+        "Table of trained operators: a name in bench/tabular/ of the source tree, or a file.",
+        "images",
+        metavar="NAME",
+    )
+    method: tuple[str, ...] = option(
+        "Search method: NAME, NAME:OPTION=VALUE,... or LABEL@NAME:...; can be repeated.",
+        ("uniform",),
+        metavar="NAME",
+    )
+    seeds: int = option("Number of runs of each method.", 100, minimum=1)
+    trials: int = option("Maximum number of trials of a run.", 400, minimum=1)
+    workers: int = option("Number of simulated trials at the same time.", 1, minimum=1)
+    jobs: int = option("Number of processes.", 1, minimum=1)
+    picture: Path | None = option("File for a plot of the regret (PNG or PDF).", None)
+    as_json: bool = output.as_json()
+
+
+@framework.command("bench search", _Arguments)
+def command(given: _Arguments) -> int:
+    """Compare search methods on a table of trained operators, without training.
+
+    A run proposes operators of the table and gets their stored results after the simulated time
+    that each training took. The output is the number of trials until one of the best 1 % and of
+    the best 0.2 % of the operators was evaluated, and the regret: the accuracy of the best operator
+    minus that of the operator with the best result so far. Figures are the median and the quartiles
+    over the seeds. For two methods and more, tests compare each pair: Wilcoxon's signed-rank test
+    for runs with equal seeds, and the rank-sum test of Mann and Whitney.
+    """
+    from syno.benchmark import MethodSpec, compare_methods, load
+    from syno.benchmark.picture import save_regret
+
+    table = load(given.table)
+    methods = [MethodSpec.parse(text) for text in given.method]
+    with output.progress("runs", given.seeds * len(methods)) as move:
+        found = compare_methods(
+            table,
+            methods,
+            seeds=given.seeds,
+            trials=given.trials,
+            workers=given.workers,
+            jobs=given.jobs,
+            progress=lambda done, total, what: move(done, what),
+        )
+    if given.picture is not None:
+        save_regret(found, given.picture)
+    if given.as_json:
+        output.print_json(found.described())
+    else:
+        _print(found)
+    return framework.OK
+
+
+def _print(found: SearchResults) -> None:
+    from syno.benchmark.tables import comparisons_table, scores_table, summary
+
+    for line in summary(found.table):
+        output.echo(line)
+    title = f"{found.trials} trials, {found.workers} workers, {found.seeds} seeds"
+    output.console().print(output.heading(title, ": median (quartiles)", before="\n"))
+    output.show(scores_table(found))
+    if found.comparisons:
+        output.echo("")
+        output.show(comparisons_table(found.comparisons))
