@@ -212,8 +212,8 @@ struct Field {
         if (first < 0) first = at;
         last = at;
       }
-      const auto extent = static_cast<double>(margin.size());
-      extents.push_back(first < 0 ? 0 : (last - first + 1) / extent);
+      const auto length = static_cast<double>(margin.size());
+      extents.push_back(first < 0 ? 0 : (last - first + 1) / length);
       spreads.push_back(std::sqrt(std::max(0.0, square - mean * mean)));
       offsets.push_back(std::abs(mean - static_cast<double>(layout.extents[a] / 2)));
       effectives.push_back(participation(margin));
