@@ -69,7 +69,7 @@ def features(operator: Operator, *, seed: int = 0) -> dict[str, float]:
 def _of_graph(operator: Operator, binding: Mapping[str, int]) -> dict[str, float]:
     counts = operator.primitives()
     shapes = operator.weight_shapes(binding)
-    sizes = sorted((math.prod(shape) for shape in shapes), reverse=True) + [1, 1]
+    sizes = [*sorted((math.prod(shape) for shape in shapes), reverse=True), 1, 1]
     reductions = math.prod(_core.evaluate_size(size, binding) for size in operator.reductions)
     return {
         "log_macs": math.log(max(1, operator.macs())),

@@ -54,9 +54,7 @@ class Positions:
         return cls(output, input_, frozenset(shared))
 
 
-def probe_bindings(
-    specification: Specification, positions: Positions
-) -> Iterator[dict[str, int]]:
+def probe_bindings(specification: Specification, positions: Positions) -> Iterator[dict[str, int]]:
     """Bindings to try one after the other: small ones first, then the layers as they are."""
     coefficients = {text.split("=")[0].split(":")[0].strip() for text in specification.coefficient}
     passed = {name for name, value in specification.defaults.items() if value == 1}

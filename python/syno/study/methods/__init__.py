@@ -11,6 +11,7 @@ from syno.study.methods.evolution import Evolution
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose
+from syno.study.methods.surrogate import SurrogateSearch
 from syno.study.methods.uniform import UniformSampling
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "History",
     "LocalSearch",
     "Method",
+    "SurrogateSearch",
     "Trial",
     "UniformSampling",
     "choose",
@@ -32,6 +34,7 @@ METHODS: dict[str, Callable[..., Method]] = {
     "diverse": DiverseSampling,
     "local": LocalSearch,
     "evolution": Evolution,
+    "surrogate": SurrogateSearch,
 }
 
 
