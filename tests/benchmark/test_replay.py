@@ -6,7 +6,15 @@ import statistics
 import pytest
 
 import syno
-from syno.benchmark import MethodSpec, Quartiles, compare, compare_methods, replay, replay_all, score
+from syno.benchmark import (
+    MethodSpec,
+    Quartiles,
+    compare,
+    compare_methods,
+    replay,
+    replay_all,
+    score,
+)
 from syno.benchmark.scores import regret_curve, trials_to
 from syno.store.records import OK
 
@@ -55,7 +63,9 @@ def test_parallel_workers_see_pending_operators_and_results_in_the_order_of_time
     assert pending[:4] == [0, 1, 2, 3]
     assert set(pending[4:]) == {3}
     for history in method.histories:
-        assert all((e.value is None) == (e.status is None) == (not e.trials) for e in history.entries)
+        assert all(
+            (e.value is None) == (e.status is None) == (not e.trials) for e in history.entries
+        )
         assert [e.ask for e in history.entries] == list(range(1, history.ask))
     ends = [step.ended_s for step in run.steps]
     assert ends == sorted(ends)
@@ -153,7 +163,9 @@ def test_noise_can_mislead_a_search_and_a_failure_has_no_value():
     )
     assert chosen.value != chosen.score
     failed = made.table()
-    failed.results = [type(r)(r.operator, 0, None, (), (), 1.0, "error", "x") for r in failed.results]
+    failed.results = [
+        type(r)(r.operator, 0, None, (), (), 1.0, "error", "x") for r in failed.results
+    ]
     _, run = recorded(failed, trials=3)
     assert [step.value for step in run.steps] == [None] * 3
     assert regret_curve(run.steps, 0.5) == [math.inf] * 3

@@ -201,7 +201,7 @@ class Operator:
 
     @property
     def orbit(self) -> str:
-        """The key of the orbit: equal for operators that symmetries of the data map onto each other.
+        """The key of the orbit, which is equal for operators that symmetries map onto each other.
 
         The symmetries are those of the specification. It is the least key of the images of the
         operator, and `key` where the specification names no symmetries.

@@ -193,7 +193,8 @@ def search(
         for message in (note, lost):
             if message is not None:
                 shown.on_note(message)
-        wanted = specification_for(specification, dict(space.limits), rungs.network)
+        changes = dict(space.limits) | ({"symmetries": space.symmetry} if space.symmetry else {})
+        wanted = specification_for(specification, changes, rungs.network)
         check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)

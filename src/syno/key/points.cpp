@@ -16,7 +16,7 @@ class Reader {
 
   void read() {
     points_.clear();
-    reverses_ = are_all_mirrored();
+    reverses_ = is_first_mirrored();
     forms_.resize(section_.coordinates.size());
     for (const Section::Dim& dim : section_.outputs)
       form(dim.coordinate) = new_base(extent_of(dim.coordinate));
@@ -35,23 +35,20 @@ class Reader {
   }
 
  private:
-  // Whether the image reverses every ordered dimension of the section. Then every coordinate of it may count down: the
-  // bijection reverses all iterators and reductions, weights are relabelled, and unordered dimensions do not notice.
-  bool are_all_mirrored() const {
-    bool any = false;
+  // Whether the first ordered dimension is mirrored. Then every coordinate of the section counts down, which is a
+  // bijection: weights are relabelled, unordered dimensions do not notice, and ordered ones that are not mirrored are
+  // reversed once more. So of the two ways to write an image it is always the same one.
+  bool is_first_mirrored() const {
     for (const auto* dims : {&section_.outputs, &section_.inputs}) {
       for (const Section::Dim& dim : *dims) {
-        if (dim.unordered) continue;
-        if (!dim.mirrored) return false;
-        any = true;
+        if (!dim.unordered) return dim.mirrored;
       }
     }
-    return any;
+    return false;
   }
 
-  // Where only some dimensions are reversed, their forms are.
   Form exact_form(const Section::Dim& dim) {
-    if (!dim.mirrored || reverses_) return form(dim.coordinate);
+    if (dim.mirrored == reverses_) return form(dim.coordinate);
     Form reversed = points_.algebra.combine(form(dim.coordinate), -1, {}, 0);
     reversed.constant += extent_of(dim.coordinate) - 1;
     return reversed;

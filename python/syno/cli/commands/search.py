@@ -55,7 +55,9 @@ class _Arguments(Options):
     method: str = option(
         "How operators are chosen: uniform, diverse, local or evolution.", METHOD, metavar="NAME"
     )
-    named: NamedSpecification = group(NamedSpecification, without=("bindings", "limits"))
+    named: NamedSpecification = group(
+        NamedSpecification, without=("bindings", "symmetry", "limits")
+    )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     space: SpaceOptions = group(SpaceOptions)
