@@ -125,7 +125,7 @@ LinearMap::LinearMap(const Operator& op, const Values& values, std::uint64_t see
 
   for (std::size_t k = 0; k < tables.weights.size(); ++k) {
     const AccessTable& table = tables.weights[k];
-    weight_sizes_.push_back(product(shapes.weights[k]));
+    weights_.emplace_back(product(shapes.weights[k]));
     gathered_.push_back(
         {table.index, std::vector<float>(table.index.size()),
          offsets(blocks, table.variables, extents), offsets(free, table.variables, extents),
@@ -137,7 +137,7 @@ LinearMap::LinearMap(const Operator& op, const Values& values, std::uint64_t see
 void LinearMap::draw(std::uint64_t seed) {
   for (std::size_t k = 0; k < gathered_.size(); ++k) {
     CounterRandom random(seed, kWeights + k);
-    std::vector<float> weight(weight_sizes_[k]);
+    std::vector<float>& weight = weights_[k];
     for (float& value : weight) value = centred(random);
     Gathered& grid = gathered_[k];
     for (std::size_t i = 0; i < grid.index.size(); ++i)
@@ -234,15 +234,15 @@ LinearMap::Moments LinearMap::jacobian_moments(std::uint64_t seed) const {
   std::vector<std::vector<Direction>> directions, gradients;
   for (std::size_t k = 0; k < gathered_.size(); ++k) {
     CounterRandom random(seed, kDirections + k);
-    std::vector<Direction> weight(weight_sizes_[k] + 1);  // the last one stands for a zero
+    std::vector<Direction> weight(weights_[k].size() + 1);  // the last one stands for a zero
     for (std::size_t i = 0; i + 1 < weight.size(); ++i)
       for (float& value : weight[i]) value = centred(random);
     directions.push_back(std::move(weight));
-    gradients.emplace_back(weight_sizes_[k] + 1);
+    gradients.emplace_back(weights_[k].size() + 1);
   }
   const auto element_of = [&](std::size_t k, std::size_t at) {
     const std::int64_t index = gathered_[k].index[at];
-    return index < 0 ? weight_sizes_[k] : static_cast<std::size_t>(index);
+    return index < 0 ? weights_[k].size() : static_cast<std::size_t>(index);
   };
   const auto others = [&](const std::vector<std::size_t>& at, std::size_t k) {
     float factor = 1;

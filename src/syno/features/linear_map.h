@@ -37,8 +37,8 @@ class LinearMap {
   std::size_t free() const { return free_; }
   std::size_t rows() const { return rows_; }
   std::size_t taps() const { return taps_; }
-  /// Elements of each weight.
-  const std::vector<std::size_t>& weights() const { return weight_sizes_; }
+  /// The elements of each weight, in canonical order.
+  const std::vector<std::vector<float>>& weights() const { return weights_; }
 
   /// Draws all weights again.
   void draw(std::uint64_t seed);
@@ -79,7 +79,7 @@ class LinearMap {
   // By output element: its block, free and row.
   std::vector<std::array<std::uint32_t, 3>> place_;
   std::vector<Gathered> gathered_;
-  std::vector<std::size_t> weight_sizes_;
+  std::vector<std::vector<float>> weights_;
   // By (block, tap, free).
   std::vector<float> matrix_;
 };

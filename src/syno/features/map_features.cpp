@@ -18,6 +18,8 @@ constexpr double kZero = 1e-9;
 constexpr int kTimes = 3;
 // Positions at the border that are left out where a shifted input is compared with a shifted output.
 constexpr std::int64_t kBorder = 2;
+// Products of a Gram matrix.
+constexpr double kMostProducts = 1 << 28;
 
 double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
@@ -231,7 +233,14 @@ class Features {
       : map_(op, values, seed),
         in_(map_.input(), positions.input),
         out_(map_.output(), positions.output),
-        seed_(seed) {}
+        seed_(seed) {
+    const double channels = static_cast<double>(std::max(in_.channels, out_.channels));
+    if (channels * channels * static_cast<double>(map_.inputs()) <= kMostProducts) return;
+    throw Complaint("the operator has too many channels to be examined as a linear map")
+        .expected("at most 2^28 products for a position", "more")
+        .hint("use a binding with smaller sizes")
+        .error();
+  }
 
   std::vector<double> all() {
     at_the_middle();
@@ -429,7 +438,8 @@ class Features {
     const LinearMap::Moments moments = map_.jacobian_moments(seed_);
     const double effective = ratio(moments.first * moments.first, moments.second);
     double params = 0;
-    for (const std::size_t size : map_.weights()) params += static_cast<double>(size);
+    for (const std::vector<float>& weight : map_.weights())
+      params += static_cast<double>(weight.size());
     const auto elements = static_cast<double>(map_.blocks() * map_.free() * map_.taps());
     add(std::log(std::max(1.0, effective)));
     add(ratio(effective, params));
