@@ -106,7 +106,9 @@ TEST(MapFeatures, AreTheSameAgainAndDependOnTheSeedALittle) {
 TEST(MapFeatures, AreFiniteForRandomOperators) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const RandomOperator drawn = random_operator(seed);
+    RandomOptions options;
+    options.max_terms = 300;
+    const RandomOperator drawn = random_operator(seed, options);
     const Operator& op = drawn.op;
     const auto last = static_cast<int>(std::min(op.input().size(), op.output().size())) - 1;
     std::vector<int> axes;
