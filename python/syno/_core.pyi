@@ -910,6 +910,10 @@ class SearchSpace:
 
     def __init__(self, operators: Sequence[Operator]) -> None: ...
 
+    @property
+    def graphs(self) -> int:
+        """The number of partial graphs of all operators, complete ones included."""
+
     def __len__(self) -> int: ...
 
     def distance(self, a: int, b: int) -> int:
@@ -951,6 +955,17 @@ class LocalSearch(SearchMethod):
 
 class Evolution(SearchMethod):
     def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int) -> None: ...
+
+class TreeSearch(SearchMethod):
+    def __init__(self, space: SearchSpace, seed: int, *, exploration: float, widening: float, all_moves: float, samples: float, power: float, pending: float) -> None: ...
+
+class GraphSearch(SearchMethod):
+    def __init__(self, space: SearchSpace, seed: int, *, samples: int, exploration: float, mix: float, pull: float) -> None: ...
+
+    def set_prior(self, values: Sequence[float]) -> None:
+        """
+        Sets what a surrogate predicts for each operator; an empty list removes it.
+        """
 
 def formula(op: Operator, stages: bool) -> str:
     """The operator in index notation: one line, or one for each weight."""

@@ -5,10 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/search/evolution.h"
+#include "syno/search/graph_search.h"
 #include "syno/search/lattice.h"
 #include "syno/search/local_search.h"
 #include "syno/search/neighbors.h"
 #include "syno/search/steps.h"
+#include "syno/search/tree_search.h"
 
 #include "bindings.h"
 
@@ -19,23 +21,29 @@ using namespace nb::literals;
 
 // Operators as search methods see them; several methods share one.
 struct SearchSpace {
-  std::vector<LabeledSteps> operators;
+  std::shared_ptr<const std::vector<LabeledSteps>> operators;
   std::shared_ptr<const Neighbors> neighbors;
+  // Made when a method wants it first.
+  mutable std::shared_ptr<const Lattice> made_lattice;
+
+  const std::shared_ptr<const Lattice>& lattice() const {
+    if (made_lattice == nullptr) made_lattice = std::make_shared<const Lattice>(*operators);
+    return made_lattice;
+  }
 };
 
 SearchSpace made_space(const std::vector<Operator>& operators) {
-  std::vector<LabeledSteps> steps;
-  steps.reserve(operators.size());
+  const auto steps = std::make_shared<std::vector<LabeledSteps>>();
+  steps->reserve(operators.size());
   for (const Operator& op : operators) {
     check_interrupt();
-    steps.push_back(labeled_steps(op));
+    steps->push_back(labeled_steps(op));
   }
-  auto neighbors = std::make_shared<const Neighbors>(steps);
-  return {std::move(steps), std::move(neighbors)};
+  return {steps, std::make_shared<const Neighbors>(*steps), nullptr};
 }
 
 void check_known(const SearchSpace& space, std::uint32_t op) {
-  if (op >= space.operators.size()) throw nb::index_error();
+  if (op >= space.operators->size()) throw nb::index_error();
 }
 
 }  // namespace
@@ -49,7 +57,10 @@ void bind_search(nb::module_& m) {
             new (self) SearchSpace(made_space(operators));
           },
           "operators"_a)
-      .def("__len__", [](const SearchSpace& space) { return space.operators.size(); })
+      .def_prop_ro(
+          "graphs", [](const SearchSpace& space) { return space.lattice()->node_count(); },
+          "The number of partial graphs of all operators, complete ones included.")
+      .def("__len__", [](const SearchSpace& space) { return space.operators->size(); })
       .def(
           "distance",
           [](const SearchSpace& space, std::uint32_t a, std::uint32_t b) {
@@ -101,6 +112,26 @@ void bind_search(nb::module_& m) {
             new (self) Evolution(space.neighbors, seed, {population, tournament, neighbors});
           },
           "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a);
+  nb::class_<TreeSearch, SearchMethod>(m, "TreeSearch")
+      .def(
+          "__init__",
+          [](TreeSearch* self, const SearchSpace& space, std::uint64_t seed, double exploration,
+             double widening, double all_moves, double samples, double power, double pending) {
+            new (self) TreeSearch(space.lattice(), space.operators, seed,
+                                  {exploration, widening, all_moves, samples, power, pending});
+          },
+          "space"_a, "seed"_a, nb::kw_only(), "exploration"_a, "widening"_a, "all_moves"_a,
+          "samples"_a, "power"_a, "pending"_a);
+  nb::class_<GraphSearch, SearchMethod>(m, "GraphSearch")
+      .def(
+          "__init__",
+          [](GraphSearch* self, const SearchSpace& space, std::uint64_t seed, std::int64_t samples,
+             double exploration, double mix, double pull) {
+            new (self) GraphSearch(space.lattice(), seed, {samples, exploration, mix, pull});
+          },
+          "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "exploration"_a, "mix"_a, "pull"_a)
+      .def("set_prior", &GraphSearch::set_prior, "values"_a, nb::call_guard<LongCall>(),
+           "Sets what a surrogate predicts for each operator; an empty list removes it.");
 }
 
 }  // namespace syno::bindings

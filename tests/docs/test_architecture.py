@@ -33,7 +33,7 @@ def _exists(name: str) -> bool:
         return re.search(rf"^ *def {test}\(", text, re.MULTILINE) is not None
     file, _, test = name.partition(": ")
     suite, _, case = test.partition(".")
-    return f"TEST({suite}, {case})" in _text(file)
+    return re.search(rf"TEST(_F|_P)?\({suite}, {case}\)", _text(file)) is not None
 
 
 def _text(file: str) -> str:

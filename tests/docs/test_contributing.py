@@ -82,13 +82,14 @@ def _conditions() -> Kind:
 
 
 def _methods() -> Kind:
-    table = _found("python/syno/study/methods/__init__.py", r"^METHODS.*= \{(.*)\}$")[0]
+    table = _found("python/syno/study/methods/__init__.py", r"^METHODS[^{]*\{([^}]*)\}")[0]
     # Tests of other parts use the simplest method.
     ours = set(re.findall(r": (\w+)", table)) - {"UniformSampling"}
     return Kind(
         names=rf"\b(?:{'|'.join(sorted(ours))})\b",
         scope=("python/syno/**/*.py", "tests/**/*.py"),
-        mentions=r"\bUniformSampling\b|`diverse`|^class (?:Method|History)\b",
+        mentions=r"\bUniformSampling\b|`diverse`|uniform, diverse"
+        r"|^class (?:Method|History|LearningMethod)\b|\b_core\.SearchMethod\b|\bSearchMethod, \w+>",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from study.fakes import FakeEvaluator, FakeRungs, FakeSpace, fake_ladder
+from study.fakes import FakeEvaluator, FakeRungs, FakeSpace, RealSpace, fake_ladder
 from syno.store import Store
 from syno.study import Study, StudySettings, run
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -40,16 +40,18 @@ def isolated(factory: functools.partial[FakeEvaluator]) -> Any:
 
 def main() -> None:
     given = json.loads(sys.argv[1])
-    count = max(100, 2 * given["evaluations"])
+    # Methods that learn look at the steps of operators.
+    simple = given["method"] in ("uniform", "diverse")
+    space = FakeSpace(max(100, 2 * given["evaluations"])) if simple else RealSpace()
     with Store.open(given["store"]) as store:
         if store.studies():
-            study = Study.load(store, "study", FakeSpace(count))
+            study = Study.load(store, "study", space)
         else:
             content = fake_ladder().to_json() if given["ladder"] else None
             settings = StudySettings(
                 evaluations=given["evaluations"], seed=11, method=given["method"], ladder=content
             )
-            study = Study.create(store, "study", settings, FakeSpace(count))
+            study = Study.create(store, "study", settings, space)
         arguments = (given["seconds"], Path(given["trace"]))
         checkpoints = None
         if given["ladder"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from syno.store import Store, StudySummary
 
 from .killing import SECONDS, Search
@@ -60,3 +62,17 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
     answered = [e.data["ask"] for e in final.events if e.kind == "told"]
     assert asked == answered == list(range(len(expected)))
     assert [e.kind for e in final.events].count("resumed") == KILLS
+
+
+@pytest.mark.parametrize(("method", "kills"), [("tree", 10), ("graph", 10), ("local", 2)])
+def test_a_method_that_learns_proposes_the_same_after_kills_at_random_moments(
+    tmp_path, method, kills
+):
+    evaluations = 15 + 3 * kills
+    whole, cut = (Search(tmp_path / n, evaluations, method=method) for n in ("whole", "cut"))
+    whole.finish()
+    moments = random.Random(SEED)
+    for _ in range(kills):
+        cut.kill_after(moments.randint(2, 4), moments.uniform(0, 1.5 * SECONDS))
+    cut.finish()
+    assert content(stored(cut)) == content(stored(whole)), f"seed {SEED}"

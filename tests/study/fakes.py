@@ -38,6 +38,9 @@ class FakeOperator:
     def macs(self) -> int:
         return 1000 << number(self.text + "macs", 8)
 
+    def params(self) -> int:
+        return 100 << number(self.text + "params", 8)
+
     def primitives(self) -> dict[str, int]:
         # One in five has a window, one in ten has two weights.
         return {
@@ -138,6 +141,16 @@ class FakeEvaluator:
         self.evaluated.append(operator.key)
         time.sleep(self._seconds)
         self._note("end", operator.key)
+        return self._outcome(operator)
+
+    def repeat(self, operator: Any, seed: int) -> Outcome:
+        self._note("repeat", operator.key)
+        accuracy = number(f"{operator.key} accuracy {seed}", 1000) / 1000
+        if number(f"{operator.key} fate {seed}", 8) == 0:
+            return Outcome("error", reason="diverged", seed=seed)
+        return Outcome("ok", accuracy=accuracy, seed=seed, seconds=1.0)
+
+    def _outcome(self, operator: Any) -> Outcome:
         fate = number(operator.key + "fate", 8)
         if fate == 0:
             return Outcome("rejected", reason="fits no slot")

@@ -12,7 +12,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.study import Candidates, DiverseSampling, Entry, History, UniformSampling
-from syno.study.methods import METHODS, Method, choose, make_method
+from syno.study.methods import METHODS, GraphSearch, Method, choose, make_method
 
 from .fakes import FakeOperator, FakeSpace, RealSpace, number
 
@@ -21,6 +21,12 @@ from .fakes import FakeOperator, FakeSpace, RealSpace, number
 def small_candidates() -> Candidates:
     """Real operators: learning methods look at their steps."""
     return Candidates(RealSpace())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget():
+    yield
+    small_candidates.cache_clear()
 
 
 def value_of(operator: Any) -> float | None:
@@ -217,3 +223,17 @@ def test_diverse_draws_look_at_no_more_than_their_pool():
 def test_a_method_that_cannot_be_made_says_why(name, options, message):
     with pytest.raises(UserError, match=message):
         make_method(name, Candidates(FakeSpace(4)), 0, options)
+
+
+def test_a_graph_search_follows_the_prior_of_a_subclass():
+    class Guided(GraphSearch):
+        def prior(self, history):
+            return [float(c.has_window) for c in self._candidates]
+
+    plain = GraphSearch(small_candidates(), 3, samples=4)
+    guided = Guided(small_candidates(), 3, samples=4, pull=20.0)
+    windows = [
+        sum(op.primitives().get("unfold", 0) > 0 for op in draw(method, 30))
+        for method in (plain, guided)
+    ]
+    assert windows[1] > windows[0]

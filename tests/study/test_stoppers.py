@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syno.report.gather import STOP_TEXTS
-from syno.study import ErrorsInARow, Evaluations, Seconds, SpaceExhausted, Tally
+from syno.study import ErrorsInARow, Evaluations, NoProgress, Seconds, SpaceExhausted, Tally
 
 
 def test_each_stopper_looks_at_its_own_limit():
@@ -13,6 +13,9 @@ def test_each_stopper_looks_at_its_own_limit():
     assert Seconds(60).check(Tally(0, 0, 60.0)).name == "seconds"
     assert ErrorsInARow(10).check(Tally(9, 0, 1.0, errors=9)) is None
     assert ErrorsInARow(10).check(Tally(10, 0, 1.0, errors=10)).name == "errors"
+    assert NoProgress(5).check(Tally(9, 0, 1.0, stale=4)) is None
+    assert NoProgress(5).check(Tally(9, 0, 1.0, stale=5)).name == "no_progress"
+    assert NoProgress(5).check(Tally(9, 0, 1.0, stale=5, due=1)) is None
     assert SpaceExhausted().check(Tally(5, 1, 1.0)) is None
     assert SpaceExhausted().check(Tally(5, 1, 1.0, exhausted=True)).name == "exhausted"
 
@@ -28,13 +31,23 @@ def test_combined_stoppers_give_the_first_reason_in_order():
 
 def test_reasons_are_told_in_a_sentence():
     assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as requested"
-    assert Seconds(60).check(Tally(0, 0, 61.0)).text == "the time limit of 60 s is reached"
+    assert Seconds(60).check(Tally(1, 0, 61.0)).text == "the time limit of 60 s is reached"
+    assert "no operator was evaluated" in Seconds(60).check(Tally(0, 0, 61.0)).text
+    assert NoProgress(5).check(Tally(9, 0, 1.0, stale=6)).text == (
+        "the last 6 operators improved nothing"
+    )
     exhausted = SpaceExhausted().check(Tally(3, 2, 1.0, exhausted=True))
     assert exhausted.text == "all 5 operators of the space were proposed"
 
 
 def test_the_report_has_words_for_every_reason():
-    spent = Tally(evaluated=3, rejected=0, seconds=9.0, exhausted=True, errors=3)
-    stoppers = (Evaluations(3), Seconds(9.0), SpaceExhausted(), ErrorsInARow(3))
+    spent = Tally(evaluated=3, rejected=0, seconds=9.0, exhausted=True, errors=3, stale=3)
+    stoppers = (
+        Evaluations(3),
+        Seconds(9.0),
+        SpaceExhausted(),
+        ErrorsInARow(3),
+        NoProgress(3),
+    )
     reasons = {stopper.check(spent).name for stopper in stoppers}
-    assert reasons | {"interrupted"} == set(STOP_TEXTS)
+    assert reasons | {"interrupted", "callback"} == set(STOP_TEXTS)

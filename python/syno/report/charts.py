@@ -65,6 +65,16 @@ def bests(report: Report, trained: list[Candidate]) -> list[float]:
     return found
 
 
+def volume_so_far(report: Report) -> Figure | None:
+    """Plot the hypervolume of several objectives by result; None for one objective."""
+    known = [(n, v) for n, v in enumerate(report.volumes, start=1) if v is not None]
+    if not known:
+        return None
+    numbers, values = (list(part) for part in zip(*known, strict=True))
+    data = [_line("hypervolume so far", "front", numbers, values)]
+    return {"data": data, "layout": _layout("results", "hypervolume, in units of the baseline")}
+
+
 def finished_over_time(report: Report) -> Figure | None:
     """Plot the number of completed evaluations against the time."""
     done = sorted((c for c in report.candidates if c.finished is not None), key=_finished)

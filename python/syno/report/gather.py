@@ -34,6 +34,7 @@ STOP_TEXTS = {
     "exhausted": "every operator of the space was proposed",
     "interrupted": "Ctrl-C interrupted the search",
     "callback": "a callback stopped the search",
+    "no_progress": "the latest operators improved nothing",
 }
 
 
@@ -68,7 +69,13 @@ def gather(summary: StudySummary) -> Report:
         objective=summary.objective,
         rungs=_rungs(summary),
         engine=_engine(settings),
+        volumes=_volumes(summary),
     )
+
+
+def _volumes(summary: StudySummary) -> tuple[float | None, ...]:
+    """Return the hypervolume after each result; nothing for a single objective."""
+    return summary.progress if len(summary.objectives.targets) > 1 else ()
 
 
 def _engine(settings: SettingsDocument) -> str:

@@ -149,7 +149,8 @@ class Report:
 
     `settings` holds groups of names and values by heading. `objective` ranks the candidates.
     `rungs` are those of a ladder, the lowest first. `engine` says in words what ran the networks
-    whose latency was measured.
+    whose latency was measured. `volumes` is the hypervolume of several objectives after each result
+    (None before the first one that satisfies the constraints); it is empty for one objective.
     """
 
     title: str
@@ -162,6 +163,7 @@ class Report:
     objective: Objective = ACCURACY
     rungs: tuple[RungRow, ...] = ()
     engine: str = "eager PyTorch"
+    volumes: tuple[float | None, ...] = ()
 
     @property
     def trained(self) -> tuple[Candidate, ...]:

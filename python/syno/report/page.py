@@ -21,6 +21,7 @@ def render(report: Report) -> Markup:
         "front-macs": charts.front_by_macs(report),
         "rungs-scores": charts.scores_by_rung(report),
         "progress-best": charts.best_so_far(report),
+        "progress-volume": charts.volume_so_far(report),
         "progress-finished": charts.finished_over_time(report),
     }
     available = {name: figure for name, figure in figures.items() if figure is not None}
@@ -104,6 +105,7 @@ _TITLES = {
     "front-macs": "{} against MACs",
     "rungs-scores": "{} by rung",
     "progress-best": "Best {} so far",
+    "progress-volume": "Hypervolume of all objectives so far",
     "progress-finished": "Evaluations over time",
 }
 

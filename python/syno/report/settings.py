@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[str, str], ...]
 
 _TRAINING = ("model", "model_options", "data", "fidelity", "training", "latency")
-_SEARCH = ("method", "method_options", "space", "evaluations", "seconds", "seed")
+_SEARCH = (
+    "method",
+    "objectives",
+    "constraints",
+    "retrain",
+    "patience",
+    "method_options",
+    "space",
+    "evaluations",
+    "seconds",
+    "seed",
+)
 
 
 def study_settings(summary: StudySummary) -> dict[str, Pairs]:

@@ -58,6 +58,8 @@ class Details(TypedDict, total=False):
     latency_ratio: of the original network in INT8 to the one in float32.
     calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
     holdout_accuracy, holdout_loss: of a finalist, whose own values are those of the test split.
+    by_seed: of an operator that was trained with several seeds, the values by seed, of which the
+        result has the mean.
     failure, traceback, output, printed_bytes, left: of an evaluation that ended without an answer.
     """
 
@@ -88,6 +90,7 @@ class Details(TypedDict, total=False):
     float_parts: Mapping[str, int]
     holdout_accuracy: float | None
     holdout_loss: float | None
+    by_seed: dict[str, float]
     failure: str
     traceback: str
     output: str
@@ -167,6 +170,10 @@ class SettingsDocument(TypedDict, total=False):
     seed: int
     baseline: bool
     metric: MetricDocument
+    objectives: Sequence[str]
+    constraints: Sequence[str]
+    retrain: int
+    patience: int
 
 
 class EventData(TypedDict, total=False):

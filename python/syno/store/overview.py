@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from syno.operators.summary import identity
 from syno.store.evaluation import Evaluation
-from syno.store.records import REJECTED, QuarantineRecord
+from syno.store.log import EVALUATED
+from syno.store.objectives import stale
+from syno.store.records import REJECTED, EventRecord, QuarantineRecord
 from syno.store.summary import StudySummary
 
 
 def best_of(summary: StudySummary) -> Evaluation | None:
-    """The best operator that was trained; of equals the one proposed first."""
-    return max(summary.compared, key=lambda e: (score(summary, e), -e.ask), default=None)
+    """The best operator that was trained; of equals the one proposed first.
+
+    It satisfies the constraints of the study; of several objectives, the accuracy, the loss or the
+    metric decides.
+    """
+    objectives = summary.objectives
+    allowed = (e for e in summary.compared if objectives.violation(e) == 0)
+    return max(allowed, key=lambda e: (score(summary, e), -e.ask), default=None)
 
 
 def score(summary: StudySummary, evaluation: Evaluation) -> float:
@@ -48,6 +57,33 @@ def ordered(summary: StudySummary) -> list[Evaluation]:
         by_rung = sorted(listed, key=lambda e: (e.accuracy is not None, e.rung_index))
         listed = list({e.ask: e for e in by_rung}.values())
     return sorted(listed, key=lambda e: (-e.rung_index, -score(summary, e), e.ask))
+
+
+def running_seconds(events: Sequence[EventRecord]) -> float:
+    """Sum up the seconds from the start of each run to its last event."""
+    total = 0.0
+    first = last = None
+    for event in events:
+        if event.kind == EVALUATED:  # `syno report --final` adds it after the run, perhaps days
+            continue
+        moment = datetime.datetime.fromisoformat(event.created)
+        if event.kind in ("started", "resumed"):
+            total += (last - first).total_seconds() if first and last else 0.0
+            first = moment
+        last = moment
+    return total + ((last - first).total_seconds() if first and last else 0.0)
+
+
+def trials_an_hour(summary: StudySummary) -> float | None:
+    """Evaluations of operators in an hour of the runs so far; None before the first one."""
+    seconds = running_seconds(summary.events)
+    count = sum(e.is_evaluated for e in summary.evaluations)
+    return 3600 * count / seconds if count and seconds > 0 else None
+
+
+def since_progress(summary: StudySummary) -> int:
+    """The number of latest operators that improved neither the best result nor the hypervolume."""
+    return stale(summary.progress)
 
 
 class Remaining(TypedDict):
@@ -84,6 +120,12 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
         "objective": objective,
+        "objectives": [str(target) for target in summary.objectives.targets],
+        "constraints": [str(bound) for bound in summary.objectives.constraints],
+        "archive": [identity(e.text or "") for e in summary.archive],
+        "hypervolume": summary.hypervolume,
+        "trials_an_hour": trials_an_hour(summary),
+        "since_progress": since_progress(summary),
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],

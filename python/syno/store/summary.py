@@ -15,6 +15,7 @@ from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
 from syno.store.objective import Objective, objective_of
+from syno.store.objectives import Objectives, objectives_of
 from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,
@@ -67,6 +68,41 @@ class StudySummary:
     def objective(self) -> Objective:
         """The objective of the study."""
         return objective_of(self.study.settings)
+
+    @property
+    def objectives(self) -> Objectives:
+        """The targets and constraints of the study."""
+        return objectives_of(self.study.settings)
+
+    @property
+    def archive(self) -> tuple[Evaluation, ...]:
+        """Those of `compared` that satisfy the constraints and that no other one beats."""
+        return tuple(self.objectives.archive(self.compared))
+
+    @property
+    def hypervolume(self) -> float | None:
+        """The hypervolume of the archive; None for a single objective.
+
+        It is None before an operator satisfies the constraints, too.
+        """
+        if len(self.objectives.targets) == 1:
+            return None
+        return next((value for value in reversed(self.progress) if value is not None), None)
+
+    @property
+    def progress(self) -> tuple[float | None, ...]:
+        """How good the operators are up to each result of `ended`: see `Objectives.progress`."""
+        return tuple(self.objectives.progress(self.ended, self.baseline))
+
+    @property
+    def ended(self) -> tuple[Evaluation, ...]:
+        """The results of operators at the rung of `compared`, in the order in which they ended.
+
+        Failures are among them.
+        """
+        highest = _highest(self.trained)
+        found = (e for e in self.evaluations if e.rung_index == highest and e.is_evaluated)
+        return tuple(sorted(found, key=lambda e: (e.finished, e.ask)))
 
     def quality(self, evaluation: Evaluation | None) -> float | None:
         """Return the value of the objective in an evaluation."""

@@ -8,8 +8,19 @@ from syno._util import numbers
 from syno._util.tables import Table
 from syno.operators.summary import short_id
 from syno.store.documents import EngineTime
-from syno.store.overview import best_of, failed, ordered, rejected, trained
+from syno.store.overview import (
+    best_of,
+    failed,
+    ordered,
+    rejected,
+    since_progress,
+    trained,
+    trials_an_hour,
+)
 from syno.store.summary import StudySummary
+
+# Of the operators on the archive, this many are named in a sentence.
+_MOST_IDS = 8
 
 
 def _state(summary: StudySummary) -> str:
@@ -96,6 +107,27 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )
+
+
+def progress_lines(summary: StudySummary) -> list[str]:
+    """Sentences about the rate of a search, its last progress, and its several objectives."""
+    lines = []
+    rate, last = trials_an_hour(summary), since_progress(summary)
+    if rate is not None and summary.ended:
+        ago = "with the last operator" if last == 0 else f"{last} operators ago"
+        lines.append(f"{rate:.0f} trials an hour; the last progress was {ago}.")
+    objectives = summary.objectives
+    if not objectives.are_default:
+        targets = ", ".join(map(str, objectives.targets))
+        bounds = ", ".join(map(str, objectives.constraints))
+        found = summary.archive
+        best = ", ".join(short_id(e.text, e.key) for e in found[:_MOST_IDS])
+        more = f" and {len(found) - _MOST_IDS} more" if len(found) > _MOST_IDS else ""
+        size = summary.hypervolume
+        volume = "" if size is None else f" (hypervolume {size:.4g})"
+        lines.append(f"Objectives: {targets}" + (f"; constraints: {bounds}." if bounds else "."))
+        lines.append(f"Best compromises{volume}: {best or 'none yet'}{more}.")
+    return lines
 
 
 def engine_lines(summary: StudySummary) -> list[str]:

@@ -19,6 +19,7 @@ from syno.features import FeatureTable
 from syno.network.sampler import Sampler
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.store.objectives import Objectives
 from syno.store.records import digest
 
 
@@ -75,11 +76,37 @@ class Candidate:
 class Candidates:
     """The operators of a space with distinct semantic keys, the first of each key."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, objectives: Objectives | None = None) -> None:
+        """List the operators of a space.
+
+        Args:
+            space: the space.
+            objectives: their constraints on MACs and parameters exclude operators.
+
+        Raises:
+            UserError: if no operator satisfies these constraints.
+        """
         first: dict[str, Operator] = {}
         for operator in space.operators:
             first.setdefault(operator.key, operator)
         self._items = [Candidate(operator, key) for key, operator in first.items()]
+        if objectives is not None and objectives.limit_costs:
+            self._exclude(objectives)
+
+    def _exclude(self, objectives: Objectives) -> None:
+        kept = [
+            c for c in self._items if objectives.known_before_training(c.macs, c.operator.params())
+        ]
+        if not kept:
+            given = ", ".join(map(str, objectives.constraints))
+            least = min(c.macs for c in self._items)
+            fewest = min(c.operator.params() for c in self._items)
+            raise UserError(
+                f"none of {len(self._items)} operators satisfies the constraints {given}\n"
+                f"  the fewest MACs of an operator: {least:,}; parameters: {fewest:,}\n"
+                "  what to do: relax the constraints, or enumerate more operators (--max-nodes)"
+            )
+        self._items = kept
 
     def __len__(self) -> int:
         return len(self._items)

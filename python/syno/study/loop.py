@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from syno._util.errors import UserError
 from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome
-from syno.store.records import MOST_FAILURES, REJECTED, TIMEOUT
+from syno.store.documents import Details
+from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.heartbeat import Heartbeat
@@ -21,6 +22,7 @@ from syno.study.results import wanted_weights
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
+    NoProgress,
     Seconds,
     SpaceExhausted,
     Stopper,
@@ -32,13 +34,15 @@ MOST_ERRORS = 10
 # Seconds between two looks at evaluations of other processes.
 _LOOK_S = 1.0
 # Reasons after which a study continues with new limits only.
-_FINISHED = ("evaluations", "exhausted")
+_FINISHED = ("evaluations", "exhausted", "no_progress")
 
 
 def default_stopper(study: Study) -> Stopper:
     """Return a stopper for the limits of the study, and for the end of the space."""
     settings = study.settings
     stopper = SpaceExhausted() | Evaluations(settings.evaluations) | ErrorsInARow(MOST_ERRORS)
+    if settings.patience is not None:
+        stopper = stopper | NoProgress(settings.patience)
     return stopper if settings.seconds is None else stopper | Seconds(settings.seconds)
 
 
@@ -190,7 +194,42 @@ def _evaluate_operator(
         outcome = evaluator.evaluate(operator, *_rung(proposal))
         kind = failure_kind(outcome)
         if kind is None:
-            return outcome
+            return _confirmed(study, evaluator, proposal, outcome, observer)
         if study.failed(proposal.id, kind, outcome.reason):
             return replace(outcome, reason=in_quarantine(outcome.reason))
         observer.on_failure(proposal, outcome)
+
+
+def _confirmed(
+    study: Study,
+    evaluator: Evaluator | RungEvaluator,
+    proposal: Proposal,
+    outcome: Outcome,
+    observer: Observer,
+) -> Outcome:
+    """Train an operator that looks best again, with other seeds; its value becomes the mean.
+
+    The maximum of many noisy values is too high, so that a lucky training would otherwise lead the
+    search. A repetition that fails counts as nothing.
+    """
+    objective = study.objectives.objective
+    first = objective.of(outcome.accuracy, outcome.details)
+    if not study.settings.retrain or first is None or not study.looks_best(proposal, outcome):
+        return outcome
+    operator = proposal.operator
+    assert operator is not None
+    values = {str(outcome.seed): first}
+    seconds = outcome.seconds
+    for number in range(1, study.settings.retrain + 1):
+        observer.on_note(f"it looks best: training {number + 1} of it, with another seed")
+        again = evaluator.repeat(operator, study.settings.seed + number, *_rung(proposal))
+        seconds += again.seconds
+        value = objective.of(again.accuracy, again.details)
+        if again.status == OK and value is not None:
+            values[str(study.settings.seed + number)] = value
+    mean = sum(values.values()) / len(values)
+    details: Details = {**outcome.details, "by_seed": values}
+    if objective.field == "accuracy":
+        return replace(outcome, accuracy=mean, details=details, seconds=seconds)
+    details["loss"] = mean
+    return replace(outcome, details=details, seconds=seconds)

@@ -39,13 +39,16 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
 from syno.study.loop import default_stopper, run
+from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
 from syno.study.progress import Callback, Callbacks, SearchBar, is_shown
 from syno.study.results import StudyResults
 from syno.study.settings import (
     GIVEN,
     StudySettings,
+    check_data,
     kernel_settings,
+    network_again,
     stored_timing,
     timing_settings,
 )
@@ -84,6 +87,10 @@ def search(
     seconds: float | None = None,
     seed: int = 0,
     method: str | Mapping[str, Json] = METHOD,
+    objective: str | Sequence[str] = (),
+    constraint: str | Sequence[str] = (),
+    retrain: int = 0,
+    patience: int | None = None,
     store: Store | str = DEFAULT_STORE,
     name: str | None = None,
     space: SpaceOptions | None = None,
@@ -123,8 +130,16 @@ def search(
             higher rungs.
         seconds: time limit of the study; the evaluation that is running then is finished.
         seed: of samples, initial weights, batches and checks.
-        method: how operators are chosen: `uniform`, `diverse`, or a name with its options, such as
-            {"name": "diverse", "window": 0.5, "two_weights": 0.5}.
+        method: how operators are chosen: `uniform`, `diverse`, `local`, `evolution`, `tree` or
+            `graph`, or a name with its options, such as {"name": "local", "samples": 20} or
+            `local:samples=20,restarts=0.2`.
+        objective: up to four measures to minimize or maximize: `accuracy` (or the loss of text, or
+            the metric), `latency_ratio`, `latency_ms`, `macs`, `params` and `memory`, with `:min`
+            or `:max` for another direction than the usual one.
+        constraint: bounds of measures, such as `latency_ratio<=0.8`.
+        retrain: how many times an operator that looks best is trained again, with other seeds. Its
+            value is then the mean.
+        patience: the study stops after this many operators without progress.
         store: an open store or its address; name: of the study in it, made up unless given.
         space: how many operators are composed, and by which rules and limits.
         train, timing, isolation: how operators are trained, timed, and kept apart.
@@ -159,7 +174,7 @@ def search(
     train, timing, note = decide(train, timing)
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
-    method_name, method_options = _method(method)
+    method_name, method_options = parse_method(method)
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
@@ -184,6 +199,10 @@ def search(
         seconds=seconds,
         seed=seed,
         metric=metric_document(own),
+        objectives=_texts("objective", objective),
+        constraints=_texts("constraint", constraint),
+        retrain=retrain,
+        patience=patience,
     )
     # What does not go together is refused before there is a store.
     rungs = _rungs(net, settings, settings.data_dir, own)
@@ -204,14 +223,9 @@ def search(
         return _run(opened, study, rungs, settings.data_dir, shown, callbacks)
 
 
-def _method(method: str | Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
-    """Split a method into its name and its options."""
-    if isinstance(method, str):
-        return method, {}
-    options = checks.fields("'method'", method)
-    return checks.text("the name of a method", checks.field("'method'", options, "name")), {
-        name: value for name, value in options.items() if name != "name"
-    }
+def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one text, or several, as a tuple."""
+    return (given,) if isinstance(given, str) else checks.names(name, given)
 
 
 @grouped(isolation=IsolationOptions)
@@ -230,6 +244,7 @@ def resume(
     data_dir: str | None = None,
     evaluations: int | None = None,
     seconds: float | None = None,
+    patience: int | None = None,
     isolation: IsolationOptions | None = None,
     release: str | None = None,
     observer: Observer | None = None,
@@ -242,7 +257,7 @@ def resume(
     data, validation, loss, metric, maximize, evaluate, example_input: those of the search, if it
         had custom data, which a store cannot hold.
     data_dir: where the data is now, if it moved.
-    evaluations, seconds: new limits of the whole study.
+    evaluations, seconds, patience: new limits of the whole study.
     isolation: options that are given (not None) count from now on.
     release: the start of an operator's key, `baseline`, or `all`: lets it out of quarantine, to be
         evaluated next.
@@ -263,7 +278,7 @@ def resume(
         if settings.data is None:
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
-        network = _net_again(record.name, settings, net)
+        network = network_again(record.name, settings, net)
         own = custom_again(
             record.name,
             settings.data,
@@ -277,7 +292,7 @@ def resume(
             example=functools.partial(given_example, network, example_input),
         )
         rungs = _rungs(network, settings, folder, own)
-        _check_data(record.name, settings, rungs.marked(settings))
+        check_data(record.name, settings, rungs.marked(settings))
         wanted = Specification.from_json(json.dumps(record.specification))
         space = _compose(wanted, rungs, None, settings, observer)
         changes = dataclasses.asdict(isolation or IsolationOptions())
@@ -294,6 +309,7 @@ def resume(
             space,
             evaluations=evaluations,
             seconds=seconds,
+            patience=patience,
             training=None if training == settings.training else training,
         )
         if max_attempts is not None:
@@ -571,28 +587,6 @@ def _isolated(
         checkpoints,
         **limits,
     )
-
-
-def _net_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:
-    if settings.model is not None:
-        if net is not None:
-            raise UserError(f"study '{name}' is about the model '{settings.model}', not a module")
-        return settings.model
-    if net is None:
-        raise UserError(
-            f"study '{name}' was started with a module, which a store cannot hold\n"
-            "  what to do: syno.resume(store, study, net=...) with the same module"
-        )
-    return net
-
-
-def _check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
-    if settings != now:
-        raise UserError(
-            f"the data set '{settings.data}' is not what study '{name}' was started with\n"
-            f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
-            "  what to do: pass the folder of the same data as data_dir, or start a new study"
-        )
 
 
 def _name(settings: StudySettings) -> str:

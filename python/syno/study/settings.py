@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
@@ -19,6 +19,10 @@ from syno.store.documents import (
     SpaceSettings,
     TrainingSettings,
 )
+from syno.store.objectives import objectives_of
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # The method of a study whose operators were given by name (`syno train`), not searched.
 GIVEN = "given"
@@ -30,6 +34,7 @@ class Limits(TypedDict, total=False):
     evaluations: int | None
     seconds: float | None
     training: TrainingSettings | None
+    patience: int | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,10 @@ class StudySettings:
     seconds: the time limit of all runs together; None for no limit.
     baseline: whether the original network is evaluated first.
     metric: of custom data, or of a custom evaluation; None for the data sets that Syno loads.
+    objectives: measures to minimize or maximize; empty for the accuracy, the loss or the metric.
+    constraints: bounds that results must satisfy, such as `latency_ratio<=0.8`.
+    retrain: how many times an operator that looks best is trained again, with other seeds.
+    patience: the study stops after this many operators without progress; None for no limit.
     """
 
     model: str | None = None
@@ -70,6 +79,10 @@ class StudySettings:
     seed: int = 0
     baseline: bool = True
     metric: MetricDocument | None = None
+    objectives: Sequence[str] = ()
+    constraints: Sequence[str] = ()
+    retrain: int = 0
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         hint = "pass the number of operators to train, such as 20"
@@ -79,12 +92,18 @@ class StudySettings:
         if self.seconds is not None and self.seconds <= 0:
             raise UserError(f"seconds must be positive, got {self.seconds:g}")
         checks.whole("'seed'", self.seed, least=0)
+        checks.whole("'retrain'", self.retrain, least=0)
+        if self.patience is not None:
+            checks.whole("'patience'", self.patience, least=1)
+        objectives_of(self.to_json())
 
     def to_json(self) -> SettingsDocument:
         """Return the settings as a JSON document."""
         content = dataclasses.asdict(self)
-        if self.metric is None:  # as stores had it before there was custom data
-            del content["metric"]
+        # As stores had it before these settings existed.
+        for name in ("metric", "objectives", "constraints", "retrain", "patience"):
+            if not content[name]:
+                del content[name]
         return cast(SettingsDocument, content)
 
     @classmethod
@@ -135,3 +154,35 @@ def stored_timing(latency: LatencySettings) -> TimingOptions:
     from syno.options import TimingOptions
 
     return TimingOptions(**(LatencySettings(latency="eager") | latency))
+
+
+def network_again(name: str, settings: StudySettings, net: nn.Module | None) -> str | nn.Module:
+    """Return the network of a stored study: the name of its model, or the module that is given.
+
+    Raises:
+        UserError: if a module is missing, or is given for a model by name.
+    """
+    if settings.model is not None:
+        if net is not None:
+            raise UserError(f"study '{name}' is about the model '{settings.model}', not a module")
+        return settings.model
+    if net is None:
+        raise UserError(
+            f"study '{name}' was started with a module, which a store cannot hold\n"
+            "  what to do: syno.resume(store, study, net=...) with the same module"
+        )
+    return net
+
+
+def check_data(name: str, settings: StudySettings, now: StudySettings) -> None:
+    """Compare the settings of a stored study with those of the data now.
+
+    Raises:
+        UserError: if the data is another one.
+    """
+    if settings != now:
+        raise UserError(
+            f"the data set '{settings.data}' is not what study '{name}' was started with\n"
+            f"  expected: {settings.fingerprint}      got: {now.fingerprint}\n"
+            "  what to do: pass the folder of the same data as data_dir, or start a new study"
+        )

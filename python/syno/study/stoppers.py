@@ -16,6 +16,8 @@ class Tally:
     exhausted: whether the method has no operator left to propose.
     errors: the number of consecutive errors among the latest operators.
     due: evaluations at higher rungs, and of the baseline, that the study has to do before it stops.
+    stale: the number of latest operators without progress: of the best result, or with several
+        objectives of the hypervolume. It is counted if the study has a limit of it.
     """
 
     evaluated: int
@@ -24,6 +26,7 @@ class Tally:
     exhausted: bool = False
     errors: int = 0
     due: int = 0
+    stale: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,26 @@ class Seconds(_Combining):
         """Return the reason `seconds` if the time limit is reached."""
         if tally.seconds < self._limit:
             return None
-        return StopReason("seconds", f"the time limit of {self._limit:g} s is reached")
+        text = f"the time limit of {self._limit:g} s is reached"
+        if not tally.evaluated:
+            text += (
+                ", and no operator was evaluated: the limit is shorter than the baseline and one "
+                "trial take\n  what to do: resume the study with a longer limit (--seconds)"
+            )
+        return StopReason("seconds", text)
+
+
+class NoProgress(_Combining):
+    """Stops after `count` operators without progress, at the end of evaluations that are due."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """Return the reason `no_progress` if the latest operators improved nothing."""
+        if tally.stale < self._count or tally.due:
+            return None
+        return StopReason("no_progress", f"the last {tally.stale} operators improved nothing")
 
 
 class ErrorsInARow(_Combining):

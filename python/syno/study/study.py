@@ -13,7 +13,6 @@ that was killed and resumed from one that was not.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import time
 from dataclasses import dataclass
 from itertools import takewhile
@@ -37,14 +36,16 @@ from syno.store import (
     current_settings,
 )
 from syno.store.documents import TrainingSettings
-from syno.store.log import EVALUATED
 from syno.store.objective import objective_of
-from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OPERATOR, REJECTED
+from syno.store.objectives import objectives_of
+from syno.store.overview import running_seconds, since_progress
+from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, REJECTED
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history, told_after
+from syno.study.ratings import as_result, rated
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -97,6 +98,7 @@ class Study:
         self.record = record
         self.settings = settings
         self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
+        self.objectives = objectives_of(settings.to_json())
         self.exhausted = False
         # Whether the end of this process during an evaluation counts as an attempt: where
         # evaluations have processes of their own, it says nothing about the operator.
@@ -139,11 +141,17 @@ class Study:
         evaluations: int | None = None,
         seconds: float | None = None,
         training: TrainingSettings | None = None,
+        patience: int | None = None,
     ) -> Study:
-        """Resume a study. `evaluations`, `seconds` and `training` replace its settings."""
+        """Resume a study. The limits that are given replace its settings."""
         record = store.study(name)
         events = store.events(record)
-        limits: Limits = {"evaluations": evaluations, "seconds": seconds, "training": training}
+        limits: Limits = {
+            "evaluations": evaluations,
+            "seconds": seconds,
+            "training": training,
+            "patience": patience,
+        }
         settings = settings_of(record, events).changed(**limits)
         study = cls(store, record, settings, space, *_choices(settings, space))
         study._check_space(tuple(events))
@@ -285,6 +293,22 @@ class Study:
         data = {"proposal": proposal.id, "ask": proposal.ask, "reason": str(error)}
         self.store.append_event(self.record, "dropped", data)
 
+    def looks_best(self, proposal: Proposal, outcome: Outcome) -> bool:
+        """Whether a result belongs to the best of its rung, if its value is right.
+
+        It satisfies the constraints, and no other result of its rung beats it.
+        """
+        if outcome.status != OK:
+            return False
+        result = as_result(proposal.ask, outcome)
+        rung = proposal.rung or 0
+        others = [
+            e
+            for e in self.store.evaluations(self.record)
+            if e.kind == OPERATOR and e.rung_index == rung and e.status == OK
+        ]
+        return result in self.objectives.archive([*others, result])
+
     def stop(self, reason: StopReason) -> None:
         """Log why this run ended."""
         data = {"reason": reason.name, "text": reason.text}
@@ -311,7 +335,13 @@ class Study:
             self.exhausted,
             errors,
             due=self._due(records, results),
+            stale=self._since_progress(),
         )
+
+    def _since_progress(self) -> int:
+        if self.settings.patience is None:  # it reads the whole study
+            return 0
+        return since_progress(self.store.summary(self.record))
 
     def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
         """List the checkpoints that later rungs may continue from: see `Promotions`.
@@ -427,12 +457,15 @@ class Study:
 
     def _history(self, number: int, records: list[ProposalRecord]) -> History:
         results = self.store.rung_results(self.record)
-        if self.ladder is not None:
+        evaluations = self.store.evaluations(self.record)
+        objective = objective_of(self.record.settings)
+        if not (self.objectives.are_default and objective.is_share):
+            rungs = 1 if self.ladder is None else len(self.ladder.rungs)
+            values = rated(self.objectives, evaluations, rungs)
+        elif self.ladder is not None:
             values = Promotions(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        evaluations = self.store.evaluations(self.record)
-        objective = objective_of(self.record.settings)
         told = told_after(self.store.events(self.record), records)
         return make_history(number, records, evaluations, values, objective, told)
 
@@ -448,7 +481,7 @@ def in_quarantine(reason: str) -> str:
 
 
 def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]:
-    candidates = Candidates(space)
+    candidates = Candidates(space, objectives_of(settings.to_json()))
     options = settings.method_options
     return candidates, make_method(settings.method, candidates, settings.seed, options)
 
@@ -456,18 +489,3 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """Return the settings of a study, with the limits that later runs set."""
     return StudySettings.from_json(current_settings(record, events))
-
-
-def running_seconds(events: list[EventRecord]) -> float:
-    """Sum up the seconds from the start of each run to its last event."""
-    total = 0.0
-    first = last = None
-    for event in events:
-        if event.kind == EVALUATED:  # `syno report --final` adds it after the run, perhaps days
-            continue
-        moment = datetime.datetime.fromisoformat(event.created)
-        if event.kind in ("started", "resumed"):
-            total += (last - first).total_seconds() if first and last else 0.0
-            first = moment
-        last = moment
-    return total + ((last - first).total_seconds() if first and last else 0.0)

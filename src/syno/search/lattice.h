@@ -41,6 +41,7 @@ class Lattice {
   std::span<const Edge> children(std::uint32_t node) const {
     return {edges_.data() + edges_begin_[node], edges_.data() + edges_begin_[node + 1]};
   }
+  const Edge& edge(std::size_t number) const { return edges_[number]; }
   /// The number of the first edge of `children(node)` among all edges.
   std::size_t first_edge(std::uint32_t node) const { return edges_begin_[node]; }
   /// The nodes that an operator is below or at, ascending.

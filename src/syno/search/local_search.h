@@ -22,7 +22,7 @@ struct LocalSearchOptions {
   /// The number of nearest operators that are the neighbors of an operator.
   std::int64_t neighbors = 20;
   /// The share of later proposals that are sampled.
-  double restarts = 0.1;
+  double restarts = 0.3;
 };
 
 class LocalSearch final : public SearchMethod {

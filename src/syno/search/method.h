@@ -66,7 +66,7 @@ class SearchMethod {
   /// After the result of `op` changed.
   virtual void changed(std::uint32_t /*op*/, const TrialResult& /*before*/) {}
 
-  std::uint64_t seed() const { return seed_; }
+  std::unique_lock<std::mutex> locked() const { return std::unique_lock(mutex_); }
   const TrialResult& result(std::uint32_t op) const { return results_[op]; }
   bool is_new(std::uint32_t op) const { return results_[op].state == TrialState::kNew; }
   /// Proposed operators, in their order.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,17 +27,21 @@ class Neighbors {
  public:
   explicit Neighbors(const std::vector<LabeledSteps>& operators);
 
-  std::size_t size() const { return plain_.size(); }
+  std::size_t size() const { return begin_.size() - 1; }
   std::uint32_t distance(std::uint32_t a, std::uint32_t b) const;
   /// The `count` nearest operators, and all others at the distance of the last of them, by distance and then number.
   const std::vector<Neighbor>& nearest(std::uint32_t op, std::size_t count) const;
 
  private:
-  std::vector<Neighbor> sorted(std::uint32_t op) const;
+  using Labels = std::span<const std::uint32_t>;
 
-  /// The labels of each operator, sorted.
-  std::vector<std::vector<std::uint64_t>> plain_;
-  std::vector<std::vector<std::uint64_t>> in_context_;
+  Labels labels(std::uint32_t op) const {
+    return {labels_.data() + begin_[op], labels_.data() + begin_[op + 1]};
+  }
+
+  /// The labels of each operator without and with context, as small numbers in ascending order.
+  std::vector<std::uint32_t> labels_;
+  std::vector<std::size_t> begin_;
   mutable std::mutex mutex_;
   /// By operator and count. The lists stay where they are.
   mutable std::map<std::pair<std::uint32_t, std::size_t>, std::vector<Neighbor>> found_;

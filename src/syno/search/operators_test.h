@@ -10,8 +10,14 @@
 
 namespace syno::samples {
 
-inline std::vector<Operator> small_operators(const std::string& name = "conv1d", int depth = 7) {
-  for (SmallSpace& space : small_spaces()) {
+/// "search" has hundreds of operators; others are those of small_spaces().
+inline std::vector<Operator> small_operators(const std::string& name = "search", int depth = 7) {
+  std::vector<SmallSpace> spaces = small_spaces();
+  spaces.push_back(make("search", "", "[N, C_in: unordered, H]", "[N, C_out: unordered, H]",
+                        {"N: 0", "C_in: 2", "C_out: 2", "H: 0"}, {"k=3: 2", "s=2: 1"},
+                        {"C_in=16, C_out=16, H=32"}, 7));
+  spaces.back().source.passed_through = {{0, 0}};
+  for (SmallSpace& space : spaces) {
     if (space.name != name) continue;
     space.source.limits.max_depth = depth;
     EnumerateOptions options;
@@ -29,12 +35,12 @@ inline std::vector<LabeledSteps> labeled(const std::vector<Operator>& operators)
   return found;
 }
 
-/// A value from 0 to 1 that follows from the steps: operators with common steps have similar values.
+/// A value around 0.5 to which each step adds or of which it takes: operators with common steps have similar values.
 inline double fake_value(const LabeledSteps& steps) {
   double sum = 0;
   for (const LabeledStep& step : steps)
-    sum += static_cast<double>(mix_bits(step.label) >> 11) * 0x1.0p-53;
-  return sum / static_cast<double>(steps.size());
+    sum += static_cast<double>(mix_bits(step.label) >> 11) * 0x1.0p-53 - 0.5;
+  return 0.5 + sum / 8;
 }
 
 }  // namespace syno::samples

@@ -141,8 +141,9 @@ class Labels {
   LabeledSteps sorted() const {
     std::vector<std::size_t> order(steps_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    // The matching is no step of the graph.
     const auto reduces = [&](std::size_t i) {
-      return steps_[i].kind == static_cast<std::uint8_t>(Primitive::kReduce);
+      return i < graph_.steps().size() && graph_.steps()[i].is_reduction();
     };
     // Other steps stay behind those that they need.
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

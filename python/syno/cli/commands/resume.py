@@ -26,6 +26,13 @@ class _Arguments(Options):
     seconds: float | None = option(
         "New limit of the study: the time in seconds.", None, unset="unchanged"
     )
+    patience: int | None = option(
+        "New limit of the study: the number of operators without progress.",
+        None,
+        minimum=1,
+        metavar="N",
+        unset="unchanged",
+    )
     data_dir: str | None = option("New folder of the data, if it has moved.", None, metavar="DIR")
     release: str | None = option(
         "Remove the operator whose id starts with ID from quarantine, and evaluate it next; also "
@@ -58,6 +65,7 @@ def command(given: _Arguments) -> int:
             data_dir=given.data_dir,
             evaluations=given.evaluations,
             seconds=given.seconds,
+            patience=given.patience,
             isolation=given.isolation,
             release=given.release,
             observer=watch,

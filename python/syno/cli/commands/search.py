@@ -53,7 +53,36 @@ class _Arguments(Options):
     )
     seed: int = options.seed()
     method: str = option(
-        "How operators are chosen: uniform, diverse, local or evolution.", METHOD, metavar="NAME"
+        "How operators are chosen: uniform, diverse, local, evolution, tree or graph, with options "
+        "such as local:samples=20,restarts=0.2.",
+        METHOD,
+        metavar="NAME",
+    )
+    objective: tuple[str, ...] = option(
+        "Measure to minimize or maximize: accuracy (or loss), latency_ratio, latency_ms, macs, "
+        "params or memory, with :min or :max for another direction than the usual one; can be "
+        "repeated. Default: the accuracy, the loss of text.",
+        (),
+        metavar="MEASURE",
+    )
+    constraint: tuple[str, ...] = option(
+        "Bound of a measure, such as 'latency_ratio<=0.8'; can be repeated.",
+        (),
+        metavar="BOUND",
+    )
+    retrain: int = option(
+        "Train an operator that looks best N more times with other seeds; the mean counts.",
+        0,
+        minimum=0,
+        metavar="N",
+    )
+    patience: int | None = option(
+        "Stop after N operators without progress of the best result, or of the hypervolume of "
+        "several objectives.",
+        None,
+        minimum=1,
+        metavar="N",
+        unset="no limit",
     )
     named: NamedSpecification = group(
         NamedSpecification, without=("bindings", "symmetry", "limits")
@@ -126,6 +155,10 @@ def command(given: _Arguments) -> int:
             seconds=given.seconds,
             seed=given.seed,
             method=given.method,
+            objective=given.objective,
+            constraint=given.constraint,
+            retrain=given.retrain,
+            patience=given.patience,
             store=given.store,
             name=given.name,
             space=given.space,

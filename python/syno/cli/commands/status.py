@@ -48,7 +48,13 @@ def command(given: _Arguments) -> None:
 
 def print_study(summary: StudySummary, *, operators: bool, limit: int | None = None) -> None:
     """Print the rungs of a study, its operators (the best first) and those in quarantine."""
-    from syno.store.tables import engine_lines, operators_table, quarantine_table, rungs_table
+    from syno.store.tables import (
+        engine_lines,
+        operators_table,
+        progress_lines,
+        quarantine_table,
+        rungs_table,
+    )
 
     screen = output.console()
     name = summary.study.name
@@ -63,6 +69,8 @@ def print_study(summary: StudySummary, *, operators: bool, limit: int | None = N
         output.show(operators_table(summary, limit))
         for line in engine_lines(summary):
             output.echo(line)
+    for line in progress_lines(summary):
+        output.echo(line)
     if summary.quarantined:
         words = "not evaluated again; `syno resume --store STORE --release ID` releases one"
         title = output.heading("in quarantine", f" in {name}: {words}")

@@ -171,6 +171,13 @@ class NetworkEvaluator:
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
 
+    def repeat(self, operator: Operator, seed: int) -> Outcome:
+        """Train the network with an operator again, with another seed and without a timing."""
+        network = self.network.reseeded(seed)
+        changed: dict[str, Any] = {"weights": None, "checkpoints": None, "quantization": None}
+        again = replace(self, network=network, seed=seed, measured=False, **changed)
+        return again.evaluate(operator)
+
     def failure(self) -> Outcome:
         """Return the outcome of an evaluation without a result, to which a reason is added."""
         return Outcome(

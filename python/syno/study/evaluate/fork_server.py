@@ -118,13 +118,15 @@ class Ready:
 @dataclass(frozen=True)
 class Request:
     """One evaluation: `operator` is pickled, None for the baseline. Limits may be None; so is
-    `rung` without a ladder. stopped_s: how long a process of it may be stopped (SIGSTOP)."""
+    `rung` without a ladder. stopped_s: how long a process of it may be stopped (SIGSTOP).
+    seed: of a repetition of a training; None for the first one."""
 
     operator: bytes | None
     seconds: float | None
     memory: int | None
     rung: int | None = None
     stopped_s: float = math.inf
+    seed: int | None = None
 
 
 @dataclass
@@ -451,6 +453,9 @@ def _answer(evaluator: Evaluator | RungEvaluator, request: Request) -> bytes:
         rung = () if request.rung is None else (request.rung,)
         if request.operator is None:
             outcome = evaluator.baseline(*rung)
+        elif request.seed is not None:
+            operator = pickle.loads(request.operator)
+            outcome = evaluator.repeat(operator, request.seed, *rung)
         else:
             outcome = evaluator.evaluate(pickle.loads(request.operator), *rung)
         return pickle.dumps((OUTCOME, outcome))

@@ -143,6 +143,10 @@ class IsolatedEvaluator:
             outcome = dataclasses.replace(outcome, primitives=operator.primitives())
         return outcome
 
+    def repeat(self, operator: Operator, seed: int, rung: int | None = None) -> Outcome:
+        """Train with another seed: see Evaluator and RungEvaluator."""
+        return self._run(pickle.dumps(operator), self._limit(rung), rung, seed)
+
     def _limit(self, rung: int | None = None) -> float | None:
         """Return the seconds that an evaluation may take; None before the baseline is evaluated."""
         if self._deadline_s is not None:
@@ -153,14 +157,20 @@ class IsolatedEvaluator:
         taken = sum(s for below, s in self._baseline_s.items() if below <= (rung or 0))
         return 2 * self._slowdown * taken + GRACE_S
 
-    def _run(self, operator: bytes | None, seconds: float | None, rung: int | None) -> Outcome:
+    def _run(
+        self,
+        operator: bytes | None,
+        seconds: float | None,
+        rung: int | None,
+        seed: int | None = None,
+    ) -> Outcome:
         began = time.perf_counter()
         self._rung = rung
         step = ""
         server = self._started()
         try:
             limit = server_process.SILENCE_S
-            request = Request(operator, seconds, self._memory, rung, limit)
+            request = Request(operator, seconds, self._memory, rung, limit, seed)
             server.request(pickle.dumps(request))
             answers = server.replies(seconds)
             while True:

@@ -269,6 +269,12 @@ class Network:
             report = replace(net, operator, scaled=scaled)
         return net, report
 
+    def reseeded(self, seed: int) -> Network:
+        """Return the same network whose operators start from the weights of another seed."""
+        found = copy.copy(self)
+        found._seed = seed
+        return found
+
     def future_read(self, net: nn.Module, operator: Operator) -> str | None:
         """Check that the output of every slot depends on earlier positions only.
 

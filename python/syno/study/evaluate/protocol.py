@@ -17,6 +17,9 @@ class Evaluator(Protocol):
     def evaluate(self, operator: Operator) -> Outcome:
         """Verify, train and time the network with `operator` in its slots."""
 
+    def repeat(self, operator: Operator, seed: int) -> Outcome:
+        """Train the network with `operator` again, with another seed and without a timing."""
+
 
 class RungEvaluator(Protocol):
     """Evaluates proposals at a rung of a ladder, from 0 for the lowest."""
@@ -26,3 +29,6 @@ class RungEvaluator(Protocol):
 
     def evaluate(self, operator: Operator, rung: int) -> Outcome:
         """Verify, train and time the network with `operator` in its slots."""
+
+    def repeat(self, operator: Operator, seed: int, rung: int) -> Outcome:
+        """Train the network with `operator` again, with another seed and without a timing."""

@@ -57,6 +57,10 @@ class LadderEvaluator:
         """See RungEvaluator."""
         return self._rungs[rung].evaluate(operator, self._path(operator.key, rung))
 
+    def repeat(self, operator: Operator, seed: int, rung: int) -> Outcome:
+        """See RungEvaluator. The training starts from the beginning."""
+        return self._rungs[rung].repeat(operator, seed)
+
     def failure(self) -> Outcome:
         """Return the outcome of an evaluation without a result, at the lowest rung."""
         return self._rungs[0].failure()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
+from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.study.candidates import Candidates
 from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.evolution import Evolution
+from syno.study.methods.graph import GraphSearch
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose
 from syno.study.methods.surrogate import SurrogateSearch
+from syno.study.methods.tree import TreeSearch
 from syno.study.methods.uniform import UniformSampling
 
 __all__ = [
@@ -19,14 +24,17 @@ __all__ = [
     "DiverseSampling",
     "Entry",
     "Evolution",
+    "GraphSearch",
     "History",
     "LocalSearch",
     "Method",
     "SurrogateSearch",
+    "TreeSearch",
     "Trial",
     "UniformSampling",
     "choose",
     "make_method",
+    "parse_method",
 ]
 
 METHODS: dict[str, Callable[..., Method]] = {
@@ -35,7 +43,34 @@ METHODS: dict[str, Callable[..., Method]] = {
     "local": LocalSearch,
     "evolution": Evolution,
     "surrogate": SurrogateSearch,
+    "tree": TreeSearch,
+    "graph": GraphSearch,
 }
+
+
+def parse_method(method: str | Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Split `NAME`, `NAME:OPTION=VALUE,...` or a mapping into a method's name and options.
+
+    Raises:
+        UserError: if an option is no `OPTION=VALUE` with a number, and for a mapping without the
+            key `name`.
+    """
+    if not isinstance(method, str):
+        given = checks.fields("'method'", method)
+        found = checks.text("the name of a method", checks.field("'method'", given, "name"))
+        return found, {key: value for key, value in given.items() if key != "name"}
+    name, _, rest = method.partition(":")
+    options: dict[str, Json] = {}
+    for part in filter(None, rest.split(",")):
+        option, _, value = (each.strip() for each in part.partition("="))
+        try:
+            options[option] = json.loads(value)
+        except json.JSONDecodeError:
+            raise UserError(
+                f"cannot read the option '{part}' of the search method '{name}'\n"
+                "  expected: NAME:OPTION=NUMBER,..., such as local:samples=20,restarts=0.2"
+            ) from None
+    return name.strip(), options
 
 
 def make_method(

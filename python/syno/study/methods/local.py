@@ -31,7 +31,7 @@ class LocalSearch(LearningMethod):
         *,
         samples: int = 10,
         neighbors: int = 20,
-        restarts: float = 0.1,
+        restarts: float = 0.3,
     ) -> None:
         super().__init__(candidates, seed)
         self._samples = checks.whole("'samples'", samples, least=1)

@@ -1,0 +1,1 @@
+"""Syno inside of other packages: `syno.integrations.optuna`."""

@@ -1,0 +1,372 @@
+"""Several objectives of one study: targets, constraints, and how results are compared by them.
+
+A measure is a number in the result of an operator. A study has targets, which are measures with a
+direction, and constraints, which are bounds of measures. By default, its only target is its
+objective (`objective.py`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from syno._util.errors import UserError
+from syno.store.evaluation import Evaluation
+from syno.store.hypervolume import contributions, hypervolume
+from syno.store.objective import Objective, objective_of
+
+# What costs something, beside the objective of the study, and is minimized by default.
+COSTS: Mapping[str, str] = {
+    "latency_ratio": "latency divided by that of the baseline in the same run",
+    "latency_ms": "median latency of the network in milliseconds",
+    "macs": "MACs of the replaced layers for one sample",
+    "params": "parameters of the replaced layers",
+    "memory": "peak memory of the training in bytes",
+}
+# More would make the exact hypervolume slow.
+MOST_TARGETS = 4
+# Progress is an increase of the hypervolume, or of the best value, by more than this share.
+LEAST_PROGRESS = 1e-3
+_CONSTRAINT = re.compile(r"^\s*([A-Za-z_]\w*)\s*(<=|>=)\s*(\S+)\s*$")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A measure that a study minimizes or maximizes."""
+
+    measure: str
+    maximize: bool
+
+    def __str__(self) -> str:
+        return f"{self.measure}:{'max' if self.maximize else 'min'}"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound of a measure, which the results that a study looks for satisfy."""
+
+    measure: str
+    bound: float
+    is_upper: bool
+
+    def violation(self, value: float | None) -> float:
+        """Return by how much a value is beyond the bound, as a share of it; 0 if it is not."""
+        if value is None:
+            return math.inf
+        beyond = value - self.bound if self.is_upper else self.bound - value
+        return max(0.0, beyond) / (abs(self.bound) or 1.0)
+
+    def __str__(self) -> str:
+        return f"{self.measure}{'<=' if self.is_upper else '>='}{self.bound:.12g}"
+
+
+@dataclass(frozen=True)
+class Objectives:
+    """The targets and constraints of a study.
+
+    objective: the objective of the study, whose name is one of the measures.
+    """
+
+    objective: Objective
+    targets: tuple[Target, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def are_default(self) -> bool:
+        """Whether the objective is the only target, in its direction, without constraints."""
+        default = Target(self.objective.name, self.objective.greater_is_better)
+        return self.targets == (default,) and not self.constraints
+
+    def value(self, measure: str, result: Evaluation) -> float | None:
+        """Return a measure of a result; None if the result does not have it."""
+        if measure == self.objective.name:
+            return self.objective.of(result.accuracy, result.details)
+        found = (
+            result.details.get("peak_bytes")
+            if measure == "memory"
+            else getattr(result, measure, None)
+        )
+        return None if found is None else float(found)
+
+    def scores(self, result: Evaluation) -> tuple[float, ...] | None:
+        """Return the values of the targets, greater is better; None if one is missing."""
+        found = []
+        for target in self.targets:
+            value = self.value(target.measure, result)
+            if value is None or not math.isfinite(value):
+                return None
+            found.append(value if target.maximize else -value)
+        return tuple(found)
+
+    def violation(self, result: Evaluation) -> float:
+        """Return the sum of the violations of the constraints; 0 if all are satisfied."""
+        return sum(c.violation(self.value(c.measure, result)) for c in self.constraints)
+
+    @property
+    def limit_costs(self) -> bool:
+        """Whether a constraint bounds what is known of an operator before it is trained."""
+        return any(c.measure in ("macs", "params") for c in self.constraints)
+
+    def known_before_training(self, macs: float | None, params: float | None) -> bool:
+        """Whether an operator satisfies the constraints on its MACs and parameters."""
+        given = {"macs": macs, "params": params}
+        return all(
+            c.violation(given[c.measure]) == 0 for c in self.constraints if c.measure in given
+        )
+
+    def archive(self, results: Iterable[Evaluation]) -> list[Evaluation]:
+        """Return the results that satisfy all constraints and that no other one beats.
+
+        Of equal results, the first one is kept.
+        """
+        kept: list[tuple[tuple[float, ...], Evaluation]] = []
+        for result in results:
+            scores = self.scores(result)
+            if scores is None or self.violation(result) > 0:
+                continue
+            if any(other == scores or dominates(other, scores) for other, _ in kept):
+                continue
+            kept = [(other, r) for other, r in kept if not dominates(scores, other)]
+            kept.append((scores, result))
+        return [result for _, result in kept]
+
+    def progress(
+        self, results: Sequence[Evaluation], reference: Evaluation | None
+    ) -> list[float | None]:
+        """Return how good the results are up to each of them; the values never fall.
+
+        It is the hypervolume of several targets, and the best score of a single one. It is None
+        until a result satisfies the constraints.
+
+        Args:
+            results: of operators, in the order in which they ended.
+            reference: as in `volume`; the first result if it is None.
+        """
+        kept: list[Evaluation] = []
+        found: list[float | None] = []
+        value: float | None = None
+        for result in results:
+            archive = self.archive([*kept, result])
+            if archive != kept:
+                kept = archive
+                if len(self.targets) == 1:
+                    scores = self.scores(kept[0])
+                    value = None if scores is None else scores[0]
+                else:
+                    value = self.volume(kept, reference or results[0])
+            found.append(value)
+        return found
+
+    def volume(self, results: Iterable[Evaluation], reference: Evaluation | None) -> float | None:
+        """Return the hypervolume of the archive, in units of a reference result.
+
+        A maximized measure counts from 0, a minimized one from that of the reference (the loss from
+        twice that), so that a network that costs more than the reference adds nothing.
+
+        Args:
+            results: of operators.
+            reference: the result of the baseline network; None if there is none.
+        """
+        if reference is None:
+            return None
+        units = [self.value(target.measure, reference) for target in self.targets]
+        if any(unit is None or unit == 0 or not math.isfinite(unit) for unit in units):
+            return None
+        points = []
+        for result in self.archive(results):
+            shares = []
+            for target, unit in zip(self.targets, units, strict=True):
+                value = self.value(target.measure, result)
+                assert value is not None and unit is not None
+                start = 2.0 if target.measure == self.objective.name else 1.0
+                shares.append(value / abs(unit) if target.maximize else start - value / abs(unit))
+            points.append(tuple(shares))
+        return hypervolume(points, (0.0,) * len(self.targets))
+
+
+def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Whether `a` is nowhere worse than `b`, and somewhere better; greater is better."""
+    return all(x >= y for x, y in zip(a, b, strict=True)) and tuple(a) != tuple(b)
+
+
+def fronts(points: Mapping[int, Sequence[float]]) -> list[list[int]]:
+    """Sort points into fronts: the first one is that of all points, the next that of the rest."""
+    left = dict(points)
+    found = []
+    while left:
+        front = [
+            name
+            for name, point in left.items()
+            if not any(dominates(other, point) for other in left.values())
+        ]
+        found.append(front)
+        left = {name: point for name, point in left.items() if name not in set(front)}
+    return found
+
+
+def ranks(objectives: Objectives, results: Mapping[int, Evaluation | None]) -> dict[int, float]:
+    """Rate results from 0 to 1: the share of the others that each beats, with half for a tie.
+
+    A failure is the worst. Then come results that violate constraints, ordered by their violation,
+    then the fronts of the others, the first one last. Within a front, a result with a greater
+    exclusive share of the hypervolume is better. It is the scalar form for methods that compare
+    operators by one number.
+
+    Args:
+        objectives: the targets and constraints.
+        results: by the number of the proposal; None for a failure.
+    """
+    scores = {n: None if r is None else objectives.scores(r) for n, r in results.items()}
+    beyond = {n: 0.0 if r is None else objectives.violation(r) for n, r in results.items()}
+    return ranked(scores, beyond)
+
+
+def ranked(
+    scores: Mapping[int, tuple[float, ...] | None], beyond: Mapping[int, float]
+) -> dict[int, float]:
+    """Rate points as in `ranks`.
+
+    Args:
+        scores: by name, of which greater ones are better; None for a failure.
+        beyond: by how much each violates constraints.
+    """
+    order: dict[int, tuple[float, float, float]] = {}
+    feasible: dict[int, tuple[float, ...]] = {}
+    for name, point in scores.items():
+        if point is None:
+            order[name] = (0.0, 0.0, 0.0)
+        elif beyond[name] > 0:
+            order[name] = (1.0, -beyond[name], 0.0)
+        else:
+            feasible[name] = point
+    if all(len(point) == 1 for point in feasible.values()):
+        order |= {name: (2.0, point[0], 0.0) for name, point in feasible.items()}
+    else:
+        for place, front in enumerate(fronts(feasible)):
+            own = _shares([feasible[name] for name in front])
+            for name, share in zip(front, own, strict=True):
+                order[name] = (2.0, -float(place), share)
+    ordered = sorted(order.values())
+    others = len(ordered) - 1
+    if others < 1:
+        return {name: float(key[0] > 0) / 2 for name, key in order.items()}
+    first = {key: place for place, key in reversed(list(enumerate(ordered)))}
+    last = {key: place for place, key in enumerate(ordered)}
+    return {
+        name: (first[key] + last[key]) / 2 / others if key[0] > 0 else 0.0
+        for name, key in order.items()
+    }
+
+
+def _shares(front: Sequence[tuple[float, ...]]) -> list[float]:
+    """Return the exclusive hypervolumes within a front, scaled to its range."""
+    low = [min(column) for column in zip(*front, strict=True)]
+    high = [max(column) for column in zip(*front, strict=True)]
+    scaled = [
+        tuple((x - a) / (b - a) if b > a else 0.5 for x, a, b in zip(p, low, high, strict=True))
+        for p in front
+    ]
+    return contributions(scaled, (-0.1,) * len(low))
+
+
+def stale(progress: Sequence[float | None]) -> int:
+    """Count the latest results without progress.
+
+    Args:
+        progress: as `Objectives.progress` returns it.
+    """
+    count = 0
+    reached: float | None = None
+    for value in progress:
+        count += 1
+        if value is None:
+            continue
+        if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
+            reached, count = value, 0
+    return count
+
+
+def objectives_of(settings: Mapping[str, object]) -> Objectives:
+    """Return the targets and constraints of a study from its settings."""
+    targets, constraints = (settings.get(name) or () for name in ("objectives", "constraints"))
+    assert isinstance(targets, Sequence) and isinstance(constraints, Sequence)
+    return parse_objectives(targets, constraints, objective_of(settings))
+
+
+def parse_objectives(
+    targets: Sequence[str], constraints: Sequence[str], objective: Objective
+) -> Objectives:
+    """Read targets such as `accuracy` or `macs:min`, and constraints such as `macs<=2e6`.
+
+    Raises:
+        UserError: for an unknown measure, for a target that is given twice, for more than four
+            targets, and for constraints that nothing satisfies.
+    """
+    found = tuple(_target(text, objective) for text in targets) or (
+        Target(objective.name, objective.greater_is_better),
+    )
+    names = [target.measure for target in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(f"the objective '{twice[0]}' is given twice")
+    if len(found) > MOST_TARGETS:
+        raise UserError(
+            f"{len(found)} objectives are too many\n"
+            f"  expected: at most {MOST_TARGETS}      got: {', '.join(names)}"
+        )
+    bounds = tuple(_constraint(text, objective) for text in constraints)
+    _check_possible(bounds, objective)
+    return Objectives(objective, found, bounds)
+
+
+def _known(objective: Objective) -> str:
+    return ", ".join([objective.name, *COSTS])
+
+
+def _check_measure(name: str, objective: Objective) -> None:
+    if name != objective.name and name not in COSTS:
+        raise UserError(f"'{name}' is no measure\n  expected: one of {_known(objective)}")
+
+
+def _target(text: str, objective: Objective) -> Target:
+    name, _, direction = text.strip().partition(":")
+    _check_measure(name, objective)
+    if direction not in ("", "min", "max"):
+        raise UserError(
+            f"the objective '{text}' has no such direction\n"
+            f"  expected: {name}, {name}:min or {name}:max"
+        )
+    usual = objective.greater_is_better if name == objective.name else False
+    return Target(name, usual if not direction else direction == "max")
+
+
+def _constraint(text: str, objective: Objective) -> Constraint:
+    match = _CONSTRAINT.match(text)
+    try:
+        bound = float(match[3]) if match else math.nan
+    except ValueError:
+        bound = math.nan
+    if match is None or not math.isfinite(bound):
+        raise UserError(
+            f"'{text}' is no constraint\n"
+            "  expected: a measure, <= or >=, and a number, such as latency_ratio<=0.8"
+        )
+    _check_measure(match[1], objective)
+    return Constraint(match[1], bound, match[2] == "<=")
+
+
+def _check_possible(constraints: Sequence[Constraint], objective: Objective) -> None:
+    for measure in dict.fromkeys(c.measure for c in constraints):
+        own = [c for c in constraints if c.measure == measure]
+        most = min((c.bound for c in own if c.is_upper), default=math.inf)
+        least = max((c.bound for c in own if not c.is_upper), default=-math.inf)
+        is_share = measure == objective.name and objective.is_share
+        is_positive = measure != objective.name or is_share
+        if least > most or (is_positive and most <= 0) or (is_share and least > 1):
+            given = " and ".join(map(str, own))
+            raise UserError(
+                f"nothing can satisfy {given}\n"
+                f"  what to do: give bounds of {measure} that leave a range"
+            )

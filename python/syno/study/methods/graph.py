@@ -1,0 +1,69 @@
+"""Monte-Carlo graph search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syno import _core
+from syno._util import checks
+from syno.operators.operator import Operator
+from syno.study.candidates import Candidates
+from syno.study.methods.history import History
+from syno.study.methods.learning import LearningMethod, calls, share
+from syno.study.methods.tree import positive
+
+
+class GraphSearch(LearningMethod):
+    """Descends through partial graphs, each of which is one node however it is reached.
+
+    The value of a node mixes the mean and the best of all results below it. `graph_search.h`
+    derives the search from the literature.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        samples: the number of proposals that are sampled at the start.
+        exploration: the weight of what was not visited.
+        mix: how much of the value of a node is that of the best operator below it, from 0 to 1.
+        pull: how many visits the mean of the parent is worth.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        *,
+        samples: int = 10,
+        exploration: float = 1.0,
+        mix: float = 0.6,
+        pull: float = 1.0,
+    ) -> None:
+        super().__init__(candidates, seed)
+        self._samples = checks.whole("'samples'", samples, least=0)
+        self._options = {
+            "exploration": positive("exploration", exploration),
+            "mix": share("mix", mix),
+            "pull": positive("pull", pull, zero=False),
+        }
+
+    def propose(self, history: History) -> Operator | None:
+        """Select an operator whose key was not proposed yet."""
+        core = self._fed(calls(history))
+        assert isinstance(core, _core.GraphSearch)
+        core.set_prior([] if (values := self.prior(history)) is None else list(values))
+        found = core.propose(history.ask)
+        return None if found is None else self._candidates[found].operator
+
+    def prior(self, history: History) -> Sequence[float] | None:
+        """Return what a surrogate predicts for each candidate, in the unit of the values.
+
+        There is none; a subclass that has a surrogate may return its predictions, which must be a
+        function of the history.
+        """
+        return None
+
+    def make_core(self) -> _core.SearchMethod:
+        """See `LearningMethod`."""
+        return _core.GraphSearch(
+            self._candidates.search_space, self._seed, samples=self._samples, **self._options
+        )

@@ -1,0 +1,66 @@
+"""The tree search of the paper."""
+
+from __future__ import annotations
+
+import math
+
+from syno import _core
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.study.candidates import Candidates
+from syno.study.methods.learning import LearningMethod, share
+
+
+class TreeSearch(LearningMethod):
+    """Descends from partial graph to partial graph by upper confidence bounds.
+
+    It is the search of the paper (Zhuo et al., "Syno: Structured Synthesis for Neural Operators",
+    section 7.2) with the constants of its authors: UCB1-tuned, progressive widening, the order of
+    new children by all-moves-as-first, and a share of random samples.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        exploration: the weight of the confidence bound.
+        widening: a node with n visits has n to this power children.
+        all_moves: how many visits of a child its mean over the whole space is worth.
+        samples: the share of proposals that are sampled.
+        power: the reward is the value of an operator, from 0 to 1, to this power.
+        pending: what a running trial below a child takes off its bound.
+    """
+
+    is_ordered = True
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        *,
+        exploration: float = 4 * math.sqrt(2),
+        widening: float = 0.8,
+        all_moves: float = 3.0,
+        samples: float = 0.3,
+        power: float = 4.0,
+        pending: float = 0.3,
+    ) -> None:
+        super().__init__(candidates, seed)
+        self._options = {
+            "exploration": positive("exploration", exploration),
+            "widening": share("widening", widening),
+            "all_moves": positive("all_moves", all_moves, zero=False),
+            "samples": share("samples", samples),
+            "power": positive("power", power, zero=False),
+            "pending": positive("pending", pending),
+        }
+
+    def make_core(self) -> _core.SearchMethod:
+        """See `LearningMethod`."""
+        return _core.TreeSearch(self._candidates.search_space, self._seed, **self._options)
+
+
+def positive(name: str, value: float, *, zero: bool = True) -> float:
+    """Check a number that must not be negative, or must be above 0."""
+    checks.number(f"'{name}'", value)
+    if value < 0 or (value == 0 and not zero):
+        raise UserError(f"{name} must be {'at least' if zero else 'above'} 0, got {value:g}")
+    return value
