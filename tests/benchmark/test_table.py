@@ -43,7 +43,7 @@ def test_an_operator_has_its_trials_and_its_latency():
     assert table.seeds(row.key) == [0, 1]
     assert table.operators[0].key == row.key
     assert {c.key for c in table.candidates} == set(table.keys)
-    with pytest.raises(syno.UserError, match="no training of .* with seed 7"):
+    with pytest.raises(syno.UserError, match=r"no training of .* with seed 7"):
         table.trial(row.key, 7)
     with pytest.raises(syno.UserError, match="no result of an operator 'ffff'"):
         table.trial("ffff", 0)
@@ -129,5 +129,5 @@ def test_a_configuration_is_checked(tmp_path):
     path.write_text('data = "digits"')
     with pytest.raises(syno.UserError, match="not complete"):
         syno.benchmark.Configuration.read(path)
-    with pytest.raises(syno.UserError, match="is not a table|cannot read"):
+    with pytest.raises(syno.UserError, match=r"is not a table|cannot read"):
         Table.read(path)

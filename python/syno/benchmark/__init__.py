@@ -2,10 +2,10 @@
 
 from syno.benchmark.configuration import Configuration
 from syno.benchmark.experiment import SearchResults, compare_methods
-from syno.benchmark.generate import generate, new_table
+from syno.benchmark.generator import generate, new_table
 from syno.benchmark.noise import Noise, noise_of
-from syno.benchmark.replay import MethodSpec, Replay, Step, replay, replay_all
 from syno.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
+from syno.benchmark.simulation import MethodSpec, Replay, Step, replay, replay_all
 from syno.benchmark.table import Latency, Result, Row, Table, load
 
 __all__ = [

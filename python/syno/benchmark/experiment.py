@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from syno._util.errors import UserError
 from syno.benchmark.noise import noise_of
-from syno.benchmark.replay import MethodSpec, Progress, replay_all
 from syno.benchmark.scores import Comparison, MethodScore, Quartiles, compare, score
+from syno.benchmark.simulation import MethodSpec, Progress, replay_all
 from syno.benchmark.table import Table
 from syno.store import capture_environment
 from syno.store.objective import Objective
@@ -82,8 +83,16 @@ def compare_methods(
         workers: trials that run at the same time.
         jobs: processes.
         progress: called with (finished runs, all runs, method).
+
+    Raises:
+        UserError: for a table without results, and for unknown methods and options.
     """
-    trials = min(trials, len(table.keys)) or 1
+    if not table.keys:
+        raise UserError(
+            f"table '{table.name}' has no results yet\n"
+            f"  what to do: `syno bench table --out FILE` trains its {len(table.rows):,} operators"
+        )
+    trials = min(trials, len(table.keys))
     runs = replay_all(
         table,
         methods,

@@ -14,7 +14,7 @@ import torch
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
-from syno.benchmark.generate import PACK, Journal, Progress, Trainer, recovered
+from syno.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
 from syno.benchmark.table import Latency, Row, Table, as_line
 from syno.engines import engine as engines
 from syno.measure.timing import Timing, interleaved

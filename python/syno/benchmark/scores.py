@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from syno.benchmark.replay import Replay, Step
+from syno.benchmark.simulation import Replay, Step
 from syno.benchmark.table import Table
 
 # The shares of operators that a search must reach, and the numbers of trials of the regret.

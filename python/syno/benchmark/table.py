@@ -151,6 +151,10 @@ class Table:
         """Return the seeds that an operator was trained with."""
         return list(self.by_operator[self._number(key)])
 
+    def results_of(self, key: str) -> dict[int, Result]:
+        """Return the trainings of an operator by seed."""
+        return dict(self.by_operator[self._number(key)])
+
     def trial(self, key: str, seed: int) -> Trial:
         """Return the result of one training, as search methods see it.
 

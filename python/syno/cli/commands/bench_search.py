@@ -73,8 +73,8 @@ def _print(found: SearchResults) -> None:
 
     for line in summary(found.table):
         output.echo(line)
-    title = f"{found.trials} trials, {found.workers} workers, {found.seeds} seeds"
-    output.console().print(output.heading(title, ": median (quartiles)", before="\n"))
+    title = f"trials: {found.trials}, workers: {found.workers}, seeds: {found.seeds}"
+    output.console().print(output.heading(title, "; median (quartiles)", before="\n"))
     output.show(scores_table(found))
     if found.comparisons:
         output.echo("")

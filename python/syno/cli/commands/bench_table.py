@@ -22,6 +22,11 @@ class _Arguments(Options):
     out: Path = required(
         "File of the table (.jsonl.gz); an existing table is continued.", names="--out/-o"
     )
+    blackbox: Path | None = option(
+        "Folder for the table in the format of Syne Tune's blackbox repository.",
+        None,
+        metavar="FOLDER",
+    )
     show: bool = option("Print the table without training.", False)
     as_json: bool = output.as_json()
 
@@ -35,7 +40,8 @@ def command(given: _Arguments) -> int:
     pending.
     """
     from syno.benchmark import Configuration, Table, generate, new_table
-    from syno.benchmark.generate import jobs
+    from syno.benchmark.blackbox import write_blackbox
+    from syno.benchmark.generator import jobs
     from syno.benchmark.latency import measure_latencies
     from syno.benchmark.tables import described, summary
 
@@ -56,6 +62,8 @@ def command(given: _Arguments) -> int:
                 progress=lambda done, total, what: move(done, f"of {total:,}: {what}"),
             )
     table = Table.read(given.out)
+    if given.blackbox is not None:
+        write_blackbox(table, given.blackbox)
     if given.as_json:
         output.print_json(described(table))
     else:

@@ -78,24 +78,23 @@ def new_table(configuration: Configuration, data_dir: str | None = None) -> Tabl
 def jobs(table: Table) -> Iterator[Job]:
     """Yield all trainings of a table that are known so far, in their order.
 
-    First the original network, then every operator with seed 0, those at the start with more seeds;
-    when these are done, the best operators with more seeds.
+    First the original network, then every operator with seed 0. When these are done, those at the
+    start of the order and the best ones with more seeds.
     """
     given = table.configuration
     count = len(table.rows)
     yield from ((BASELINE, seed) for seed in range(given.best_repeats))
-    for number in range(count):
-        yield from (
-            (number, seed) for seed in range(given.repeats if number < given.repeated else 1)
-        )
-    done = {(r.operator, r.seed): r for r in table.results}
-    first = {i: done[i, 0] for i in range(count) if (i, 0) in done}
-    if len(first) == count:
-        values = {i: table.objective.of(r.accuracy, {"loss": r.loss}) for i, r in first.items()}
-        good = {i: table.objective.score(v) for i, v in values.items() if v is not None}
-        order = sorted(good, key=lambda i: (-good[i], i))
-        for number in sorted(order[: given.best]):
-            yield from ((number, seed) for seed in range(given.best_repeats))
+    yield from ((number, 0) for number in range(count))
+    first = {r.operator: r for r in table.results if r.seed == 0 and r.operator != BASELINE}
+    if len(first) < count:
+        return
+    for number in range(min(given.repeated, count)):
+        yield from ((number, seed) for seed in range(given.repeats))
+    values = {i: table.objective.of(r.accuracy, {"loss": r.loss}) for i, r in first.items()}
+    good = {i: table.objective.score(v) for i, v in values.items() if v is not None}
+    order = sorted(good, key=lambda i: (-good[i], i))
+    for number in sorted(order[: given.best]):
+        yield from ((number, seed) for seed in range(given.best_repeats))
 
 
 class Trainer:
@@ -184,7 +183,7 @@ def generate(
     with Journal(path) as journal:
         while count != limit:
             done = {(r.operator, r.seed) for r in table.results}
-            known = list(dict.fromkeys(jobs(table)))
+            known = dict.fromkeys(jobs(table))
             job = next((job for job in known if job not in done), None)
             if job is None:
                 break

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -163,9 +164,8 @@ def test_noise_can_mislead_a_search_and_a_failure_has_no_value():
     )
     assert chosen.value != chosen.score
     failed = made.table()
-    failed.results = [
-        type(r)(r.operator, 0, None, (), (), 1.0, "error", "x") for r in failed.results
-    ]
+    lost = {"accuracy": None, "status": "error", "reason": "no memory"}
+    failed.results = [replace(result, **lost) for result in failed.results]
     _, run = recorded(failed, trials=3)
     assert [step.value for step in run.steps] == [None] * 3
     assert regret_curve(run.steps, 0.5) == [math.inf] * 3
@@ -223,6 +223,8 @@ def test_methods_are_named_with_options_and_labels():
 
 
 def test_mistakes_are_reported_before_any_run():
+    with pytest.raises(syno.UserError, match="has no results yet"):
+        compare_methods(made.table(trained=0), [UNIFORM], seeds=2)
     table = made.table()
     for methods, words in (
         ([], "no method"),
