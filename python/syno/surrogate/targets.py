@@ -21,6 +21,8 @@ def normal_scores(values: ArrayLike) -> NDArray[np.float64]:
     """
     from scipy.special import ndtri
 
+    if not np.size(values):
+        return np.zeros(0)
     _, which, counts = np.unique(
         np.asarray(values, dtype=float), return_inverse=True, return_counts=True
     )

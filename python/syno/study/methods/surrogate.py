@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +21,21 @@ from numpy.typing import NDArray
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store.records import OK
 from syno.study.candidates import Candidates
 from syno.study.methods.history import Entry, History
 from syno.study.methods.method import choose
-from syno.surrogate import MODELS, fit_model, normal_scores, select_model
+from syno.surrogate import (
+    MODELS,
+    SurrogateData,
+    SurrogateModel,
+    fit_model,
+    normal_scores,
+    select_model,
+)
+from syno.surrogate.models import rank_correlation
 
 Array = NDArray[np.float64]
 AUTO = "auto"
@@ -36,6 +46,8 @@ _COMPARED = (24, 48, 96, 192, 384)
 _LEAST = 4
 # The best operators whose neighbors enter the pool.
 _PARENTS = 12
+# The rank correlation that is expected of another study, and how many results that is worth.
+_EXPECTED, _EXPECTED_COUNT = 0.6, 8
 # Operators among which the most distant one is proposed at the start.
 _CHOICE = 48
 
@@ -58,6 +70,20 @@ class _Ranking:
     scale: _Scale
     rows: Array
     distance: float
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How far the results of another study are trusted.
+
+    correlation: Spearman's, of what they predict and the results of this study, over `results` of
+        them; 0 before there are two.
+    weight: of an operator of the other study, where one of this study counts 1.
+    """
+
+    correlation: float
+    results: int
+    weight: float
 
 
 class _Scale:
@@ -93,6 +119,8 @@ class SurrogateSearch:
         local: the share of proposals that must be neighbors of one of the best operators.
         neighbors: the number of nearest operators that count as neighbors.
         pool: the number of operators that are ranked.
+        warm_start: the results of another study, as `SurrogateData.to_json`. They take the place of
+            the first proposals, and count the less, the worse they rank the results of this study.
     """
 
     def __init__(
@@ -109,6 +137,7 @@ class SurrogateSearch:
         local: float = 0.3,
         neighbors: int = 30,
         pool: int = 4000,
+        warm_start: Mapping[str, Json] | None = None,
     ) -> None:
         for name, number, least in (
             ("seed", seed, 0),
@@ -134,6 +163,8 @@ class SurrogateSearch:
         self._model, self._acquisition = model, acquisition
         self._exploration, self._uniform = checks.number("'exploration'", exploration), uniform
         self._local, self._neighbors, self._pool = local, neighbors, pool
+        self._warm = None if warm_start is None else SurrogateData.from_json(warm_start)
+        self._old: SurrogateModel | None = None
         self._ranked: tuple[tuple[object, ...], _Ranking] | None = None
         self._selected: dict[tuple[object, ...], str] = {}
 
@@ -146,7 +177,7 @@ class SurrogateSearch:
         known = len(answered) - len(answered) % self._refit
         if self._share(history.ask, "uniform") < self._uniform:
             place = self._sample(history.ask, used, "uniform")
-        elif len(history.entries) < self._initial or known < _LEAST:
+        elif self._warm is None and (len(history.entries) < self._initial or known < _LEAST):
             place = self._distant(history.ask, used)
         else:
             place = self._best(history, answered[:known], used)
@@ -218,7 +249,14 @@ class SurrogateSearch:
         features = self._candidates.features(self._places(entries))
         targets = normal_scores([_value(e) for e in entries])
         number = int.from_bytes(self._digest(len(answered), "model")[:4], "big") >> 1
-        model = fit_model(self._model_name(features, targets), features, targets, seed=number)
+        name = self._model_name(features, targets)
+        weights = np.ones(len(targets))
+        if self._warm is not None:
+            trust = self._transfer(features, targets).weight
+            weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
+            features = np.concatenate([self._warm.rows, features])
+            targets = np.concatenate([normal_scores(self._warm.values), targets])
+        model = fit_model(name, features, targets, weights, seed=number)
         near = self._near(entries)
         places = np.array(self._pooled(near, len(answered)), dtype=np.int64)
         rows = self._candidates.features(places)
@@ -230,12 +268,38 @@ class SurrogateSearch:
             places,
             found.mean,
             found.deviation,
-            float(model.predict(features).mean.max()),
+            float(model.predict(features[-len(entries) :] if entries else features).mean.max()),
             np.isin(places, list(near)),
             scale,
             scaled,
             max(float(np.median(apart[:, min(3, len(scaled) - 1)])), 1e-3),
         )
+
+    def transfer(self, history: History) -> Transfer:
+        """Measure how well the results of the other study rank those of this one.
+
+        Raises:
+            UserError: without `warm_start`.
+        """
+        if self._warm is None:
+            raise UserError("this search did not start from another study")
+        entries = [e for e in _answered(history) if self._candidates.place(e.key) is not None]
+        features = self._candidates.features(self._places(entries))
+        return self._transfer(features, normal_scores([_value(e) for e in entries]))
+
+    def _transfer(self, features: Array, targets: Array) -> Transfer:
+        assert self._warm is not None
+        if self._old is None:
+            old = normal_scores(self._warm.values)
+            self._old = fit_model("forest", self._warm.rows, old, seed=self._seed)
+        found = 0.0
+        if len(targets):
+            found = rank_correlation(self._old.predict(features).mean, targets)
+        count = len(targets)
+        expected = (_EXPECTED * _EXPECTED_COUNT + max(found, 0.0) * count) / (
+            _EXPECTED_COUNT + count
+        )
+        return Transfer(found, count, expected**2)
 
     def _model_name(self, features: Array, targets: Array) -> str:
         if self._model != AUTO:
