@@ -150,8 +150,7 @@ def search(
             notebook, and nothing elsewhere.
         callbacks: functions that are called with each trial when it is stored; the search stops if
             one of them returns True.
-        warm_start: a study whose results the method `surrogate` starts from, as "STORE:STUDY", or
-            a file that `SurrogateData.save` wrote, or such data.
+        warm_start: results that the method `surrogate` starts from: "STORE:STUDY", a file or data.
         enqueue: operators to evaluate first, as in `syno.train_operators`: of the zoo, files,
             formulas or Operator objects. They count among the `evaluations`.
 
@@ -180,8 +179,7 @@ def search(
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = parse_method(method)
-    warm = None if warm_start is None else given_data(warm_start, method_name)
-    if warm is not None:
+    if (warm := None if warm_start is None else given_data(warm_start, method_name)) is not None:
         method_options["warm_start"] = warm.to_json()
     settings = StudySettings(
         model=net if isinstance(net, str) else None,

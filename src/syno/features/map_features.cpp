@@ -415,9 +415,11 @@ class Features {
     const std::vector<Probe> y = map_.apply(x);
     const double both = 2 * energy(y);
     std::vector<double> errors;
+    double kept = 0;
     for (std::size_t a = 0; a < in_.extents.size(); ++a) {
       const std::vector<Probe> shifted = map_.apply(moved(x, in_, a));
       double least = 0;
+      std::size_t best = 0;
       for (std::size_t b = 0; b < out_.extents.size(); ++b) {
         const std::vector<Probe> expected = moved(y, out_, b);
         double error = 0;
@@ -427,11 +429,16 @@ class Features {
             error += off * off;
           }
         error = ratio(error, both);
-        if (b == 0 || error < least) least = error;
+        if (b == 0 || error < least) {
+          least = error;
+          best = b;
+        }
       }
       errors.push_back(least);
+      if (best < out_.axes.size() && out_.axes[best] == in_.axes[a]) kept += 1;
     }
     add(range(errors));
+    add(errors.empty() ? 1 : kept / static_cast<double>(errors.size()));
   }
 
   void of_sizes() {
@@ -549,6 +556,10 @@ const std::vector<MapFeature>& map_feature_list() {
        "result, by axis of the "
        "input, borders left out: the least of all axes, 0 for a convolution."},
       {"equivariance_greatest", "The greatest."},
+      {"axes_kept",
+       "Share of the axes of the input along which the best shifted result is shifted along the "
+       "same dimension; 0 where "
+       "height and width of the result are exchanged."},
       {"jacobian_effective",
        "Logarithm of the participation ratio of the squared singular values of dW/dw, the Jacobian "
        "of the map by the "

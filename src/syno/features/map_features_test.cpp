@@ -46,6 +46,7 @@ TEST(MapFeatures, OfAConvolution) {
   EXPECT_DOUBLE_EQ(found.at("dimension_bound"), std::log(16 * 16 * 9));
   EXPECT_EQ(found.at("second_positions"), 25);
   EXPECT_EQ(found.at("third_positions"), 49);
+  EXPECT_EQ(found.at("axes_kept"), 1);
   EXPECT_GT(found.at("position_spectrum"), 0.8);
 }
 
@@ -69,6 +70,7 @@ TEST(MapFeatures, OfAWindowAlongOneAxisWithATransposedResult) {
   EXPECT_EQ(found.at("field_positions"), 3);
   EXPECT_EQ(found.at("second_positions"), 9);
   EXPECT_EQ(found.at("third_positions"), 15);
+  EXPECT_EQ(found.at("axes_kept"), 0);
 }
 
 TEST(MapFeatures, OfABottleneck) {
