@@ -92,7 +92,7 @@ def test_an_operator_takes_milliseconds():
 
 
 def test_an_operator_without_layers_is_refused():
-    operator = Operator.parse(POINTWISE, input="[n, C_in, H, W]", output="[n, C_out, H, W]")
+    operator = Operator.parse(POINTWISE, input="[N, C_in, H, W]", output="[N, C_out, H, W]")
     with pytest.raises(syno.UserError, match="without layers"):
         features(operator)
 

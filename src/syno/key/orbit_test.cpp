@@ -59,9 +59,10 @@ TEST(Orbit, ATransposedResultIsAnImageUnderTransposeAlone) {
 
 TEST(Orbit, AStrideBeforeAWindowIsReversedWithIt) {
   const auto strided = [](const std::string& shift) {
-    return parse("reduce k -> r1\nstride r1 s -> c0\nunfold o2 c0 -> c1\n" + shift +
-                 "contract o1:drop r0:keep r1:keep\nmatch o0 r0 " + (shift.empty() ? "c1" : "c2") +
-                 " o3\n");
+    return parse(
+        "reduce k -> r1\ncontract o1:drop r0:keep r1:keep\nstride r1 s -> c0\nunfold o2 c0 -> "
+        "c1\n" +
+        shift + "match o0 r0 " + (shift.empty() ? "c1" : "c2") + " o3\n");
   };
   // 2*r - 3 counts from the right as 2*r - 1: a shifted window, which differs at the border from a cyclic shift.
   EXPECT_FALSE(same(strided(""), strided("shift c1 1 -> c2\n"), {"mirror 2"}));
