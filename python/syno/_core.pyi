@@ -26,6 +26,7 @@ class SpecificationFields(TypedDict):
     multiplicities: list[int]
     layer_macs: list[float]
     passed_through: list[tuple[int, int]]
+    symmetries: list[str]
     limits: dict[str, float]
 
 class RuleExample(TypedDict):
@@ -288,7 +289,7 @@ def preset_source(name: str) -> SpecificationFields:
 class Specification:
     """Shapes, variables, bindings and limits."""
 
-    def __init__(self, input: str, output: str, primary: Sequence[str], coefficient: Sequence[str], bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int], layer_macs: Sequence[float], passed_through: Sequence[tuple[int, int]], limits: Mapping[str, float]) -> None: ...
+    def __init__(self, input: str, output: str, primary: Sequence[str], coefficient: Sequence[str], bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int], layer_macs: Sequence[float], passed_through: Sequence[tuple[int, int]], symmetries: Sequence[str], limits: Mapping[str, float]) -> None: ...
 
     @property
     def source(self) -> SpecificationFields:
@@ -378,9 +379,24 @@ def semantic_key(op: Operator, spec: Specification) -> str:
     Equal only for operators that are the same under every binding of the specification.
     """
 
+def orbit_keys(operators: Sequence[Operator], spec: Specification) -> list[str]:
+    """
+    The keys of the orbits of operators under the symmetries of the specification.
+    """
+
 def random_operator(seed: int, batch: bool = False, unordered: float = 0.0, causal_windows: float = 0.0, min_weights: int = 0, max_terms: int = 20000) -> tuple[Operator, dict[str, int]]:
     """
     A random well-formed operator with a small binding, for tests. The same on every machine.
+    """
+
+def map_feature_list() -> list[tuple[str, str]]:
+    """
+    Names of the features of an operator as a linear map, each with a sentence.
+    """
+
+def map_features(op: Operator, binding: Mapping[str, int], output_positions: Sequence[int], input_positions: Sequence[int], seed: int = 0) -> list[float]:
+    """
+    The values of map_feature_list. Dimensions that are no positions are channels.
     """
 
 def rule_catalogue() -> list[dict[str, str]]:

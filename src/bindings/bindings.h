@@ -50,6 +50,7 @@ void bind_sizes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_spec(nb::module_& m);
 void bind_interp(nb::module_& m);
+void bind_features(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_space(nb::module_& m);

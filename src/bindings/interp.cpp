@@ -13,7 +13,7 @@
 #include "syno/interp/interpreter.h"
 #include "syno/interp/moments.h"
 #include "syno/interp/random_graph.h"
-#include "syno/key/key.h"
+#include "syno/key/orbit.h"
 #include "syno/spec/specification.h"
 
 #include "bindings.h"
@@ -194,6 +194,20 @@ void bind_interp(nb::module_& m) {
       },
       "op"_a, "spec"_a, nb::call_guard<LongCall>(),
       "Equal only for operators that are the same under every binding of the specification.");
+
+  m.def(
+      "orbit_keys",
+      [](const std::vector<Operator>& operators, const Specification& spec) {
+        OrbitKeyer keyer(spec);
+        std::vector<std::string> keys;
+        for (const Operator& op : operators) {
+          check_interrupt();
+          keys.push_back(keyer.key(op).hex());
+        }
+        return keys;
+      },
+      "operators"_a, "spec"_a, nb::call_guard<LongCall>(),
+      "The keys of the orbits of operators under the symmetries of the specification.");
 
   m.def(
       "random_operator",

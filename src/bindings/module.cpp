@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   bindings::bind_graph(m);
   bindings::bind_spec(m);
   bindings::bind_interp(m);
+  bindings::bind_features(m);
   bindings::bind_rules(m);
   bindings::bind_plan(m);
   bindings::bind_space(m);

@@ -41,6 +41,7 @@ nb::dict source_dict(const SpecificationSource& source) {
   fields["multiplicities"] = source.multiplicities;
   fields["layer_macs"] = source.layer_macs;
   fields["passed_through"] = source.passed_through;
+  fields["symmetries"] = source.symmetries;
   fields["limits"] = limits_dict(source.limits);
   return fields;
 }
@@ -97,7 +98,7 @@ void bind_spec(nb::module_& m) {
              std::vector<std::string> primary, std::vector<std::string> coefficient,
              const std::vector<Bound>& bindings, std::vector<std::int64_t> multiplicities,
              std::vector<double> layer_macs, std::vector<std::pair<int, int>> passed_through,
-             const std::map<std::string, double>& limits) {
+             std::vector<std::string> symmetries, const std::map<std::string, double>& limits) {
             SpecificationSource source;
             source.input = std::move(input);
             source.output = std::move(output);
@@ -107,11 +108,12 @@ void bind_spec(nb::module_& m) {
             source.multiplicities = std::move(multiplicities);
             source.layer_macs = std::move(layer_macs);
             source.passed_through = std::move(passed_through);
+            source.symmetries = std::move(symmetries);
             for (const auto& [name, value] : limits) set_limit(source.limits, name, value);
             new (self) Specification(std::move(source));
           },
           "input"_a, "output"_a, "primary"_a, "coefficient"_a, "bindings"_a, "multiplicities"_a,
-          "layer_macs"_a, "passed_through"_a, "limits"_a)
+          "layer_macs"_a, "passed_through"_a, "symmetries"_a, "limits"_a)
       .def_prop_ro(
           "source", [](const Specification& spec) { return source_dict(spec.source()); },
           nb::sig("def source(self) -> SpecificationFields"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from syno import _core
 from syno._util import checks
@@ -12,6 +12,7 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Binding, Specification
 from syno.space.options import MAX_NODES
+from syno.space.orbits import one_of_each
 from syno.space.rules import Rule, added_rules, rule_set
 from syno.space.space import Space
 from syno.space.tree import Tree, TreeNode
@@ -36,6 +37,7 @@ class Statistics(TypedDict):
     exhausted: bool
     rules: str
     rejections: dict[str, int]
+    orbits: NotRequired[int]
 
 
 class Sampler:
@@ -180,10 +182,13 @@ class Sampler:
 
     @property
     def operators(self) -> list[Operator]:
-        """The enumerated operators, one for each semantic key, sorted by depth and key."""
+        """The enumerated operators, one for each semantic key, sorted by depth and key.
+
+        If the specification names symmetries, they are one for each orbit.
+        """
         with self._turn:
             if self._operators is None:
-                self._operators = list(self.space)
+                self._operators = one_of_each(list(self.space), self._specification)
             return self._operators
 
     def sample(self) -> Operator:
@@ -220,7 +225,7 @@ class Sampler:
     def statistics(self) -> Statistics:
         """Return the statistics of the enumeration: operators, nodes, depth and rejections."""
         counts = self.space.counts()
-        return {
+        found: Statistics = {
             "operators": counts["operators"],
             "structures": counts["structures"],
             "graphs": counts["graphs"],
@@ -230,6 +235,9 @@ class Sampler:
             "rules": self.rules,
             "rejections": self.space.rejections(),
         }
+        if self._specification.symmetries:
+            found["orbits"] = counts["orbits"]
+        return found
 
     def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
         """Put kernel packs into the slots of a network with the same bindings.

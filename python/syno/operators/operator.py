@@ -199,6 +199,18 @@ class Operator:
                 self._key = self.structure
         return self._key
 
+    @property
+    def orbit(self) -> str:
+        """The key of the orbit, which is equal for operators that symmetries map onto each other.
+
+        The symmetries are those of the specification. It is the least key of the images of the
+        operator, and `key` where the specification names no symmetries.
+        """
+        specification = self._specification
+        if specification is None or not specification.symmetries:
+            return self.key
+        return _core.orbit_keys([self._core], specification._core)[0]
+
     # What it is.
 
     @property

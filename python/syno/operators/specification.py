@@ -26,6 +26,7 @@ _FIELDS = (
     "multiplicities",
     "layer_macs",
     "passed_through",
+    "symmetries",
     "limits",
 )
 Binding = Mapping[str, int]
@@ -50,6 +51,9 @@ class Specification:
         layer_macs: total MACs of the layers of each binding, which are their weights in `min_fit`.
         passed_through: pairs (output dimension, input dimension) that no primitive touches, such
             as the batch.
+        symmetries: of the data (docs/specification.md), such as ["mirror 3"] for images whose
+            width may be mirrored, and "exchange 2 3" for height and width. Dimensions are numbers
+            from 0.
         limits: constraints such as max_depth=8; `Specification.limit_names()` lists them.
 
     Raises:
@@ -69,6 +73,7 @@ class Specification:
         multiplicities: Sequence[int] | None = None,
         layer_macs: Sequence[float] | None = None,
         passed_through: Iterable[tuple[int, int]] = (),
+        symmetries: Sequence[str] = (),
         **limits: float,
     ) -> None:
         self._core = _core.Specification(
@@ -80,6 +85,7 @@ class Specification:
             _entries("multiplicities", multiplicities, partial(_whole, "multiplicities")),
             _entries("layer_macs", layer_macs, partial(_number, "layer_macs")),
             _entries("passed_through", passed_through, _pair),
+            _texts("symmetries", symmetries),
             {name: _limit(name, value) for name, value in limits.items()},
         )
 
@@ -169,6 +175,11 @@ class Specification:
         return list(self._core.source["passed_through"])
 
     @property
+    def symmetries(self) -> list[str]:
+        """Changes of input and output that the data does not notice, such as "mirror 3"."""
+        return list(self._core.source["symmetries"])
+
+    @property
     def limits(self) -> dict[str, float]:
         """All constraints by name."""
         return dict(self._core.source["limits"])
@@ -189,7 +200,10 @@ class Specification:
 
     def to_json(self) -> str:
         """Return the content as JSON; `from_json` reads it."""
-        return json.dumps(self._core.source, sort_keys=True)
+        fields: dict[str, object] = {**self._core.source}
+        if not fields["symmetries"]:  # as files of earlier versions
+            del fields["symmetries"]
+        return json.dumps(fields, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Specification:

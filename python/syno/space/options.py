@@ -61,6 +61,16 @@ def rules_off() -> tuple[str, ...]:
     )
 
 
+def symmetry() -> tuple[str, ...]:
+    """Declare the symmetries of the data."""
+    return option(
+        'Symmetry of the data, such as "mirror 3" for images that may be mirrored, or "exchange '
+        '2 3" for height and width; can be repeated. One operator of each orbit is kept.',
+        cast(tuple[str, ...], ()),
+        metavar="SYMMETRY",
+    )
+
+
 def depth() -> int | None:
     """Declare the depth of an enumeration."""
     words = "Maximum number of primitives in an operator."
@@ -96,12 +106,15 @@ class SpaceOptions(Options):
     Args:
         max_nodes: number of partial graphs that the enumeration visits, over all depth limits.
         rules_off: rules to switch off, by id or name (`syno rules list`).
+        symmetry: symmetries of the data, such as "mirror 3"; they replace those of the
+            specification.
         limits: constraints that replace those of the specification, such as {"max_depth": 8}.
     """
 
     section: ClassVar[str] = "Space"
     max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES)
     rules_off: tuple[str, ...] = rules_off()
+    symmetry: tuple[str, ...] = symmetry()
     limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
 
 

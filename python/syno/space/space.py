@@ -15,6 +15,7 @@ from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.options import ENUMERATED_NODES
+from syno.space.orbits import orbits
 from syno.space.rules import Rule, added_rules, rule_set
 
 Progress = Callable[[_core.EnumerateStatus], bool]
@@ -42,6 +43,7 @@ class Space:
         self._rules_off = tuple(rules_off)
         self._added = tuple(rules)
         self._ended = ended
+        self._orbits: list[list[int]] | None = None
 
     @classmethod
     def enumerate(
@@ -150,6 +152,8 @@ class Space:
     ) -> list[Operator]:
         """Sample distinct operators, at most `count`; the same seed gives the same operators.
 
+        If the specification names symmetries, they are the first ones of distinct orbits.
+
         Args:
             count: the maximum number of operators.
             seed: the seed of the random numbers.
@@ -162,9 +166,17 @@ class Space:
             checks.whole(f"'{name}'", value, least=0)
         check_threads(threads, least=0)
         spec = self._specification._core
+        symmetric = bool(self._specification.symmetries)
+        wanted = len(self) if symmetric and stratify == "none" else count
         sampled = _core.sample_operators(
-            self._core, spec, count, seed, checks.text("'stratify'", stratify), threads
+            self._core, spec, wanted, seed, checks.text("'stratify'", stratify), threads
         )
+        if symmetric:
+            first = {index: orbit[0] for orbit in self.orbits() for index in orbit}
+            if stratify == "none":  # a random order of all: uniform over the first ones
+                sampled = [index for index in sampled if first[index] == index][:count]
+            else:
+                sampled = list(dict.fromkeys(first[index] for index in sampled))
         return [self[index] for index in sampled]
 
     # What was found.
@@ -225,15 +237,30 @@ class Space:
         Returns:
             graphs: complete graphs; structures: graphs with a matching to the input that pass all
             conditions; operators: distinct semantic keys; nodes: partial graphs under the last
-            depth limit; visited: partial graphs over all depth limits.
+            depth limit; visited: partial graphs over all depth limits. If the specification names
+            symmetries, also orbits: operators up to these symmetries.
         """
-        return {
+        return ({"orbits": len(self.orbits())} if self._specification.symmetries else {}) | {
             "graphs": self._core.graph_count,
             "structures": self._core.structures,
             "operators": len(self),
             "nodes": self._core.node_count,
             "visited": self._core.visited,
         }
+
+    def orbits(self) -> list[list[int]]:
+        """Group the operators that the symmetries of the specification map onto each other.
+
+        Returns:
+            The indices of the operators of each orbit, in the order of the first ones. Without
+            symmetries, each operator is an orbit.
+        """
+        if self._orbits is None:
+            if self._specification.symmetries:
+                self._orbits = orbits(list(self), self._specification)
+            else:
+                self._orbits = [[index] for index in range(len(self))]
+        return self._orbits
 
     def by_depth(self) -> list[dict[str, int]]:
         """Count complete graphs and operators by number of primitives, without empty rows."""

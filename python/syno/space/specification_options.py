@@ -12,7 +12,7 @@ from syno import _core
 from syno._util.errors import UserError
 from syno._util.options import Options, mapping, option, pair
 from syno.operators.specification import Specification
-from syno.space.options import switch
+from syno.space.options import switch, symmetry
 from syno.space.rules import Rule, load_rules, reported, rule_set, switched_off
 
 # Layers for the presets that otherwise take them from a network.
@@ -91,6 +91,7 @@ class NamedSpecification(Options):
         names="--binding",
         metavar="SIZES",
     )
+    symmetry: tuple[str, ...] = symmetry()
     limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
 
     def specification(self) -> Specification | None:
@@ -109,13 +110,15 @@ class NamedSpecification(Options):
         given: dict[str, Any] = dict(self.limits)
         if self.bindings:
             given["bindings"] = list(self.bindings)
+        if self.symmetry:
+            given["symmetries"] = list(self.symmetry)
         if self.preset is not None:
             return Specification.preset(self.preset, **given)
         if self.input_shape is None and self.output_shape is None:
-            if variables or self.bindings or self.passed_through:
+            if variables or self.bindings or self.passed_through or self.symmetry:
                 raise UserError(
-                    "variables, bindings or passed-through dimensions are given without a "
-                    "specification\n  expected: also --input and --output, or --preset"
+                    "variables, bindings, passed-through dimensions or symmetries are given "
+                    "without a specification\n  expected: also --input and --output, or --preset"
                 )
             return None
         if self.input_shape is None or self.output_shape is None:

@@ -108,6 +108,9 @@ def counts_in_words(space: Space, seconds: float) -> str:
         f" to the input), {counts['operators']:,} operators (distinct semantic keys)",
         reached(space),
     ]
+    if "orbits" in counts:
+        symmetries = ", ".join(space.specification.symmetries)
+        lines.insert(1, f"{counts['orbits']:,} orbits: operators up to {symmetries}")
     if seconds > 0 and counts["visited"]:
         lines.append(
             f"{counts['visited']:,} partial graphs in {numbers.duration(seconds)}: "

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from syno import _core
 from syno._util.errors import UserError
 from syno._util.json_types import Json
+from syno.features import FeatureTable
 from syno.network.sampler import Sampler
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -139,6 +143,17 @@ class Candidates:
         if place is None:
             raise UserError(f"no candidate has the key '{key}'")
         return [self._items[found] for found in self.search_space.nearest(place, count)]
+
+    def features(self, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the features of operators (`syno.features`), [places, features].
+
+        Each operator is examined once. What cannot be computed is NaN.
+        """
+        return self._features.matrix(self._items[place].operator for place in places)
+
+    @cached_property
+    def _features(self) -> FeatureTable:
+        return FeatureTable()
 
     @cached_property
     def digest(self) -> str:

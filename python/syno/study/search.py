@@ -55,6 +55,8 @@ from syno.study.settings import (
 from syno.study.specifications import check_fit, specification_for
 from syno.study.stoppers import AnyOf
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
+from syno.study.warm_start import given_data, in_words
+from syno.surrogate import SurrogateData
 
 if TYPE_CHECKING:
     import torch
@@ -100,6 +102,7 @@ def search(
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
     enqueue: Sequence[str | Operator] = (),
+    warm_start: str | SurrogateData | None = None,
 ) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
@@ -147,6 +150,7 @@ def search(
             notebook, and nothing elsewhere.
         callbacks: functions that are called with each trial when it is stored; the search stops if
             one of them returns True.
+        warm_start: results that the method `surrogate` starts from: "STORE:STUDY", a file or data.
         enqueue: operators to evaluate first, as in `syno.train_operators`: of the zoo, files,
             formulas or Operator objects. They count among the `evaluations`.
 
@@ -177,6 +181,8 @@ def search(
     source = cast(str, data) if own is None else own
     rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = parse_method(method)
+    if (warm := None if warm_start is None else given_data(warm_start, method_name)) is not None:
+        method_options["warm_start"] = warm.to_json()
     settings = StudySettings(
         model=net if isinstance(net, str) else None,
         model_options=dict(model_options or {}),
@@ -211,10 +217,11 @@ def search(
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
     with _opened(store, create=True) as opened, _shown(observer) as shown:
-        for message in (note, lost):
+        for message in (note, lost, None if warm is None else in_words(warm)):
             if message is not None:
                 shown.on_note(message)
-        wanted = specification_for(specification, dict(space.limits), rungs.network)
+        changes = dict(space.limits) | ({"symmetries": space.symmetry} if space.symmetry else {})
+        wanted = specification_for(specification, changes, rungs.network)
         check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)

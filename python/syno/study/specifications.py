@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import InternalError, UserError
 from syno.operators.specification import NO_TOTALS, Specification
@@ -186,7 +186,7 @@ def usual_specification(network: Network) -> Specification | None:
 
 
 def specification_for(
-    given: Specification | str | None, limits: Mapping[str, float], network: Network
+    given: Specification | str | None, limits: Mapping[str, Any], network: Network
 ) -> Specification:
     """Return the specification of a search in a network.
 
@@ -195,7 +195,7 @@ def specification_for(
 
     Args:
         given: a specification or the name of a preset; None for the default.
-        limits: limits that replace those of the specification.
+        limits: limits and other fields that replace those of the specification.
         network: the network with the layers to replace.
     """
     if given is None:

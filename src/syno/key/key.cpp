@@ -133,7 +133,7 @@ class Keyer::Table {
   }
 
   Hash128 key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
-              const Operator* op) {
+              std::uint64_t mirrored, const Operator* op) {
     ++counts_.operators;
     structure_.reset();
     graph_ = &graph;
@@ -142,7 +142,7 @@ class Keyer::Table {
     const std::size_t weights = graph.weights().size();
     in_one_ = weights > kMaxOrderedWeights;
     weight_count_ = in_one_ ? 0 : weights;
-    sections_.read(graph, input, match, in_one_);
+    sections_.read(graph, input, match, in_one_, mirrored);
     look_up_sections();
     list_codes();
     Hasher hasher("semantic key 2");
@@ -484,11 +484,12 @@ Keyer& Keyer::operator=(Keyer&&) noexcept = default;
 Keyer::~Keyer() = default;
 
 Hash128 Keyer::key(const Operator& op) {
-  return table_->key(op.graph(), op.input(), op.match(), &op);
+  return table_->key(op.graph(), op.input(), op.match(), 0, &op);
 }
 
-Hash128 Keyer::key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match) {
-  return table_->key(graph, input, match, nullptr);
+Hash128 Keyer::key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
+                   std::uint64_t mirrored) {
+  return table_->key(graph, input, match, mirrored, nullptr);
 }
 
 const KeyCounts& Keyer::counts() const {

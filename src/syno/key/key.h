@@ -46,7 +46,10 @@ class Keyer {
   /// every variable of the operator.
   Hash128 key(const Operator& op);
   /// The key of Operator(graph, input, match), in whatever order the graph was built.
-  Hash128 key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match);
+  /// `mirrored`: of its image with these dimensions reversed, output dimensions as bits from 0 and input dimensions after
+  /// them.
+  Hash128 key(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
+              std::uint64_t mirrored = 0);
 
   const KeyCounts& counts() const;
 

@@ -16,13 +16,14 @@ class Reader {
 
   void read() {
     points_.clear();
+    reverses_ = is_first_mirrored();
     forms_.resize(section_.coordinates.size());
     for (const Section::Dim& dim : section_.outputs)
       form(dim.coordinate) = new_base(extent_of(dim.coordinate));
     for (std::size_t i = 0; i < section_.units.size(); ++i) read_unit(static_cast<int>(i));
     for (const auto* dims : {&section_.outputs, &section_.inputs}) {
       for (const Section::Dim& dim : *dims) {
-        if (!dim.unordered) points_.exact.push_back({dim.slot, form(dim.coordinate)});
+        if (!dim.unordered) points_.exact.push_back({dim.slot, exact_form(dim)});
       }
     }
     for (const Section::Told& told : section_.partitions) {
@@ -34,6 +35,25 @@ class Reader {
   }
 
  private:
+  // Whether the first ordered dimension is mirrored. Then every coordinate of the section counts down, which is a
+  // bijection: weights are relabelled, unordered dimensions do not notice, and ordered ones that are not mirrored are
+  // reversed once more. So of the two ways to write an image it is always the same one.
+  bool is_first_mirrored() const {
+    for (const auto* dims : {&section_.outputs, &section_.inputs}) {
+      for (const Section::Dim& dim : *dims) {
+        if (!dim.unordered) return dim.mirrored;
+      }
+    }
+    return false;
+  }
+
+  Form exact_form(const Section::Dim& dim) {
+    if (dim.mirrored == reverses_) return form(dim.coordinate);
+    Form reversed = points_.algebra.combine(form(dim.coordinate), -1, {}, 0);
+    reversed.constant += extent_of(dim.coordinate) - 1;
+    return reversed;
+  }
+
   Form& form(int coordinate) { return forms_[static_cast<std::size_t>(coordinate)]; }
   Integer extent_of(int coordinate) const {
     return values_.extents[static_cast<std::size_t>(coordinate)];
@@ -82,7 +102,7 @@ class Reader {
       }
       case ExpressionKind::kCyclicShift: {
         const Integer extent = extent_of(unit.in[0]);
-        const Integer amount = floor_modulo(unit.amount, extent);
+        const Integer amount = floor_modulo(reverses_ ? -unit.amount : unit.amount, extent);
         if (amount == 0) {
           form(unit.out[0]) = form(unit.in[0]);
           return;
@@ -97,7 +117,8 @@ class Reader {
         const Integer window = extent_of(unit.in[1]);
         const Integer high = extent_of(unit.out[0]) - 1;
         Form place = algebra.sum(form(unit.in[0]), form(unit.in[1]));
-        place.constant -= unit.causal ? window - 1 : window / 2;
+        const Integer before = unit.causal ? window - 1 : window / 2;
+        place.constant -= reverses_ ? window - 1 - before : before;
         const Interval range = algebra.box_range(place);
         if (range.low < 0 || range.high > high)
           points_.conditions.push_back({place, 0, high, number});
@@ -105,8 +126,13 @@ class Reader {
         return;
       }
       case ExpressionKind::kScaled: {
-        store(unit.out[0], algebra.combine(form(unit.in[0]), size, {}, 0),
-              times(size, extent_of(unit.in[0]) - 1), number);
+        Form place = algebra.combine(form(unit.in[0]), size, {}, 0);
+        Integer high = times(size, extent_of(unit.in[0]) - 1);
+        if (reverses_) {
+          place.constant += size - 1;
+          high = plus(high, size - 1);
+        }
+        store(unit.out[0], std::move(place), high, number);
         return;
       }
     }
@@ -115,6 +141,7 @@ class Reader {
   const Section& section_;
   const SectionValues& values_;
   Points& points_;
+  bool reverses_ = false;
   InlineVector<Form, 16> forms_;
 };
 

@@ -11,6 +11,9 @@ std::size_t at(int id) {
   return static_cast<std::size_t>(id);
 }
 
+// A bit that the number of a dimension does not reach.
+constexpr std::uint64_t kMirrored = std::uint64_t{1} << 32;
+
 std::uint64_t step_colour(const Step& step, const Variables& variables) {
   const auto amount = static_cast<std::uint64_t>(static_cast<std::int64_t>(step.amount));
   return mix_words(mix_words(static_cast<std::uint64_t>(step.primitive), step.size.hash(variables)),
@@ -78,7 +81,8 @@ std::vector<int> independent_coordinates(const Section& section, const std::vect
 }  // namespace
 
 void Sections::read(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
-                    bool in_one) {
+                    bool in_one, std::uint64_t mirrored) {
+  mirrored_ = mirrored;
   graph_ = &graph;
   input_ = &input;
   match_ = match;
@@ -317,7 +321,9 @@ Hash128 Sections::hash(std::size_t s, const SizeWords& sizes, Hasher hasher) con
   // A list of dimensions ends with 0, all others begin with their length.
   for (std::size_t d = 0; d < outputs; ++d) {
     if (section_of_[d] != section) continue;
-    hasher.add(std::uint64_t{d + 1} * 2 + (graph_->output()[d].unordered ? 1 : 0));
+    const bool unordered = graph_->output()[d].unordered;
+    hasher.add(std::uint64_t{d + 1} * 2 + (unordered ? 1 : 0) +
+               (is_mirrored(d) && !unordered ? kMirrored : 0));
     hasher.add(sizes.outputs[d]);
   }
   hasher.add(std::uint64_t{0}).add(std::uint64_t{range.units_end - range.units});
@@ -330,7 +336,9 @@ Hash128 Sections::hash(std::size_t s, const SizeWords& sizes, Hasher hasher) con
   }
   for (std::size_t d = 0; d < match_.size(); ++d) {
     if (section_of_[at(match_[d])] != section) continue;
-    hasher.add((outputs + d + 1) * 2 + ((*input_)[d].unordered ? 1 : 0));
+    const bool unordered = (*input_)[d].unordered;
+    hasher.add((outputs + d + 1) * 2 + (unordered ? 1 : 0) +
+               (is_mirrored(outputs + d) && !unordered ? kMirrored : 0));
     hasher.add(number(match_[d]));
   }
   hasher.add(std::uint64_t{0});
@@ -353,12 +361,13 @@ Section Sections::section(std::size_t s) const {
   const auto outputs = static_cast<int>(graph_->output().size());
   for (int d = 0; d < outputs; ++d) {
     if (section_of_[at(d)] == mine)
-      result.outputs.push_back({d, graph_->output()[at(d)].unordered, number_[at(d)]});
+      result.outputs.push_back(
+          {d, graph_->output()[at(d)].unordered, number_[at(d)], is_mirrored(at(d))});
   }
   for (std::size_t d = 0; d < match_.size(); ++d) {
     if (section_of_[at(match_[d])] == mine)
-      result.inputs.push_back(
-          {outputs + static_cast<int>(d), (*input_)[d].unordered, number_[at(match_[d])]});
+      result.inputs.push_back({outputs + static_cast<int>(d), (*input_)[d].unordered,
+                               number_[at(match_[d])], is_mirrored(at(outputs) + d)});
   }
   for (const auto* dims : {&result.outputs, &result.inputs}) {
     for (const Section::Dim& dim : *dims) {

@@ -26,6 +26,8 @@ struct Section {
     int slot = 0;
     bool unordered = false;
     int coordinate = 0;
+    /// Of an image (orbit.h): the dimension counts down.
+    bool mirrored = false;
   };
   /// A step that makes coordinates.
   struct Unit {
@@ -60,9 +62,10 @@ inline constexpr int kWeightSlot = -1;
 /// The sections of an operator. One object serves many operators and keeps its memory.
 class Sections {
  public:
-  /// Reads an operator, whose graph outlives what is asked next. `in_one`: all of it is one section.
+  /// Reads an operator, whose graph outlives what is asked next. `in_one`: all of it is one section. `mirrored`: slots of
+  /// dimensions that are reversed, as bits; those of unordered dimensions do not matter.
   void read(const Graph& graph, const Shape& input, std::span<const CoordinateId> match,
-            bool in_one);
+            bool in_one, std::uint64_t mirrored = 0);
 
   std::size_t count() const { return ranges_.size(); }
   /// A hash of section `s`; `sizes` stands for the size of each output dimension and each step.
@@ -91,6 +94,7 @@ class Sections {
     std::size_t end = 0;
   };
 
+  bool is_mirrored(std::size_t slot) const { return (mirrored_ >> slot & 1) != 0; }
   int find(int coordinate);
   void unite(CoordinateId a, CoordinateId b);
   void find_sections(bool in_one);
@@ -105,6 +109,7 @@ class Sections {
   const Graph* graph_ = nullptr;
   const Shape* input_ = nullptr;
   std::span<const CoordinateId> match_;
+  std::uint64_t mirrored_ = 0;
   std::vector<int> parent_;
   // By coordinate: its section, its place in the order of all, its number in the section.
   std::vector<int> section_of_;

@@ -134,6 +134,8 @@ Specification::Specification(SpecificationSource source) : source_(std::move(sou
     }
   }
   check_pairs(source_.passed_through, output_, input_, *variables_);
+  for (const std::string& text : source_.symmetries) symmetries_.push_back(parse_symmetry(text));
+  check_symmetries(symmetries_, input_, output_, *variables_);
 
   // A variable that only passed-through dimensions use may be left open: operators work for any value of it.
   std::vector<bool> open(infos_.size(), true);
@@ -328,6 +330,10 @@ Hash128 Specification::key() const {
   for (const Option<Limits>& option : limit_options()) {
     hasher.add(option.name).add(static_cast<std::int64_t>(option.get(limits()) * 1e6));
   }
+  std::vector<std::string> symmetries;
+  for (const Symmetry& symmetry : symmetries_) symmetries.push_back(symmetry_text(symmetry));
+  std::sort(symmetries.begin(), symmetries.end());
+  for (const std::string& symmetry : symmetries) hasher.add(symmetry);
   return hasher.finish();
 }
 

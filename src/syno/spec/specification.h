@@ -16,6 +16,7 @@
 #include "syno/graph/shape.h"
 #include "syno/sizes/size.h"
 #include "syno/spec/limits.h"
+#include "syno/spec/symmetry.h"
 #include "syno/support/hash.h"
 
 namespace syno {
@@ -52,6 +53,8 @@ struct SpecificationSource {
   std::vector<double> layer_macs;
   /// Pairs (output dimension, input dimension) that no primitive touches.
   std::vector<std::pair<int, int>> passed_through;
+  /// Of the data, as symmetry.h reads them.
+  std::vector<std::string> symmetries;
   Limits limits;
 };
 
@@ -71,6 +74,7 @@ class Specification {
   /// How many steps of an operator may use the primitive.
   std::int64_t cap(Primitive primitive) const { return caps_[static_cast<std::size_t>(primitive)]; }
   const std::vector<std::pair<int, int>>& passed_through() const { return source_.passed_through; }
+  const std::vector<Symmetry>& symmetries() const { return symmetries_; }
   bool passes_output(int dim) const;
   bool passes_input(int dim) const;
 
@@ -104,6 +108,7 @@ class Specification {
   std::vector<VariableInfo> infos_;
   Shape input_;
   Shape output_;
+  std::vector<Symmetry> symmetries_;
   std::vector<Values> values_;
   std::vector<std::int64_t> multiplicities_;
   std::vector<double> shares_;

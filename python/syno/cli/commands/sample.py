@@ -15,6 +15,7 @@ from syno.space.specification_options import NamedSpecification, Rules
 
 if TYPE_CHECKING:
     from syno import Operator, Sampler, Specification
+    from syno.network.sampler import Statistics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def command(given: _Arguments) -> int:
     else:
         enumeration.print_operators(sampled)
         output.console().print(
-            f"\n{len(sampled)} of {statistics['operators']:,} operators "
+            f"\n{len(sampled)} of {_count(statistics)} "
             f"from {statistics['nodes']:,} partial graphs; complete up to depth "
             f"{statistics['complete_depth']}"
         )
@@ -64,6 +65,13 @@ def command(given: _Arguments) -> int:
         )
         return framework.NEGATIVE
     return framework.OK
+
+
+def _count(statistics: Statistics) -> str:
+    operators = f"{statistics['operators']:,} operators"
+    if "orbits" not in statistics:
+        return operators
+    return f"{statistics['orbits']:,} orbits of {operators}"
 
 
 def _sample(given: _Arguments, specification: Specification) -> tuple[Sampler, list[Operator]]:

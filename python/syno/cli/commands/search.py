@@ -53,8 +53,8 @@ class _Arguments(Options):
     )
     seed: int = options.seed()
     method: str = option(
-        "How operators are chosen: uniform, diverse, local, evolution, tree or graph, with options "
-        "such as local:samples=20,restarts=0.2.",
+        "How operators are chosen: uniform, diverse, local, evolution, surrogate, tree or graph, "
+        "with options such as local:samples=20,restarts=0.2.",
         METHOD,
         metavar="NAME",
     )
@@ -84,7 +84,15 @@ class _Arguments(Options):
         metavar="N",
         unset="no limit",
     )
-    named: NamedSpecification = group(NamedSpecification, without=("bindings", "limits"))
+    warm_start: str | None = option(
+        "Study whose results `--method surrogate` starts from, or a file of them.",
+        None,
+        metavar="STORE:STUDY",
+        unset="none",
+    )
+    named: NamedSpecification = group(
+        NamedSpecification, without=("bindings", "symmetry", "limits")
+    )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     space: SpaceOptions = group(SpaceOptions)
@@ -153,6 +161,7 @@ def command(given: _Arguments) -> int:
             seconds=given.seconds,
             seed=given.seed,
             method=given.method,
+            warm_start=given.warm_start,
             objective=given.objective,
             constraint=given.constraint,
             retrain=given.retrain,

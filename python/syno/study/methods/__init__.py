@@ -15,6 +15,7 @@ from syno.study.methods.graph import GraphSearch
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose
+from syno.study.methods.surrogate import SurrogateSearch
 from syno.study.methods.tree import TreeSearch
 from syno.study.methods.uniform import UniformSampling
 
@@ -27,6 +28,7 @@ __all__ = [
     "History",
     "LocalSearch",
     "Method",
+    "SurrogateSearch",
     "TreeSearch",
     "Trial",
     "UniformSampling",
@@ -40,6 +42,7 @@ METHODS: dict[str, Callable[..., Method]] = {
     "diverse": DiverseSampling,
     "local": LocalSearch,
     "evolution": Evolution,
+    "surrogate": SurrogateSearch,
     "tree": TreeSearch,
     "graph": GraphSearch,
 }

@@ -1,0 +1,364 @@
+"""Surrogate-ranked synthesis: a model of the results ranks the operators that are not evaluated.
+
+                  features                      acquisition, pending operators
+    history  -->  model of the results  -->  rank of the pool  -->  proposal
+              refits at fixed counts     neighbors of the best, samples of the space
+
+A proposal is a function of (candidates, options, seed, history). What the model is fitted to
+follows from the order in which results arrived, so a study that is resumed proposes the same
+operators.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syno._util import checks
+from syno._util.errors import UserError
+from syno._util.json_types import Json
+from syno.operators.operator import Operator
+from syno.store.records import OK
+from syno.study.candidates import Candidates
+from syno.study.methods.history import Entry, History
+from syno.study.methods.method import choose
+from syno.surrogate import (
+    MODELS,
+    SurrogateData,
+    SurrogateModel,
+    fit_model,
+    normal_scores,
+    select_model,
+)
+from syno.surrogate.models import rank_correlation
+
+Array = NDArray[np.float64]
+AUTO = "auto"
+ACQUISITIONS = ("improvement", "bound", "thompson")
+# The counts of results at which `auto` compares the models.
+_COMPARED = (24, 48, 96, 192, 384)
+# Before these results, there is nothing to fit.
+_LEAST = 4
+# The best operators whose neighbors enter the pool.
+_PARENTS = 12
+# The rank correlation that is expected of another study, and how many results that is worth.
+_EXPECTED, _EXPECTED_COUNT = 0.6, 8
+# Operators among which the most distant one is proposed at the start.
+_CHOICE = 48
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """A fitted model on its pool.
+
+    places: of the candidates that are ranked, ascending; mean, deviation: what is expected of them.
+    best: the highest expectation among the operators with a result.
+    near: which of them are neighbors of the best operators.
+    scale, rows: their standardized features; distance: how far nearest ones are apart.
+    """
+
+    places: NDArray[np.int64]
+    mean: Array
+    deviation: Array
+    best: float
+    near: NDArray[np.bool_]
+    scale: _Scale
+    rows: Array
+    distance: float
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How far the results of another study are trusted.
+
+    correlation: Spearman's, of what they predict and the results of this study, over `results` of
+        them; 0 before there are two.
+    weight: of an operator of the other study, where one of this study counts 1.
+    """
+
+    correlation: float
+    results: int
+    weight: float
+
+
+class _Scale:
+    """Standardizes features: mean 0, variance 1, cut off at 3; 0 where a feature is not known."""
+
+    def __init__(self, rows: Array) -> None:
+        self._mean, spread = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+        self._spread = np.where(spread > 1e-12, spread, 1.0)
+
+    def __call__(self, rows: Array) -> Array:
+        return np.asarray(np.clip(np.nan_to_num((rows - self._mean) / self._spread), -3, 3))
+
+
+class SurrogateSearch:
+    """Proposes what a model of the results expects most of.
+
+    The first proposals are spread over the features. Then a model is fitted to the results, again
+    after every `refit` results, and ranks a pool: the neighbors of the best operators, and samples
+    of the space. Operators that resemble a pending one are ranked lower, so that parallel workers
+    get different ones.
+
+    Args:
+        candidates: the operators of the space.
+        seed: of the random numbers.
+        initial: the number of first proposals.
+        refit: the number of results after which the model is fitted again.
+        model: "forest", "boosting", "gaussian", or "auto" for the one that ranks the results of
+            this study best.
+        acquisition: "improvement" (expected improvement), "bound" (mean plus `exploration`
+            deviations) or "thompson" (a random function of the model).
+        exploration: see `acquisition`.
+        uniform: the share of proposals that are sampled uniformly.
+        local: the share of proposals that must be neighbors of one of the best operators.
+        neighbors: the number of nearest operators that count as neighbors.
+        pool: the number of operators that are ranked.
+        warm_start: the results of another study, as `SurrogateData.to_json`. They take the place of
+            the first proposals, and count the less, the worse they rank the results of this study.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        seed: int,
+        *,
+        initial: int = 10,
+        refit: int = 2,
+        model: str = "forest",
+        acquisition: str = "improvement",
+        exploration: float = 1.0,
+        uniform: float = 0.05,
+        local: float = 0.3,
+        neighbors: int = 30,
+        pool: int = 4000,
+        warm_start: Mapping[str, Json] | None = None,
+    ) -> None:
+        for name, number, least in (
+            ("seed", seed, 0),
+            ("initial", initial, 2),
+            ("refit", refit, 1),
+            ("neighbors", neighbors, 1),
+            ("pool", pool, 1),
+        ):
+            checks.whole(f"'{name}'", number, least=least)
+        for name, share in (("uniform", uniform), ("local", local)):
+            if not 0 <= share <= 1:
+                raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {share:g}")
+        for name, value, known in (
+            ("model", model, (AUTO, *MODELS)),
+            ("acquisition", acquisition, ACQUISITIONS),
+        ):
+            if value not in known:
+                raise UserError(
+                    f"there is no {name} '{value}'\n  expected: one of {', '.join(known)}"
+                )
+        self._candidates, self._seed = candidates, seed
+        self._initial, self._refit = initial, refit
+        self._model, self._acquisition = model, acquisition
+        self._exploration, self._uniform = checks.number("'exploration'", exploration), uniform
+        self._local, self._neighbors, self._pool = local, neighbors, pool
+        self._warm = None if warm_start is None else SurrogateData.from_json(warm_start)
+        self._old: SurrogateModel | None = None
+        self._ranked: tuple[tuple[object, ...], _Ranking] | None = None
+        self._selected: dict[tuple[object, ...], str] = {}
+
+    def propose(self, history: History) -> Operator | None:
+        """Select an operator whose key was not proposed yet."""
+        used = set(self._places(history.entries))
+        if len(used) == len(self._candidates):
+            return None
+        answered = _answered(history)
+        known = len(answered) - len(answered) % self._refit
+        if self._share(history.ask, "uniform") < self._uniform:
+            place = self._sample(history.ask, used, "uniform")
+        elif self._warm is None and (len(history.entries) < self._initial or known < _LEAST):
+            place = self._distant(history.ask, used)
+        else:
+            place = self._best(history, answered[:known], used)
+        return self._candidates[place].operator
+
+    def _sample(self, ask: int, used: set[int], purpose: str) -> int:
+        left = [place for place in range(len(self._candidates)) if place not in used]
+        return choose(left, self._seed, ask, purpose)
+
+    def _distant(self, ask: int, used: set[int]) -> int:
+        """Of some samples, the operator that is most unlike all proposed ones."""
+        left = [place for place in range(len(self._candidates)) if place not in used]
+        found = sorted({choose(left, self._seed, ask, f"start {i}") for i in range(_CHOICE)})
+        before = sorted(used)
+        if not before:
+            return choose(found, self._seed, ask, "first")
+        rows = self._candidates.features(found + before)
+        rows = _Scale(rows)(rows)
+        apart = _distances(rows[: len(found)], rows[len(found) :])
+        return found[int(np.argmax(apart.min(axis=1)))]
+
+    # The model.
+
+    def _best(self, history: History, answered: list[Entry], used: set[int]) -> int:
+        """The free operator of the pool with the highest acquisition."""
+        ranking = self._ranking(answered)
+        free = ~np.isin(ranking.places, list(used))
+        if self._share(history.ask, "local") < self._local and (free & ranking.near).any():
+            free &= ranking.near
+        if not free.any():
+            return self._sample(history.ask, used, "rest")
+        score = self._score(ranking, history.ask) * self._unlike_pending(ranking, history)
+        return int(ranking.places[int(np.argmax(np.where(free, score, -np.inf)))])
+
+    def _score(self, ranking: _Ranking, ask: int) -> Array:
+        """The acquisition, at least 0."""
+        mean, deviation = ranking.mean, np.maximum(ranking.deviation, 1e-9)
+        if self._acquisition == "improvement":
+            from scipy.special import ndtr
+
+            z = (mean - ranking.best) / deviation
+            found = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi))
+        elif self._acquisition == "bound":
+            found = mean + self._exploration * deviation
+            found = found - found.min()
+        else:
+            words = int.from_bytes(self._digest(ask, "thompson")[:8], "big")
+            found = mean + deviation * np.random.default_rng(words).standard_normal(len(mean))
+            found = found - found.min()
+        return np.asarray(found) + 1e-12
+
+    def _unlike_pending(self, ranking: _Ranking, history: History) -> Array:
+        """A factor below 1 for operators that resemble a pending one."""
+        pending = self._places([e for e in history.entries if e.status is None])
+        if not pending:
+            return np.ones(len(ranking.places))
+        rows = ranking.scale(self._candidates.features(pending))
+        near = _distances(ranking.rows, rows) / ranking.distance
+        return np.asarray(np.prod(1 - np.exp(-(near**2)), axis=1))
+
+    def _ranking(self, answered: list[Entry]) -> _Ranking:
+        state = tuple((e.key, e.value, e.status) for e in answered)
+        if self._ranked is None or self._ranked[0] != state:
+            self._ranked = (state, self._rank(answered))
+        return self._ranked[1]
+
+    def _rank(self, answered: list[Entry]) -> _Ranking:
+        entries = [e for e in answered if self._candidates.place(e.key) is not None]
+        features = self._candidates.features(self._places(entries))
+        targets = normal_scores([_value(e) for e in entries])
+        number = int.from_bytes(self._digest(len(answered), "model")[:4], "big") >> 1
+        name = self._model_name(features, targets)
+        weights = np.ones(len(targets))
+        if self._warm is not None:
+            trust = self._transfer(features, targets).weight
+            weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
+            features = np.concatenate([self._warm.rows, features])
+            targets = np.concatenate([normal_scores(self._warm.values), targets])
+        model = fit_model(name, features, targets, weights, seed=number)
+        near = self._near(entries)
+        places = np.array(self._pooled(near, len(answered)), dtype=np.int64)
+        rows = self._candidates.features(places)
+        found = model.predict(rows)
+        scale = _Scale(rows)
+        scaled = scale(rows)
+        apart = np.sort(_distances(scaled[:: max(1, len(scaled) // 200)], scaled), axis=1)
+        return _Ranking(
+            places,
+            found.mean,
+            found.deviation,
+            float(model.predict(features[-len(entries) :] if entries else features).mean.max()),
+            np.isin(places, list(near)),
+            scale,
+            scaled,
+            max(float(np.median(apart[:, min(3, len(scaled) - 1)])), 1e-3),
+        )
+
+    def transfer(self, history: History) -> Transfer:
+        """Measure how well the results of the other study rank those of this one.
+
+        Raises:
+            UserError: without `warm_start`.
+        """
+        if self._warm is None:
+            raise UserError("this search did not start from another study")
+        entries = [e for e in _answered(history) if self._candidates.place(e.key) is not None]
+        features = self._candidates.features(self._places(entries))
+        return self._transfer(features, normal_scores([_value(e) for e in entries]))
+
+    def _transfer(self, features: Array, targets: Array) -> Transfer:
+        assert self._warm is not None
+        if self._old is None:
+            old = normal_scores(self._warm.values)
+            self._old = fit_model("forest", self._warm.rows, old, seed=self._seed)
+        found = 0.0
+        if len(targets):
+            found = rank_correlation(self._old.predict(features).mean, targets)
+        count = len(targets)
+        expected = (_EXPECTED * _EXPECTED_COUNT + max(found, 0.0) * count) / (
+            _EXPECTED_COUNT + count
+        )
+        return Transfer(found, count, expected**2)
+
+    def _model_name(self, features: Array, targets: Array) -> str:
+        if self._model != AUTO:
+            return self._model
+        count = max((n for n in _COMPARED if n <= len(targets)), default=0)
+        if not count:
+            return "forest"
+        state = (count, targets[:count].tobytes(), features[:count].tobytes())
+        if state not in self._selected:
+            self._selected = {
+                state: select_model(features[:count], targets[:count], seed=self._seed)
+            }
+        return self._selected[state]
+
+    # The pool.
+
+    def _pooled(self, near: set[int], count: int) -> list[int]:
+        """The places of the operators that are ranked, ascending."""
+        if len(self._candidates) <= self._pool:
+            return list(range(len(self._candidates)))
+        words = int.from_bytes(self._digest(count, "pool")[:8], "big")
+        order = np.random.default_rng(words).permutation(len(self._candidates))
+        return sorted(near | {int(p) for p in order[: max(0, self._pool - len(near))]})
+
+    def _near(self, entries: list[Entry]) -> set[int]:
+        """The places of the neighbors of the best operators."""
+        ranked = sorted(entries, key=lambda e: (-_value(e), e.ask))
+        return {
+            place
+            for entry in ranked[:_PARENTS]
+            for each in self._candidates.neighbors(entry.key, self._neighbors)
+            if (place := self._candidates.place(each.key)) is not None
+        }
+
+    def _places(self, entries: list[Entry] | tuple[Entry, ...]) -> list[int]:
+        found = [self._candidates.place(entry.key) for entry in entries]
+        return [place for place in found if place is not None]
+
+    def _digest(self, number: int, purpose: str) -> bytes:
+        text = f"{self._seed}:{number}:{purpose}"
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+    def _share(self, ask: int, purpose: str) -> float:
+        """A random number from 0 to 1."""
+        return int.from_bytes(self._digest(ask, f"share {purpose}")[:6], "big") / 2.0**48
+
+
+def _answered(history: History) -> list[Entry]:
+    """The operators with a result, in the order in which the results arrived."""
+    last = len(history.entries)
+    done = [e for e in history.entries if e.status is not None]
+    return sorted(done, key=lambda e: (last if e.told is None else e.told, e.ask))
+
+
+def _value(entry: Entry) -> float:
+    return entry.value if entry.status == OK and entry.value is not None else 0.0
+
+
+def _distances(a: Array, b: Array) -> Array:
+    """Euclidean distances, [a, b]."""
+    squares = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * a @ b.T
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))

@@ -1,0 +1,160 @@
+"""Surrogate-ranked synthesis: what it proposes on operators with known values."""
+
+import statistics
+
+import numpy as np
+import pytest
+
+import syno
+from syno.study import Candidates, Entry, History
+from syno.study.methods import make_method
+from syno.study.methods.surrogate import SurrogateSearch
+from syno.study.warm_start import given_data, in_words, warm_start
+from syno.surrogate import SurrogateData
+
+from .test_methods import small_candidates
+
+
+def value(candidates, key):
+    """A function of a few features: wide fields and full rank are good."""
+    row = dict(
+        zip(syno.features.FEATURES, candidates.features([candidates.place(key)])[0], strict=True)
+    )
+    return row["position_spectrum"] + 0.1 * row["field_effective"] - 0.02 * row["log_macs"]
+
+
+def trials_to_best(name, seed, **options):
+    candidates = small_candidates()
+    values = {c.key: value(candidates, c.key) for c in candidates}
+    best = set(sorted(values, key=values.__getitem__)[-2:])
+    method = make_method(name, candidates, seed, options)
+    entries: list[Entry] = []
+    while True:
+        ask = len(entries) + 1
+        operator = method.propose(History(ask, tuple(entries)))
+        entries.append(Entry(ask, operator.key, "ok", values[operator.key], told=ask))
+        if operator.key in best:
+            return ask
+
+
+def test_finds_the_best_in_fewer_trials_than_uniform_sampling():
+    found = statistics.median(trials_to_best("surrogate", seed) for seed in range(5))
+    uniform = statistics.median(trials_to_best("uniform", seed) for seed in range(15))
+    assert found < 0.6 * uniform
+
+
+@pytest.mark.parametrize("acquisition", ["improvement", "bound", "thompson"])
+def test_workers_get_different_operators(acquisition):
+    candidates = small_candidates()
+    method = SurrogateSearch(candidates, 0, acquisition=acquisition, uniform=0.0)
+    entries = [
+        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=20)
+        for i, c in enumerate(list(candidates)[:20])
+    ]
+    keys = set()
+    for ask in range(21, 31):
+        operator = method.propose(History(ask, tuple(entries)))
+        keys.add(operator.key)
+        entries.append(Entry(ask, operator.key, None))
+    assert len(keys) == 10
+
+
+def test_a_small_pool_has_the_neighbors_of_the_best():
+    candidates = small_candidates()
+    method = SurrogateSearch(candidates, 0, pool=40, neighbors=5, uniform=0.0, local=1.0)
+    entries = tuple(
+        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=12)
+        for i, c in enumerate(list(candidates)[:12])
+    )
+    operator = method.propose(History(13, entries))
+    near = {n.key for e in entries for n in candidates.neighbors(e.key, 5)}
+    assert operator.key in near
+
+
+def test_the_model_may_be_selected_by_cross_validation():
+    candidates = small_candidates()
+    entries = tuple(
+        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=30)
+        for i, c in enumerate(list(candidates)[:30])
+    )
+    found = [
+        SurrogateSearch(candidates, 0, model="auto", uniform=0.0).propose(History(31, entries))
+        for _ in range(2)
+    ]
+    assert found[0] == found[1]
+
+
+def old_data(candidates, sign=1.0):
+    rows = candidates.features(range(0, len(candidates), 2))
+    keys = [candidates[p].key for p in range(0, len(candidates), 2)]
+    return SurrogateData("other.db:a", rows, tuple(sign * value(candidates, k) for k in keys))
+
+
+def test_results_of_another_study_lead_to_good_first_proposals():
+    document = old_data(small_candidates()).to_json()
+    warm = statistics.median(
+        trials_to_best("surrogate", seed, warm_start=document) for seed in range(3)
+    )
+    assert warm <= 8
+
+
+def test_a_misleading_study_loses_its_weight():
+    candidates = small_candidates()
+    entries = tuple(
+        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=30)
+        for i, c in enumerate(list(candidates)[1:60:2])
+    )
+    history = History(31, entries)
+    weights = []
+    for sign in (1.0, -1.0):
+        method = SurrogateSearch(candidates, 0, warm_start=old_data(candidates, sign).to_json())
+        found = method.transfer(history)
+        assert found.results == 30
+        assert np.sign(found.correlation) == sign
+        weights.append(found.weight)
+        assert method.transfer(History(1, ())).weight == pytest.approx(0.36)
+    assert weights[0] > 0.5
+    assert weights[1] < 0.05
+    with pytest.raises(syno.UserError, match="did not start"):
+        SurrogateSearch(candidates, 0).transfer(history)
+
+
+def test_what_a_search_starts_from_is_described():
+    assert "'other.db:a'" in in_words(old_data(small_candidates()))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("study", "STORE:STUDY"), ("none.db:a", "no store"), ("none.json", "cannot read")],
+)
+def test_a_start_that_does_not_exist_is_named(text, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(syno.UserError, match=message):
+        warm_start(text)
+
+
+def test_other_methods_do_not_start_from_a_study():
+    with pytest.raises(syno.UserError, match="--method surrogate"):
+        given_data("runs.db:a", "local")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"initial": 1}, "'initial'"),
+        ({"uniform": 1.5}, "uniform is a share"),
+        ({"model": "tree"}, "no model 'tree'"),
+        ({"acquisition": "luck"}, "no acquisition 'luck'"),
+        ({"warm_start": {"format": "syno surrogate", "version": 0}}, "another version"),
+        ({"refit": 0}, "'refit'"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(syno.UserError, match=message):
+        make_method("surrogate", small_candidates(), 0, options)
+
+
+def test_a_space_is_exhausted():
+    few = Candidates(type("Space", (), {"operators": [c.operator for c in small_candidates()][:3]}))
+    entries = tuple(Entry(i + 1, c.key, "ok", 0.5) for i, c in enumerate(few))
+    assert make_method("surrogate", few, 0, {}).propose(History(4, entries)) is None
