@@ -36,6 +36,7 @@ def fit_layer(
     *,
     restarts: int = 2,
     seed: int = 0,
+    sweeps: int = 30,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
 
@@ -45,6 +46,7 @@ def fit_layer(
         activations: of the layer.
         restarts: how many initial weights an operator of several weights is fitted from.
         seed: of the initial weights.
+        sweeps: the maximum number of rounds over several weights.
 
     Raises:
         UserError: the operator cannot be fitted here; the message says why.
@@ -53,7 +55,7 @@ def fit_layer(
         raise UserError(f"'restarts' is at least 1, got {restarts}")
     factors = Factors.of(operator, binding)
     moments = Moments.of(factors, [(activations.x, activations.y)])
-    return fit(factors, moments, _initial(operator, binding, restarts, seed))
+    return fit(factors, moments, _initial(operator, binding, restarts, seed), sweeps=sweeps)
 
 
 def fit_slots(

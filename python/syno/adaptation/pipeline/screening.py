@@ -1,0 +1,241 @@
+"""The candidates that are worth a choice in each slot: by MACs, fit error and latency.
+
+1. `_by_macs`     drops what does not fit, or needs more MACs than the layer
+2. `_by_error`    fits each candidate roughly in one slot of each kind; keeps the best fronts
+3. `_by_latency`  measures these; keeps the best fronts of latency and error
+4. `fitted`       fits what is left in every slot
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from syno._util.errors import UserError
+from syno.adaptation.activations import Activations
+from syno.adaptation.fit import Fit
+from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.latency import slot_latencies
+from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL_LAYER, Candidate
+from syno.adaptation.slots import fit_layer
+from syno.options import AdaptOptions
+
+# Rows of the data of a rough fit, for each tap of the largest layer that fits in there.
+_ROUGH_ROWS = 6_000
+_ROUGH_SWEEPS = 4
+# Candidates with errors above this are no better than nothing.
+_WORST = 0.95
+# Candidates are no faster than the layer unless they take at most this share of its time.
+_FASTER = 0.97
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate in a kind of slot. error: of the fit there, relative to the layer's results."""
+
+    candidate: Candidate
+    macs: int
+    params: int
+    latency_ms: float
+    error: float
+
+
+class Fits:
+    """Fitted weights of candidates in slots. Errors are in the journal; weights are made anew."""
+
+    def __init__(
+        self, recorded: Callable[[], Mapping[str, Activations]], kinds: Mapping[str, Kind]
+    ) -> None:
+        self._recorded = recorded
+        self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
+        self._kept: dict[tuple[str, str], Fit] = {}
+
+    def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
+        """The fit of an operator in a slot: to recorded inputs and results, or given ones."""
+        if activations is not None:
+            return self._made(slot, candidate, activations)
+        key = slot, candidate.name
+        if key not in self._kept:
+            self._kept[key] = self._made(slot, candidate, self._recorded()[slot])
+        return self._kept[key]
+
+    def _made(self, slot: str, candidate: Candidate, activations: Activations) -> Fit:
+        binding = self._kinds[slot].binding(candidate)
+        return fit_layer(candidate.operator, binding, activations)
+
+    def removed(self, slot: str) -> float:
+        """The error of a slot that returns what it receives."""
+        given = self._recorded()[slot]
+        energy = float(given.y.double().square().sum())
+        return float((given.y - given.x).double().square().sum()) / max(energy, 1e-30)
+
+
+def screened(
+    kinds: Mapping[str, Kind],
+    pool: Sequence[Candidate],
+    recorded: Callable[[], Mapping[str, Activations]],
+    options: AdaptOptions,
+    journal: Journal,
+    progress: Progress,
+) -> dict[str, list[Entry]]:
+    """The entries of each kind of slot, the original layer first."""
+    found: dict[str, list[Entry]] = {}
+    by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *pool)}
+    for number, kind in enumerate(kinds.values()):
+        progress(number, len(kinds), kind.name)
+
+        def search(kind: Kind = kind) -> list[dict[str, object]]:
+            return _screened(kind, pool, recorded()[kind.name], options)
+
+        rows = journal.once("candidates", kind.name, search)
+        found[kind.name] = [
+            Entry(
+                by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"]
+            )
+            for row in rows
+        ]
+    progress(len(kinds), len(kinds), "")
+    return found
+
+
+def fitted(
+    kinds: Mapping[str, Kind],
+    entries: Mapping[str, Sequence[Entry]],
+    fits: Fits,
+    journal: Journal,
+    progress: Progress,
+) -> dict[str, dict[str, float]]:
+    """The fit error of each candidate in each slot, by slot and name of the candidate."""
+    errors: dict[str, dict[str, float]] = {}
+    total = sum(len(kind.slots) for kind in kinds.values())
+    done = 0
+    for kind in kinds.values():
+        for slot in kind.slots:
+            progress(done, total, slot)
+
+            def fit(slot: str = slot, kind: Kind = kind) -> dict[str, float]:
+                return {
+                    each.candidate.name: _error(fits, slot, each.candidate)
+                    for each in entries[kind.name]
+                }
+
+            errors[slot] = journal.once("fits", slot, fit)
+            done += 1
+    progress(total, total, "")
+    return errors
+
+
+def _error(fits: Fits, slot: str, candidate: Candidate) -> float:
+    if candidate.is_operator:
+        return fits.fit(slot, candidate).error
+    return 0.0 if candidate is ORIGINAL_LAYER else fits.removed(slot)
+
+
+def _screened(
+    kind: Kind, pool: Sequence[Candidate], activations: Activations, options: AdaptOptions
+) -> list[dict[str, object]]:
+    costs = _by_macs(kind, pool)
+    errors = _by_error(kind, costs, activations, 4 * options.keep)
+    times = slot_latencies(
+        kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
+    )
+    own = times["original"]
+    rows: list[dict[str, object]] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
+    if kind.removable:
+        difference = (activations.y - activations.x).double().square().sum()
+        energy = activations.y.double().square().sum().clamp_min(1e-30)
+        rows.append(_row(NO_LAYER, 0, 0, 0.0, float(difference / energy)))
+    timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
+    points = [(times[each.name], errors[each]) for each in timed]
+    for place in best_fronts(points, options.keep):
+        each = timed[place]
+        rows.append(_row(each, *costs[each], times[each.name], errors[each]))
+    return rows
+
+
+def _row(
+    candidate: Candidate, macs: int, params: int, latency_ms: float, error: float
+) -> dict[str, object]:
+    return {
+        "name": candidate.name,
+        "macs": macs,
+        "params": params,
+        "latency_ms": latency_ms,
+        "error": error,
+    }
+
+
+def _by_macs(kind: Kind, pool: Sequence[Candidate]) -> dict[Candidate, tuple[int, int]]:
+    """MACs and parameters of the candidates that fit and need fewer MACs than the layer."""
+    found = {}
+    for each in pool:
+        try:
+            binding = kind.binding(each)
+            macs = each.operator.macs(binding)
+        except UserError:  # it does not fit these slots
+            continue
+        if 0 < macs < kind.macs:
+            found[each] = macs, each.operator.params(binding)
+    return found
+
+
+def _by_error(
+    kind: Kind,
+    costs: Mapping[Candidate, tuple[int, int]],
+    activations: Activations,
+    keep: int,
+) -> dict[Candidate, float]:
+    """Errors of rough fits, of the candidates on the best fronts of MACs and error."""
+    part = _part(activations)
+    errors: dict[Candidate, float] = {}
+    for each in costs:
+        try:
+            fit = fit_layer(
+                each.operator, kind.binding(each), part, restarts=1, sweeps=_ROUGH_SWEEPS
+            )
+        except UserError:  # too large to fit, or without weights
+            continue
+        if fit.error < _WORST:
+            errors[each] = fit.error
+    names = list(errors)
+    points = [(float(costs[each][0]), errors[each]) for each in names]
+    return {names[place]: errors[names[place]] for place in best_fronts(points, keep)}
+
+
+def _part(activations: Activations) -> Activations:
+    """As many images as a rough fit needs."""
+    rows = max(1, activations.y[0].numel() // activations.y.shape[1])
+    images = min(max(_ROUGH_ROWS // rows, 16), len(activations.x))
+    return Activations(activations.x[:images], activations.y[:images])
+
+
+def best_fronts(points: Sequence[tuple[float, float]], count: int) -> list[int]:
+    """Select `count` points: the front (both coordinates small), then that of the others, and on.
+
+    Returns:
+        The places of the selected points, ascending by the first coordinate.
+    """
+    left = sorted(range(len(points)), key=lambda place: points[place])
+    chosen: list[int] = []
+    while left and len(chosen) < count:
+        best, front = float("inf"), []
+        for place in left:
+            if points[place][1] < best:
+                best = points[place][1]
+                front.append(place)
+        # Of a front that is too large, points at equal distances.
+        room = count - len(chosen)
+        if len(front) > room:
+            steps = torch.linspace(0, len(front) - 1, room).round().int().tolist()
+            front = [front[step] for step in dict.fromkeys(steps)]
+            chosen += front
+            break
+        chosen += front
+        taken = set(front)
+        left = [place for place in left if place not in taken]
+    return sorted(chosen, key=lambda place: points[place])
