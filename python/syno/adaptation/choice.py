@@ -67,7 +67,8 @@ class Choices:
                 raise UserError(f"the costs '{name}' are not negative, got {float(cost.min()):g}")
         self._ends = np.cumsum(self.counts)
         self.pairs = {
-            slots: self._checked_pair(slots, scores_of) for slots, scores_of in (pairs or {}).items()
+            slots: self._checked_pair(slots, scores_of)
+            for slots, scores_of in (pairs or {}).items()
         }
 
     def assignment(self, choice: Sequence[int]) -> Assignment:

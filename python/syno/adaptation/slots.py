@@ -37,6 +37,7 @@ def fit_layer(
     restarts: int = 2,
     seed: int = 0,
     sweeps: int = 30,
+    grams: dict[str, torch.Tensor] | None = None,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
 
@@ -47,6 +48,7 @@ def fit_layer(
         restarts: how many initial weights an operator of several weights is fitted from.
         seed: of the initial weights.
         sweeps: the maximum number of rounds over several weights.
+        grams: what fits of other operators to the same activations have in common (`Moments.of`).
 
     Raises:
         UserError: the operator cannot be fitted here; the message says why.
@@ -54,7 +56,7 @@ def fit_layer(
     if restarts < 1:
         raise UserError(f"'restarts' is at least 1, got {restarts}")
     factors = Factors.of(operator, binding)
-    moments = Moments.of(factors, [(activations.x, activations.y)])
+    moments = Moments.of(factors, [(activations.x, activations.y)], grams)
     return fit(factors, moments, _initial(operator, binding, restarts, seed), sweeps=sweeps)
 
 

@@ -73,7 +73,9 @@ class Distillation:
         lesson = Lesson(self)
         modules = dict(self.teacher.named_modules())
         hooks = [known[name].register_forward_hook(lesson.own(name)) for name in self.features]
-        hooks += [modules[name].register_forward_hook(lesson.wanted(name)) for name in self.features]
+        hooks += [
+            modules[name].register_forward_hook(lesson.wanted(name)) for name in self.features
+        ]
         training = self.teacher.training
         self.teacher.eval()
         try:
@@ -100,9 +102,7 @@ class Lesson:
         """A hook that keeps what a module of the teacher returns."""
         return _Hook(self._wanted, name)
 
-    def loss(
-        self, loss: torch.Tensor, scores: torch.Tensor, inputs: torch.Tensor
-    ) -> torch.Tensor:
+    def loss(self, loss: torch.Tensor, scores: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """The loss of a batch, of which the network has given `scores`; a scalar."""
         settings = self._settings
         with torch.no_grad():

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
 
-from syno._util.errors import UserError
 from syno._util.options import grouped
 from syno.adaptation.activations import Activations, record
 from syno.adaptation.pipeline import scores as scoring
@@ -21,12 +19,12 @@ from syno.adaptation.pipeline.journal import Journal, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.pool import Candidate, candidates
-from syno.adaptation.pipeline.results import AdaptedNetwork, Adaptation, NetworkRow, SlotRow
+from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
 from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
 from syno.adaptation.pipeline.selection import Selected, Selector, Totals, name_of
 from syno.adaptation.pipeline.source import Source, checked_source
 from syno.adaptation.pipeline.subject import Subject
-from syno.adaptation.pipeline.tuning import Tuned, restored, tuned
+from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
@@ -38,11 +36,10 @@ if TYPE_CHECKING:
     from syno.study.results import StudyResults
 
 USUAL_GOALS = ("0.7x", "0.5x", "0.35x")
-_SLASH = str.maketrans({"/": "-", " ": "-", ",": ""})
 
 
 class Observer(Protocol):
-    """Is told how far an adaptation is: the phase, what is done of it, of how much, and with what."""
+    """Is told how far an adaptation is: the phase, and how much is done of it, and with what."""
 
     def __call__(self, phase: str, done: int, total: int, remark: str) -> None:
         """Take note."""
@@ -66,7 +63,7 @@ def adapt(
     metric: object = None,
     maximize: bool = True,
     operators: Sequence[str | Operator] = (),
-    fidelity: Fidelity | str | None = None,
+    fidelity: Fidelity | str | Mapping[str, int] | None = None,
     rivals: bool = False,
     final: bool = False,
     options: AdaptOptions | None = None,
@@ -99,7 +96,8 @@ def adapt(
         data_dir: the folder of a data set by name.
         validation, loss, metric, maximize: of a custom data set, as in `syno.search`.
         operators: further candidates, as for `syno train`.
-        fidelity: how long networks are fine-tuned, and with which recipe.
+        fidelity: how long networks are fine-tuned, and with which recipe; or changes of the
+            default one, such as `{"epochs": 2}`.
         rivals: also try other ways to make the network faster, with the same goals and recipe.
         final: also measure the test split, once, at the end.
         options: how operators are chosen.
@@ -140,7 +138,7 @@ def adapt(
             "options": dataclasses.asdict(options),
             "fingerprint": subject.fingerprint,
         }
-        journal = open_journal(opened, name, given.name.translate(_SLASH), settings, seed)
+        journal = open_journal(opened, name, given.name.replace("/", "-"), settings, seed)
         journal.started()
         run = _Run(subject, given, goals, options, journal, opened, seed, progress or _silent)
         found = run.execute(operators, rivals=rivals, final=final)
@@ -192,14 +190,16 @@ class _Run:
             errors = fitted(kinds, entries, fits, journal, self._told("fits"))
         with journal.phase("scores"):
             selector = self._selector(kinds, entries, errors, fits, original)
-        networks = []
+        chosen = []
         for number, goals in enumerate(self._goals):
-            self._progress("networks", number, len(self._goals), name_of(goals))
+            self._progress("choice", number, len(self._goals), name_of(goals))
             with journal.phase("choice"):
-                selected = selector.select(goals, journal, self._refitting)
+                chosen.append(selector.select(goals, journal, self._refitting))
+        self._progress("choice", len(self._goals), len(self._goals), "")
+        networks = []
+        for selected in chosen:
             with journal.phase("fine-tuning"):
                 networks.append(self._network(selected, selector, kinds, errors, fits))
-        self._progress("networks", len(self._goals), len(self._goals), "")
         others: list[tuple[NetworkRow, nn.Module | None]] = []
         failures: dict[str, str] = {}
         if rivals:
@@ -209,7 +209,9 @@ class _Run:
                 found = Rivals(
                     subject, kinds, selector, fits, self._options, journal, self._clock, self._seed
                 )
-                others, failures = found.rows(networks, self._goals, self._refitting, self._told("rivals"))
+                others, failures = found.rows(
+                    networks, self._goals, self._refitting, self._told("rivals")
+                )
         if final:
             with journal.phase("test split"):
                 original, networks, others = self._final(original, networks, others)
@@ -358,63 +360,6 @@ class _Run:
         return lambda done, total, remark: self._progress(phase, done, total, remark)
 
 
-def fine_tuned(
-    subject: Subject,
-    name: str,
-    build: Callable[[], nn.Module],
-    structure: Callable[[], nn.Module],
-    options: AdaptOptions,
-    journal: Journal,
-    seed: int,
-    progress: Callable[[int, int, str], None],
-    fidelity: Fidelity | None = None,
-) -> tuple[nn.Module, list[Tuned], float]:
-    """Train a network with each seed, or read what was trained before.
-
-    Args:
-        name: of the network, in the journal and of its files.
-        build: makes the network with its fitted weights; structure: with any weights.
-        fidelity: how long; default: that of the adaptation.
-
-    Returns:
-        The network of the first seed, the results of all seeds, and the objective before.
-    """
-    results: list[Tuned] = []
-    first: nn.Module | None = None
-    for number in range(options.seeds):
-        key = f"{name} {seed + number}"
-        file = _file(journal, name, seed + number)
-        found = journal.get("tuned", key)
-        if found is not None and (number > 0 or (file is not None and file.is_file())):
-            results.append(Tuned(**found))
-            if number == 0 and file is not None:
-                first = restored(structure(), file)
-            continue
-        net = build()
-        if number == 0:
-            journal.once("fitted", name, lambda net=net: subject.value(net))  # type: ignore[misc]
-        result = tuned(
-            subject,
-            net,
-            options,
-            fidelity or subject.fidelity,
-            seed=seed + number,
-            file=file,
-            progress=lambda share: progress(round(1000 * share), 1000, ""),
-        )
-        journal.put("tuned", key, dataclasses.asdict(result))
-        results.append(result)
-        first = first if first is not None else net.eval()
-    assert first is not None
-    return first, results, journal.get("fitted", name)
-
-
-def _file(journal: Journal, name: str, seed: int) -> Path | None:
-    if journal.folder is None:
-        return None
-    return journal.folder / f"{name.translate(_SLASH)}-{seed}.safetensors"
-
-
 def _slot_rows(
     selector: Selector,
     selected: Selected,
@@ -460,6 +405,3 @@ def _several(value: object) -> list[object]:
 
 def _silent(phase: str, done: int, total: int, remark: str) -> None:
     """Nobody watches."""
-
-
-__all__ = ["USUAL_GOALS", "Observer", "UserError", "adapt", "fine_tuned"]

@@ -64,9 +64,7 @@ def goal(resource: str, value: object) -> Goal:
         if unit in ("x", "%"):
             number = number / 100 if unit == "%" else number
             if not 0.0 < number <= 1.0:
-                raise UserError(
-                    f"cannot read {shown}\n  expected: a share above 0x and at most 1x"
-                )
+                raise UserError(f"cannot read {shown}\n  expected: a share above 0x and at most 1x")
             return Goal(resource, share=number)
         number *= _UNITS[resource][unit]
     else:

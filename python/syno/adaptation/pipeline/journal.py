@@ -109,9 +109,7 @@ def open_journal(
     return Journal(store, study)
 
 
-def _check_settings(
-    name: str, found: Mapping[str, object], wanted: Mapping[str, object]
-) -> None:
+def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
     other = [
         key
         for key in dict.fromkeys([*found, *wanted])

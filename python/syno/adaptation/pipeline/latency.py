@@ -13,7 +13,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.kinds import Kind
-from syno.adaptation.pipeline.pool import ORIGINAL, Candidate
+from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.kernel import Kernel, load_together
 from syno.codegen.torch_op.record import KernelRecord
@@ -39,13 +39,14 @@ def slot_latencies(
     """Measure candidates in a kind of slot, in turns, as kernels of the compiled network.
 
     The original layer is measured, too. A slot that averages its input before the operator counts
-    with that. Candidates whose code cannot be compiled are left out.
+    with that. Where the layer is removed, the normalization and the activation behind it remain,
+    which are part of the kernels otherwise. Candidates whose code cannot be compiled are left out.
 
     Returns:
-        The median latencies in milliseconds by the name of the candidate, and `original`.
+        The median latencies in milliseconds by the name of the candidate, `original` and `removed`.
     """
     with torch_threads(threads), torch.inference_mode():
-        calls = {ORIGINAL: _original(kind)}
+        calls = {ORIGINAL: _original(kind), REMOVED: _what_remains(kind)}
         calls |= _operators(kind, [each for each in candidates if each.is_operator])
         pool: Call | None = None
         if kind.slot.pool is not None:
@@ -83,8 +84,21 @@ def _original(kind: Kind) -> Call:
     return _call(kernel, found[0].channel)
 
 
+def _what_remains(kind: Kind) -> Call:
+    """A product and a sum in each channel, and an activation."""
+    assert kind.slot.shapes is not None
+    y = torch.randn(1, *kind.slot.shapes[1])
+    size = [1, -1, *[1] * (y.dim() - 2)] if _is_map(kind) else [-1]
+    scale = torch.randn(y.shape[1 if _is_map(kind) else -1]).reshape(size)
+    return lambda: torch.relu_(torch.addcmul(scale, y, scale))
+
+
+def _is_map(kind: Kind) -> bool:
+    return isinstance(kind.slot.original, nn.modules.conv._ConvNd)
+
+
 def _operators(kind: Kind, candidates: Sequence[Candidate]) -> dict[str, Call]:
-    channel = 1 if isinstance(kind.slot.original, nn.modules.conv._ConvNd) else len(_shape(kind))
+    channel = 1 if _is_map(kind) else len(_shape(kind))
     wanted = [
         (each.name, KernelRecord.of(each.operator, kind.binding(each), channel=channel))
         for each in candidates

@@ -102,7 +102,9 @@ def _zoo() -> list[NamedOperator]:
     return [NamedOperator(name, zoo.load(name), zoo.binding(name)) for name in zoo.names()]
 
 
-def _variants(named: Iterable[NamedOperator], slot: Placeholder, source: str) -> Iterator[Candidate]:
+def _variants(
+    named: Iterable[NamedOperator], slot: Placeholder, source: str
+) -> Iterator[Candidate]:
     """Operators in the names of the slots, with each choice of values for their coefficients."""
     kernel = getattr(slot.original, "kernel_size", (3,))
     window = int(kernel[0]) if isinstance(kernel, tuple) else 3

@@ -144,7 +144,10 @@ class Adaptation:
             ("change>", self._change),
             ("after the fit>", lambda row: "" if row.fitted is None else show(row.fitted)),
             ("test>", lambda row: "" if row.test is None else show(row.test)),
-            ("latency>", lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms)),
+            (
+                "latency>",
+                lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms),
+            ),
             ("speed-up>", lambda row: numbers.speedup(row.ratio) if row.ratio else ""),
             ("MACs>?", lambda row: "" if row.macs is None else numbers.count(row.macs)),
             ("params>?", lambda row: "" if row.params is None else numbers.count(row.params)),
@@ -198,7 +201,8 @@ class Adaptation:
             "objective": self.objective.name,
             "original": dataclasses.asdict(self.original),
             "networks": [
-                dataclasses.asdict(each.row) | {"slots": [dataclasses.asdict(s) for s in each.slots]}
+                dataclasses.asdict(each.row)
+                | {"slots": [dataclasses.asdict(s) for s in each.slots]}
                 for each in self.networks
             ],
             "best": None if best is None else best.name,

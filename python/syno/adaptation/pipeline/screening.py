@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,17 +16,25 @@ import torch
 
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations
+from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind
 from syno.adaptation.pipeline.latency import slot_latencies
-from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL_LAYER, Candidate
+from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
 from syno.adaptation.slots import fit_layer
+from syno.operators.operator import Operator
 from syno.options import AdaptOptions
 
-# Rows of the data of a rough fit, for each tap of the largest layer that fits in there.
-_ROUGH_ROWS = 6_000
-_ROUGH_SWEEPS = 4
+# Operators with a larger share of the layer's MACs are hardly ever faster.
+_MOST_MACS = 0.8
+# Rows of the data of a rough fit.
+_ROUGH_ROWS = 4_000
+_ROUGH_SWEEPS = 2
+# Steps of conjugate gradients of a rough fit, and of one that has to end exactly.
+_ROUGH_STEPS, _EXACT_STEPS = 60, 400
+# Operations of a rough fit, some seconds; operators that need more are no candidates.
+_MOST_WORK = 1e11
 # Candidates with errors above this are no better than nothing.
 _WORST = 0.95
 # Candidates are no faster than the layer unless they take at most this share of its time.
@@ -94,9 +103,7 @@ def screened(
 
         rows = journal.once("candidates", kind.name, search)
         found[kind.name] = [
-            Entry(
-                by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"]
-            )
+            Entry(by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"])
             for row in rows
         ]
     progress(len(kinds), len(kinds), "")
@@ -140,16 +147,16 @@ def _screened(
     kind: Kind, pool: Sequence[Candidate], activations: Activations, options: AdaptOptions
 ) -> list[dict[str, object]]:
     costs = _by_macs(kind, pool)
-    errors = _by_error(kind, costs, activations, 4 * options.keep)
+    errors = _by_error(kind, costs, activations, 2 * options.keep + 4)
     times = slot_latencies(
         kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
     )
-    own = times["original"]
+    own = times[ORIGINAL]
     rows: list[dict[str, object]] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
     if kind.removable:
         difference = (activations.y - activations.x).double().square().sum()
         energy = activations.y.double().square().sum().clamp_min(1e-30)
-        rows.append(_row(NO_LAYER, 0, 0, 0.0, float(difference / energy)))
+        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], float(difference / energy)))
     timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
     points = [(times[each.name], errors[each]) for each in timed]
     for place in best_fronts(points, options.keep):
@@ -179,7 +186,7 @@ def _by_macs(kind: Kind, pool: Sequence[Candidate]) -> dict[Candidate, tuple[int
             macs = each.operator.macs(binding)
         except UserError:  # it does not fit these slots
             continue
-        if 0 < macs < kind.macs:
+        if 0 < macs < _MOST_MACS * kind.macs:
             found[each] = macs, each.operator.params(binding)
     return found
 
@@ -193,18 +200,37 @@ def _by_error(
     """Errors of rough fits, of the candidates on the best fronts of MACs and error."""
     part = _part(activations)
     errors: dict[Candidate, float] = {}
+    grams: dict[str, torch.Tensor] = {}
     for each in costs:
-        try:
-            fit = fit_layer(
-                each.operator, kind.binding(each), part, restarts=1, sweeps=_ROUGH_SWEEPS
-            )
-        except UserError:  # too large to fit, or without weights
-            continue
-        if fit.error < _WORST:
-            errors[each] = fit.error
+        error = _rough(each.operator, kind.binding(each), part, grams)
+        if error is not None and error < _WORST:
+            errors[each] = error
     names = list(errors)
     points = [(float(costs[each][0]), errors[each]) for each in names]
     return {names[place]: errors[names[place]] for place in best_fronts(points, keep)}
+
+
+def _rough(
+    operator: Operator,
+    binding: Mapping[str, int],
+    activations: Activations,
+    grams: dict[str, torch.Tensor],
+) -> float | None:
+    """The error of a rough fit; None for an operator that is too large to fit."""
+    try:
+        factors = Factors.of(operator, binding)
+        one = len(factors.weights) == 1
+        exact = one and not factors.weights[0].is_one_to_one
+        rows = len(activations.x) * math.prod(factors.rows)
+        steps = _EXACT_STEPS if exact else 0 if one else _ROUGH_STEPS
+        if factors.work(rows, steps) > _MOST_WORK:
+            return None
+        fit = fit_layer(
+            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, grams=grams
+        )
+        return fit.error
+    except UserError:  # larger than a fit can be
+        return None
 
 
 def _part(activations: Activations) -> Activations:

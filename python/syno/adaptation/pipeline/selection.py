@@ -75,7 +75,9 @@ class Selector:
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
-        self.entries = {slot: list(entries[kind.name]) for kind in kinds.values() for slot in kind.slots}
+        self.entries = {
+            slot: list(entries[kind.name]) for kind in kinds.values() for slot in kind.slots
+        }
         self.entries = {slot: self.entries[slot] for slot in scores}
         listed = {
             slot: [scores[slot][each.candidate.name] for each in of]
@@ -183,7 +185,9 @@ class Selector:
         try:
             return self.choices.several(self._limits(goals), _ASSEMBLED)
         except UserError as error:
-            raise UserError(f"the goal {name_of(goals)} is out of reach\n{self._nearest(goals)}") from error
+            raise UserError(
+                f"the goal {name_of(goals)} is out of reach\n{self._nearest(goals)}"
+            ) from error
 
     def _nearest(self, goals: Sequence[Goal]) -> str:
         lines = []
@@ -199,7 +203,9 @@ class Selector:
                 f"  {goal.resource}: the least possible is {amount / total:.2f}x "
                 f"({amount:.4g}{unit} of {total:.4g}{unit})"
             )
-        return "\n".join([*lines, "  what to do: a weaker goal, or more candidates (samples, keep)"])
+        return "\n".join(
+            [*lines, "  what to do: a weaker goal, or more candidates (samples, keep)"]
+        )
 
     def _off(self, found: Selected, goals: Sequence[Goal]) -> bool:
         measured = found.ratio * self._totals.latency

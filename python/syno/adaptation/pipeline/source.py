@@ -90,7 +90,7 @@ def checked_source(
     loss: object,
     metric: object,
     maximize: bool,
-    fidelity: Fidelity | str | None,
+    fidelity: Fidelity | str | Mapping[str, int] | None,
     seed: int,
 ) -> Source:
     """Check the arguments of `syno.adapt`, and load the data.
@@ -109,8 +109,8 @@ def checked_source(
             raise UserError(
                 f"the model '{net}' has random initial weights\n"
                 "  expected: trained weights, model_options={'weights': FILE} (--weights FILE)\n"
-                "  what to do: `syno train --baseline --model NAME --data NAME` trains the network; "
-                "adapt its study"
+                "  what to do: `syno train --baseline --model NAME --data NAME` trains the network, "
+                "and\n              `syno adapt --study NAME` adapts it"
             )
     if where is not None:
         if not isinstance(module, nn.Module):
@@ -187,13 +187,15 @@ def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dic
 
 
 def _checked_fidelity(
-    given: Fidelity | str | None, task: str, changes: Mapping[str, Any]
+    given: Fidelity | str | Mapping[str, int] | None, task: str, changes: Mapping[str, Any]
 ) -> Fidelity:
     if isinstance(given, Fidelity):
         return given
-    if given is not None:
-        return fidelity(given)
-    found = fidelity(_USUAL[task])
+    if isinstance(given, Mapping):
+        changes = {**changes, **given}
+    elif given is not None:  # its own length, but the validation split of the training
+        changes = {k: v for k, v in changes.items() if k in ("holdout", "split_seed")}
+    found = fidelity(given if isinstance(given, str) else _USUAL[task])
     changed = {key: value for key, value in changes.items() if getattr(found, key) != value}
     if not changed:
         return found
