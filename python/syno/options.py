@@ -169,6 +169,7 @@ class AdaptOptions(Options):
     """How operators for the layers of a trained network are chosen (`syno.adapt`).
 
     Args:
+        zoo: take the operators of the zoo as candidates, with several sizes of their coefficients.
         samples: number of operators that are sampled of the default space of the network.
         keep: number of candidates of a slot that are fitted and scored.
         fit_images: number of training samples that operators are fitted to.
@@ -189,6 +190,7 @@ class AdaptOptions(Options):
     """
 
     section: ClassVar[str] = "Adaptation"
+    zoo: bool = option("Take the operators of the zoo as candidates.", True)
     samples: int = option(
         "Number of operators to sample of the default space of the network.", 40, minimum=0
     )

@@ -182,7 +182,7 @@ class Factors:
     def distinct(self) -> tuple[list[int], list[int]]:
         """The first of all blocks that gather the same data, and the place in there of each block.
 
-        The blocks of a grouped convolution are its output channels, which share the data of a group.
+        The blocks of a grouped convolution are its output channels: those of a group share data.
         """
         firsts: dict[bytes, int] = {}
         kept: list[int] = []

@@ -25,6 +25,7 @@ from syno.adaptation.pipeline.selection import Selected, Selector, Totals, name_
 from syno.adaptation.pipeline.source import Source, checked_source
 from syno.adaptation.pipeline.subject import Subject
 from syno.adaptation.pipeline.tuning import fine_tuned
+from syno.codegen.native import no_compiler
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
@@ -110,7 +111,7 @@ def adapt(
         UserError: the network does not fit the data or is not better than a guess, no layer can be
             replaced, or a goal is out of reach; the message says what the least possible is.
     """
-    options = options or AdaptOptions()
+    options = _possible(options or AdaptOptions())
     goals = _goals(latency, macs, params)
     given = checked_source(
         net,
@@ -251,6 +252,7 @@ class _Run:
         def gather() -> list[dict[str, object]]:
             found = candidates(
                 self._subject.network,
+                zoo_too=self._options.zoo,
                 samples=self._options.samples,
                 seed=self._seed,
                 given=operators,
@@ -397,6 +399,14 @@ def _goals(latency: object, macs: object, params: object) -> list[list[Goal]]:
         if value is not None and _several(value)
     ]
     return [list(chosen) for chosen in itertools.product(*lists)]
+
+
+def _possible(options: AdaptOptions) -> AdaptOptions:
+    """Options for this machine: without a compiler, everything runs in eager PyTorch."""
+    compiled = no_compiler() is None
+    engine = options.engine if compiled or not options.engine.startswith("syno") else "eager"
+    kernels = options.kernels or ("compiled" if compiled else "eager")
+    return dataclasses.replace(options, engine=engine, kernels=kernels)
 
 
 def _several(value: object) -> list[object]:

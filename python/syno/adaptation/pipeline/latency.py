@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.kinds import Kind
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
+from syno.codegen.native import no_compiler
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.kernel import Kernel, load_together
 from syno.codegen.torch_op.record import KernelRecord
@@ -70,7 +72,7 @@ def _original(kind: Kind) -> Call:
     with torch.inference_mode(False), torch.no_grad():
         prepared = prepare(nn.Sequential(layer), (x.clone(),), batch=False)
     found = list(layers_of(prepared.graph).values())
-    if len(found) != 1:
+    if len(found) != 1 or no_compiler() is not None:
         return lambda: layer(x)
     computed = found[0].computation
     kernel = Kernel.of(
@@ -104,6 +106,12 @@ def _operators(kind: Kind, candidates: Sequence[Candidate]) -> dict[str, Call]:
         for each in candidates
     ]
     calls: dict[str, Call] = {}
+    if no_compiler() is not None:
+        for each in candidates:
+            pack = each.operator.kernel_pack(kind.binding(each))
+            given = torch.randn(pack.operator.shapes(pack.binding).input)
+            calls[each.name] = functools.partial(pack.eval(), given)
+        return calls
     for start in range(0, len(wanted), _TOGETHER):
         for name, kernel in _compiled(wanted[start : start + _TOGETHER]):
             calls[name] = _call(kernel, channel)

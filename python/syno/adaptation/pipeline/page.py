@@ -6,8 +6,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.printable import printable
@@ -37,11 +35,11 @@ def write_page(found: Adaptation, path: Path) -> Path:
     return path
 
 
-def render(found: Adaptation) -> Markup:
+def render(found: Adaptation) -> markup.Markup:
     """The page with its style, script and chart."""
     figures = {"front": _front(found)}
     chart = markup.render("charts.html", charts=[("front", "Quality against latency")])
-    slots = Markup("").join(_slots(found))
+    slots = markup.joined(_slots(found))
     seconds = Table.of(
         found.seconds.items(),
         ("phase", lambda item: item[0]),
@@ -53,7 +51,7 @@ def render(found: Adaptation) -> Markup:
         style=markup.asset("report.css"),
         navigation=_NAVIGATION,
         lead=markup.render("adaptation-lead.html", **_lead(found)),
-        headline=Markup(""),
+        headline="",
         sections=[
             {"name": "front", "heading": "Front", "content": chart, "note": ""},
             {
@@ -83,7 +81,7 @@ def _lead(found: Adaptation) -> dict[str, object]:
     }
 
 
-def _table(table: Table) -> Markup:
+def _table(table: Table) -> markup.Markup:
     columns = [
         (name, ">" in heading[len(name) :])
         for name, heading in zip(table.names(), table.headings, strict=True)
@@ -91,7 +89,7 @@ def _table(table: Table) -> Markup:
     return markup.render("table.html", columns=columns, rows=table.rows)
 
 
-def _slots(found: Adaptation) -> list[Markup]:
+def _slots(found: Adaptation) -> list[markup.Markup]:
     return [
         markup.render(
             "adaptation-slots.html", name=each.name, table=_table(slots_table(each.slots))

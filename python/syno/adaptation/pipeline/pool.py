@@ -71,6 +71,7 @@ NO_LAYER = Candidate(REMOVED, "network")
 def candidates(
     network: Network,
     *,
+    zoo_too: bool,
     samples: int,
     seed: int,
     given: Sequence[str | Operator] = (),
@@ -80,6 +81,7 @@ def candidates(
 
     Args:
         network: the network, with its slots.
+        zoo_too: whether the operators of the zoo are candidates.
         samples: how many operators are sampled of the default space of the network.
         seed: of the samples.
         given: further operators, as for `syno train`.
@@ -88,7 +90,7 @@ def candidates(
     slot = next(iter(checked_slots(network.template).values()))
     parts = (
         _variants(named_operators(given, store=None), slot, "given"),
-        _variants(_zoo(), slot, "zoo"),
+        _variants(_zoo() if zoo_too else [], slot, "zoo"),
         () if store is None else _archive(store, slot),
         _samples(network, samples, seed),
     )

@@ -84,10 +84,11 @@ def pairs(
     journal: Journal,
     progress: Progress,
 ) -> dict[tuple[str, str], float]:
-    """How two slots depend on each other, from -1 to 1.
+    """How much errors of two slots add up, from 0 to 1.
 
-    Errors of two slots add up like vectors: the distance of both is a + b + 2 c sqrt(a b), where a
-    and b are those of one. c is measured with one candidate in each slot, of the middle latency.
+    Errors add up like vectors: the distance of both is a + b + 2 c sqrt(a b), where a and b are
+    those of one. c is measured with one candidate in each slot, of the middle latency. Less than
+    the sum says that the outputs are wrong already, and counts as independence.
     """
     names = list(scores)
     chosen = list(itertools.combinations(names, 2))
@@ -119,7 +120,7 @@ def pairs(
         one, other, together = journal.once("pairs", f"{first} {second}", measure)
         scale = 2.0 * math.sqrt(max(one, 0.0) * max(other, 0.0))
         if scale > 0.0:
-            found[first, second] = min(max((together - one - other) / scale, -1.0), 1.0)
+            found[first, second] = min(max((together - one - other) / scale, 0.0), 1.0)
     progress(len(chosen), len(chosen), "")
     return found
 

@@ -1,9 +1,10 @@
 """The candidates that are worth a choice in each slot: by MACs, fit error and latency.
 
-1. `_by_macs`     drops what does not fit, or needs more MACs than the layer
-2. `_by_error`    fits each candidate roughly in one slot of each kind; keeps the best fronts
-3. `_by_latency`  measures these; keeps the best fronts of latency and error
-4. `fitted`       fits what is left in every slot
+1. `_by_macs`      drops what does not fit, or needs nearly as many MACs as the layer
+2. `_rough_errors` fits the others roughly in one slot of each kind: all of them in the smallest,
+                   and in the other kinds those that were best there
+3. `_screened`     measures the best fronts of MACs and error, and keeps those of latency and error
+4. `fitted`        fits what is left in every slot
 """
 
 from __future__ import annotations
@@ -95,11 +96,33 @@ def screened(
     """The entries of each kind of slot, the original layer first."""
     found: dict[str, list[Entry]] = {}
     by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *pool)}
-    for number, kind in enumerate(kinds.values()):
+    out: set[str] = set()  # candidates that are not among the best of the smallest kind
+    for number, kind in enumerate(sorted(kinds.values(), key=lambda each: each.params)):
         progress(number, len(kinds), kind.name)
+        costs = _by_macs(kind, [each for each in pool if each.name not in out])
 
-        def search(kind: Kind = kind) -> list[dict[str, object]]:
-            return _screened(kind, pool, recorded()[kind.name], options)
+        def fit(
+            kind: Kind = kind,
+            costs: Mapping[Candidate, tuple[int, int]] = costs,
+        ) -> dict[str, float]:
+            return _rough_errors(kind, costs, recorded()[kind.name])
+
+        errors = journal.once("rough", kind.name, fit)
+        tried = [each for each in costs if each.name in errors]
+        points = [(float(costs[each][0]), errors[each.name]) for each in tried]
+        if number == 0:
+            best = {tried[place].name for place in best_fronts(points, 4 * options.keep)}
+            out = {each.name for each in costs} - best
+        measured = [tried[place] for place in best_fronts(points, 2 * options.keep + 4)]
+
+        def search(
+            kind: Kind = kind,
+            costs: Mapping[Candidate, tuple[int, int]] = costs,
+            measured: Sequence[Candidate] = measured,
+            errors: Mapping[str, float] = errors,
+        ) -> list[dict[str, object]]:
+            rough = {each: errors[each.name] for each in measured}
+            return _screened(kind, costs, rough, recorded()[kind.name], options)
 
         rows = journal.once("candidates", kind.name, search)
         found[kind.name] = [
@@ -144,10 +167,12 @@ def _error(fits: Fits, slot: str, candidate: Candidate) -> float:
 
 
 def _screened(
-    kind: Kind, pool: Sequence[Candidate], activations: Activations, options: AdaptOptions
+    kind: Kind,
+    costs: Mapping[Candidate, tuple[int, int]],
+    errors: Mapping[Candidate, float],
+    activations: Activations,
+    options: AdaptOptions,
 ) -> list[dict[str, object]]:
-    costs = _by_macs(kind, pool)
-    errors = _by_error(kind, costs, activations, 2 * options.keep + 4)
     times = slot_latencies(
         kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
     )
@@ -191,23 +216,18 @@ def _by_macs(kind: Kind, pool: Sequence[Candidate]) -> dict[Candidate, tuple[int
     return found
 
 
-def _by_error(
-    kind: Kind,
-    costs: Mapping[Candidate, tuple[int, int]],
-    activations: Activations,
-    keep: int,
-) -> dict[Candidate, float]:
-    """Errors of rough fits, of the candidates on the best fronts of MACs and error."""
+def _rough_errors(
+    kind: Kind, costs: Mapping[Candidate, tuple[int, int]], activations: Activations
+) -> dict[str, float]:
+    """Errors of rough fits by name, without those of operators that say nothing of the layer."""
     part = _part(activations)
-    errors: dict[Candidate, float] = {}
+    errors: dict[str, float] = {}
     grams: dict[str, torch.Tensor] = {}
     for each in costs:
         error = _rough(each.operator, kind.binding(each), part, grams)
         if error is not None and error < _WORST:
-            errors[each] = error
-    names = list(errors)
-    points = [(float(costs[each][0]), errors[each]) for each in names]
-    return {names[place]: errors[names[place]] for place in best_fronts(points, keep)}
+            errors[each.name] = error
+    return errors
 
 
 def _rough(

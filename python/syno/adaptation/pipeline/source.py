@@ -109,8 +109,8 @@ def checked_source(
             raise UserError(
                 f"the model '{net}' has random initial weights\n"
                 "  expected: trained weights, model_options={'weights': FILE} (--weights FILE)\n"
-                "  what to do: `syno train --baseline --model NAME --data NAME` trains the network, "
-                "and\n              `syno adapt --study NAME` adapts it"
+                "  what to do: train it with `syno train --baseline --model NAME --data NAME`, and "
+                "adapt\n              the study that this makes: `syno adapt --study NAME`"
             )
     if where is not None:
         if not isinstance(module, nn.Module):

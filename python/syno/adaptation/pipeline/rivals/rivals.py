@@ -280,7 +280,7 @@ class Rivals:
     def _engine_ratios(self, names: Sequence[str]) -> dict[str, float]:
         found = {}
         for name in names:
-            clock = dataclasses.replace(self._clock, engine=name)
+            clock = dataclasses.replace(self._clock, engine=name, _calls=None)
             try:
                 found[name] = clock.original_ms() / self._original_ms
             except UserError as error:
