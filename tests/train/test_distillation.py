@@ -23,7 +23,9 @@ def net(seed):
 def data():
     random = torch.Generator().manual_seed(0)
     return custom_data(
-        TensorDataset(torch.randn(200, 6, generator=random), torch.randint(3, (200,), generator=random))
+        TensorDataset(
+            torch.randn(200, 6, generator=random), torch.randint(3, (200,), generator=random)
+        )
     )
 
 

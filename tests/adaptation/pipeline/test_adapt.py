@@ -111,7 +111,7 @@ def test_a_search_is_no_adaptation(trained, data, tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as opened:
         opened.create_study("taken", specification=("k", {}), settings={}, seed=0)
-    with pytest.raises(UserError, match="study 'taken' .* is no adaptation"):
+    with pytest.raises(UserError, match=r"study 'taken' .* is no adaptation"):
         adapt(trained, data, path, name="taken")
 
 
@@ -154,9 +154,7 @@ def test_an_unknown_option_names_its_group():
 
 
 def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path):
-    found = adapt(
-        trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True
-    )
+    found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True)
     names = {row.name for row in found.rivals}
     assert {"original, trained on", "original, INT8", "channel pruning 1x"} <= names
     assert {"narrower network 1x", "low rank 1x", "1x, INT8"} <= names

@@ -136,7 +136,17 @@ def _network(given: _Arguments) -> str | StudyResults:
         return given.model
     if given.weights is not None:
         raise UserError("--weights is given without --model")
-    return load_study(given.store, given.study)
+    return load_study(given.store, given.study or _latest(given.store))
+
+
+def _latest(url: str) -> str | None:
+    """The latest study that trained networks; None leaves the error to others."""
+    from syno.store import Store
+    from syno.store.records import ADAPTATION
+
+    with Store.open(url, create=False, read_only=True) as store:
+        found = [s.name for s in store.studies() if s.settings.get("method") != ADAPTATION]
+    return found[-1] if found else None
 
 
 def _model_options(given: _Arguments) -> Mapping[str, int | str]:
