@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -38,6 +38,7 @@ def fit_layer(
     seed: int = 0,
     sweeps: int = 30,
     grams: dict[str, torch.Tensor] | None = None,
+    initial: Sequence[torch.Tensor] | None = None,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
 
@@ -48,6 +49,7 @@ def fit_layer(
         restarts: how many initial weights an operator of several weights is fitted from.
         seed: of the initial weights.
         sweeps: the maximum number of rounds over several weights.
+        initial: weights to begin with, in place of `restarts` and `seed`.
         grams: what fits of other operators to the same activations have in common (`Moments.of`).
 
     Raises:
@@ -57,7 +59,8 @@ def fit_layer(
         raise UserError(f"'restarts' is at least 1, got {restarts}")
     factors = Factors.of(operator, binding)
     moments = Moments.of(factors, [(activations.x, activations.y)], grams)
-    return fit(factors, moments, _initial(operator, binding, restarts, seed), sweeps=sweeps)
+    begin = _initial(operator, binding, restarts, seed) if initial is None else [list(initial)]
+    return fit(factors, moments, begin, sweeps=sweeps)
 
 
 def fit_slots(

@@ -86,7 +86,7 @@ def test_scores_join_distances_and_errors():
     errors = {"original": 0.0, "a": 0.1, "b": 0.2}
     assert combined(distances, errors, "both") == pytest.approx(distances)
     assert combined(distances, errors, "distance") == distances
-    noisy = combined({"original": 0.0, "a": 0.2, "b": 0.1}, errors, "both")
+    noisy = combined({"original": 0.0, "a": 0.2, "b": 0.15}, errors, "both")
     assert noisy["b"] > noisy["a"]
 
 

@@ -32,6 +32,8 @@ _MOST_MACS = 0.8
 # Rows of the data of a rough fit.
 _ROUGH_ROWS = 4_000
 _ROUGH_SWEEPS = 2
+# Rounds over the weights of a fit, and of one that begins with fitted weights.
+_SWEEPS, _AGAIN = 10, 3
 # Steps of conjugate gradients of a rough fit, and of one that has to end exactly.
 _ROUGH_STEPS, _EXACT_STEPS = 60, 400
 # Operations of a rough fit, some seconds; operators that need more are no candidates.
@@ -64,19 +66,27 @@ class Fits:
         self._recorded = recorded
         self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
         self._kept: dict[tuple[str, str], Fit] = {}
+        self._grams: dict[str, dict[str, torch.Tensor]] = {}
 
     def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
-        """The fit of an operator in a slot: to recorded inputs and results, or given ones."""
-        if activations is not None:
-            return self._made(slot, candidate, activations)
+        """The fit of an operator in a slot, or a short one to other activations from there on."""
         key = slot, candidate.name
-        if key not in self._kept:
-            self._kept[key] = self._made(slot, candidate, self._recorded()[slot])
-        return self._kept[key]
-
-    def _made(self, slot: str, candidate: Candidate, activations: Activations) -> Fit:
         binding = self._kinds[slot].binding(candidate)
-        return fit_layer(candidate.operator, binding, activations)
+        if key not in self._kept:
+            self._kept[key] = fit_layer(
+                candidate.operator,
+                binding,
+                self._recorded()[slot],
+                restarts=1,
+                sweeps=_SWEEPS,
+                grams=self._grams.setdefault(slot, {}),
+            )
+        found = self._kept[key]
+        if activations is None:
+            return found
+        return fit_layer(
+            candidate.operator, binding, activations, sweeps=_AGAIN, initial=found.weights
+        )
 
     def removed(self, slot: str) -> float:
         """The error of a slot that returns what it receives."""

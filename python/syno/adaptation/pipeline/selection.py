@@ -170,12 +170,16 @@ class Selector:
         found: tuple[float, Assignment, nn.Module] | None = None
         for one in self._several(goals):
             choice = self.candidates(self._names(one))
-            net = assembled(self._subject, self._kinds, choice, self._fits, refit=refit)
+            net = assembled(self._subject, self._kinds, choice, self._fits)
             distance = self._subject.quality(net, _MORE * self._options.score_images).divergence
             if found is None or distance < found[0]:
                 found = distance, one, net
         assert found is not None
         distance, one, net = found
+        if refit:
+            choice = self.candidates(self._names(one))
+            net = assembled(self._subject, self._kinds, choice, self._fits, refit=refit)
+            distance = self._subject.quality(net, _MORE * self._options.score_images).divergence
         ratio = self._clock.ratios({"network": net})["network"]
         predicted = self.model.predicted(one.costs[LATENCY])
         self.model.learn(one.costs[LATENCY], ratio * self._totals.latency)

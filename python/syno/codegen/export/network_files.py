@@ -29,6 +29,7 @@ class TorchNetwork:
     suffix = ".py"
     networks = True
     folds = False
+    precisions = ("float32",)
     emitter = "pytorch"
 
     def available(self) -> str | None:
