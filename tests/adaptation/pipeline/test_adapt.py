@@ -13,6 +13,7 @@ from torch.utils.data import TensorDataset
 
 import syno
 from syno import UserError
+from syno.adaptation.pipeline.rivals import rivals
 from syno.store import Store
 
 from .conftest import OPERATORS, Net, options
@@ -98,13 +99,28 @@ def test_an_interrupted_adaptation_goes_on(phase, found, trained, data, tmp_path
 
 
 def test_other_settings_are_another_adaptation(found, trained, data, store):
-    with pytest.raises(UserError, match=r"other settings\n  goals: .*0\.6x.* now .*0\.5x"):
-        adapt(trained, data, store, name="one", macs="0.5x")
+    with pytest.raises(UserError, match=r"other settings\n  options\.keep: 2, now 3"):
+        adapt(trained, data, store, name="one", options=options(keep=3))
     other = copy.deepcopy(trained)
     with torch.no_grad():
         other.head.bias.add_(1.0)
     with pytest.raises(UserError, match="fingerprint"):
         adapt(other, data, store, name="one")
+
+
+def test_another_goal_continues_an_adaptation(found, trained, data, store):
+    seen = set()
+    both = adapt(
+        trained,
+        data,
+        store,
+        name="one",
+        macs=["0.6x", "0.4x"],
+        progress=lambda *told: seen.add(told[0]),
+    )
+    assert both.networks[0].row == found.networks[0].row
+    assert both.networks[1].row.macs <= 0.4 * found.original.macs
+    assert "fine-tuning macs 0.4x" in seen and "fine-tuning macs 0.6x" not in seen
 
 
 def test_a_search_is_no_adaptation(trained, data, tmp_path):
@@ -153,7 +169,9 @@ def test_an_unknown_option_names_its_group():
         syno.adapt(Net(), None, samples=3)
 
 
-def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path):
+def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(rivals, "_ENGINES", ("channels-last",))
+    monkeypatch.setattr(rivals, "_INT8_ENGINES", ())
     found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True)
     names = {row.name for row in found.rivals}
     assert {"original, trained on", "original, INT8", "channel pruning 1x"} <= names

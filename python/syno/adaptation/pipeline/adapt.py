@@ -103,7 +103,7 @@ def adapt(
         final: also measure the test split, once, at the end.
         options: how operators are chosen.
         store: where findings are kept; its studies give candidates, too.
-        name: of the study; an existing adaptation is continued.
+        name: of the study; an existing adaptation is continued, also with other goals.
         seed: of samples and trainings.
         progress: called with (phase, done, total, remark).
 
@@ -132,10 +132,7 @@ def adapt(
         subject = given.subject()
         settings = {
             **given.settings(),
-            "goals": [name_of(each) for each in goals],
             "operators": [o.text if isinstance(o, Operator) else o for o in operators],
-            "rivals": rivals,
-            "final": final,
             "options": dataclasses.asdict(options),
             "fingerprint": subject.fingerprint,
         }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.store import Store, StudyRecord
 from syno.store.records import ADAPTATION, canonical_json
@@ -110,21 +110,22 @@ def open_journal(
 
 
 def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
-    other = [
-        key
-        for key in dict.fromkeys([*found, *wanted])
-        if canonical_json(found.get(key)) != canonical_json(wanted.get(key))
-    ]
+    before, now = _flat(found), _flat(wanted)
+    other = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
     if other:
-        parts = "\n".join(
-            f"  {key}: {_short(found.get(key))}, now {_short(wanted.get(key))}" for key in other
-        )
+        parts = "\n".join(f"  {key}: {before.get(key)}, now {now.get(key)}" for key in other)
         raise UserError(
             f"the adaptation '{name}' was started with other settings\n{parts}\n"
             "  what to do: repeat them, or choose another name"
         )
 
 
-def _short(value: object) -> str:
-    text = canonical_json(dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value)  # type: ignore[arg-type]
-    return text if len(text) <= 60 else f"{text[:60]}..."
+def _flat(settings: Mapping[str, object], before: str = "") -> dict[str, str]:
+    """Each setting as a short text, those inside of others as `options.keep`."""
+    flat: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{key}.")
+        else:
+            flat[before + key] = checks.short(canonical_json(value))
+    return flat

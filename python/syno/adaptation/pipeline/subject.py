@@ -159,8 +159,8 @@ class Subject:
         if loss >= _GUESS * self.task.chance:
             raise UserError(
                 f"the network is not better than a guess: its loss is {loss:.3f} on the validation "
-                f"split\n  expected: well below {self.task.chance:.3f}, that of equal scores for all "
-                "classes\n  what to do: pass trained weights (--weights FILE), with the data that "
+                f"split\n  expected: well below {self.task.chance:.3f}, the loss of equal scores\n"
+                "  what to do: pass trained weights (--weights FILE), with the data that "
                 "they were trained on"
             )
         return self.value(self.original)
