@@ -138,6 +138,8 @@ def adapt(
         }
         journal = open_journal(opened, name, given.name.replace("/", "-"), settings, seed)
         journal.started()
+        if progress is not None:
+            progress("study", 0, 1, journal.study.name)
         run = _Run(subject, given, goals, options, journal, opened, seed, progress or _silent)
         found = run.execute(operators, rivals=rivals, final=final)
         found.max_drop = max_drop

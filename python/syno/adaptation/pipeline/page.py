@@ -37,8 +37,8 @@ def write_page(found: Adaptation, path: Path) -> Path:
 
 def render(found: Adaptation) -> markup.Markup:
     """The page with its style, script and chart."""
-    figures = {"front": _front(found)}
-    chart = markup.render("charts.html", charts=[("front", "Quality against latency")])
+    figures = {"front-speedup": _front(found)}
+    chart = markup.render("charts.html", charts=[("front-speedup", "Quality against latency")])
     slots = markup.joined(_slots(found))
     seconds = Table.of(
         found.seconds.items(),
@@ -133,5 +133,6 @@ def _points(found: Adaptation, name: str, role: str, rows: list[NetworkRow]) -> 
             escape(printable(f"{row.name}: {found.objective.shown(row.value)}")) for row in shown
         ],
         "hoverinfo": "text",
+        "line": {"width": 2},
         "marker": {"size": 10 if role == "front" else 8},
     }

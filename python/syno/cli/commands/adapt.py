@@ -14,6 +14,7 @@ from syno.operands.options import study as study_option
 from syno.options import AdaptOptions, FidelityOptions
 
 if TYPE_CHECKING:
+    from syno.adaptation.pipeline.adapt import Observer
     from syno.adaptation.pipeline.results import Adaptation
     from syno.study.results import StudyResults
     from syno.train import Fidelity
@@ -112,9 +113,7 @@ def command(given: _Arguments) -> int:
             store=given.store,
             name=given.name,
             seed=given.seed,
-            progress=lambda phase, done, total, remark: move(
-                done, f"{phase}, {done} of {total} {remark}".strip()
-            ),
+            progress=_watch(move),
         )
     if given.report is not None:
         found.report(given.report)
@@ -125,6 +124,18 @@ def command(given: _Arguments) -> int:
     else:
         _print(found, given)
     return framework.OK if found.best is not None else framework.NEGATIVE
+
+
+def _watch(move: output.Move) -> Observer:
+    """An observer that moves a progress bar, and states the command that resumes the study."""
+
+    def watch(phase: str, done: int, total: int, remark: str) -> None:
+        if phase == "study":
+            framework.resumable(framework.this_command(name=remark))
+        else:
+            move(done, f"{phase}, {done} of {total} {remark}".strip())
+
+    return watch
 
 
 def _network(given: _Arguments) -> str | StudyResults:
