@@ -115,7 +115,7 @@ def _variants(
             operator = in_words_of(slot, each.operator)
         except UserError:  # it has other dimensions
             continue
-        if not operator.primitives().get("contract"):  # without weights, there is nothing to fit
+        if not operator.weight_names.names:  # without weights, there is nothing to fit
             continue
         defaults = _defaults(each.operator)
         free = [
