@@ -37,11 +37,13 @@ from syno.space.tree import Tree, TreeNode
 from syno.space.walks import Walks, walk
 
 if TYPE_CHECKING:
+    from syno.adaptation.pipeline.adapt import adapt
+    from syno.adaptation.pipeline.results import Adaptation
     from syno.inference.compiled_network import compile
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
-    from syno.options import IsolationOptions, TimingOptions, TrainOptions
+    from syno.options import AdaptOptions, IsolationOptions, TimingOptions, TrainOptions
     from syno.store import Outcome
     from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
+    "AdaptOptions": "syno.options",
+    "Adaptation": "syno.adaptation.pipeline.results",
+    "adapt": "syno.adaptation.pipeline.adapt",
     "IsolationOptions": "syno.options",
     "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
@@ -88,6 +93,8 @@ _PACKAGES = (
 )
 
 __all__ = [
+    "AdaptOptions",
+    "Adaptation",
     "InternalError",
     "IsolationOptions",
     "LayerReport",
@@ -108,6 +115,7 @@ __all__ = [
     "UserError",
     "Walks",
     "__version__",
+    "adapt",
     "check_rule",
     "compile",
     "conv1d",

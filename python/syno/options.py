@@ -165,6 +165,63 @@ class IsolationOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdaptOptions(Options):
+    """How operators for the layers of a trained network are chosen (`syno.adapt`).
+
+    Args:
+        zoo: take the operators of the zoo as candidates, with several sizes of their coefficients.
+        samples: number of operators that are sampled of the default space of the network.
+        keep: number of candidates of a slot that are fitted and scored.
+        fit_images: number of training samples that operators are fitted to.
+        score_images: number of validation samples on which a network with one slot replaced is
+            compared with the original; the best candidates are compared on four times as many.
+        score: what a candidate in a slot costs: the error of its `fit`, the `distance` of the
+            outputs of the network, or `both`.
+        pairs: measure how slots depend on each other.
+        refit: fit the operators of a chosen network again, each behind those before it.
+        kernels: what computes operators while networks are fine-tuned: `eager` modules of PyTorch,
+            or `compiled` C++. Default: `compiled` if there is a C++ compiler.
+        distill_features: match the outputs of the slots with those of the original, too.
+        engine: the engine in which latencies of networks are goals and results: `syno`, `syno-cpp`,
+            or another one of `syno bench network`.
+        threads: number of threads of that engine.
+        rounds, kernel_rounds: number of timed runs of a network, and of an operator in a slot.
+        seeds: number of seeds with which each network is fine-tuned.
+    """
+
+    section: ClassVar[str] = "Adaptation"
+    zoo: bool = option("Take the operators of the zoo as candidates.", True)
+    samples: int = option(
+        "Number of operators to sample of the default space of the network.", 40, minimum=0
+    )
+    keep: int = option("Number of candidates of a slot to fit and to score.", 8, minimum=1)
+    fit_images: int = option("Number of training samples to fit operators to.", 512, minimum=8)
+    score_images: int = option(
+        "Number of validation samples to compare a network with the original on.", 512, minimum=8
+    )
+    score: str = option(
+        "What a candidate costs: the error of its fit, the distance of the network's outputs, or "
+        "both.",
+        "both",
+        choices=("fit", "distance", "both"),
+    )
+    pairs: bool = option("Measure how slots depend on each other.", True)
+    refit: bool = option("Fit the operators of a chosen network again, behind each other.", True)
+    kernels: str | None = option(
+        "What computes operators during the fine-tuning: PyTorch, or compiled C++.",
+        None,
+        choices=KERNELS,
+        unset="compiled if there is a C++ compiler",
+    )
+    distill_features: bool = option("Match the outputs of the slots, too.", False)
+    engine: str = option("Inference engine of the latencies, as in `syno bench network`.", "syno")
+    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    rounds: int = option("Number of timed runs of a network.", 60, minimum=20)
+    kernel_rounds: int = option("Number of timed runs of an operator in a slot.", 40, minimum=20)
+    seeds: int = option("Number of seeds of the fine-tuning.", 1, minimum=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FidelityOptions(Options):
     """A fidelity by name, and changes of its fields."""
 

@@ -6,7 +6,12 @@ With x[s, c] = 1 where candidate c stands in slot s:
     subject to  sum over c of x[s, c] = 1                       for every slot s
                 sum of cost[k, s, c] * x[s, c] <= limit[k]      for every resource k
 
-The program is solved by HiGHS through scipy.optimize.milp.
+Two slots s and t that depend on each other have a further score of each pair of candidates. With
+z[c, d] for the product x[s, c] * x[t, d], of which no other values are possible under
+
+                sum over d of z[c, d] = x[s, c],    sum over c of z[c, d] = x[t, d],    z >= 0
+
+it stays a linear program. It is solved by HiGHS through scipy.optimize.milp.
 """
 
 from __future__ import annotations
@@ -38,6 +43,8 @@ class Choices:
     Args:
         scores: for each slot, the score of each candidate; lower is better.
         costs: for each resource, and each slot, the cost of each candidate, not negative.
+        pairs: for some pairs (s, t) of slots by number, the score of candidates c and d together,
+            [c][d], which is added to their own.
 
     Raises:
         UserError: there are no slots, a slot has no candidates, lengths differ, a score or cost is
@@ -45,7 +52,10 @@ class Choices:
     """
 
     def __init__(
-        self, scores: Sequence[Sequence[float]], costs: Mapping[str, Sequence[Sequence[float]]]
+        self,
+        scores: Sequence[Sequence[float]],
+        costs: Mapping[str, Sequence[Sequence[float]]],
+        pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]] | None = None,
     ) -> None:
         self.counts = [len(of_slot) for of_slot in scores]
         if not self.counts or min(self.counts) == 0:
@@ -56,16 +66,22 @@ class Choices:
             if float(cost.min()) < 0.0:
                 raise UserError(f"the costs '{name}' are not negative, got {float(cost.min()):g}")
         self._ends = np.cumsum(self.counts)
+        self.pairs = {
+            slots: self._checked_pair(slots, scores_of)
+            for slots, scores_of in (pairs or {}).items()
+        }
 
     def assignment(self, choice: Sequence[int]) -> Assignment:
         """The score and costs of one candidate in each slot."""
         places = self._ends - np.array(self.counts) + np.array(choice)
         costs = {name: float(cost[places].sum()) for name, cost in self.costs.items()}
-        return Assignment(tuple(int(c) for c in choice), float(self.scores[places].sum()), costs)
+        score = float(self.scores[places].sum())
+        score += sum(float(of[choice[s], choice[t]]) for (s, t), of in self.pairs.items())
+        return Assignment(tuple(int(c) for c in choice), score, costs)
 
     def cheapest(self, resource: str) -> Assignment:
         """The assignment of the least cost."""
-        return self._solved(self._cost(resource), {}, ())
+        return self._solved(self._cost(resource), {}, (), pairs=False)
 
     def best(
         self, limits: Mapping[str, float], *, other_than: Sequence[Sequence[int]] = ()
@@ -110,15 +126,31 @@ class Choices:
             )
         return self.costs[name]
 
+    def _checked_pair(self, slots: tuple[int, int], scores: Sequence[Sequence[float]]) -> Floats:
+        first, second = slots
+        values = np.array([[float(score) for score in row] for row in scores])
+        wanted = (self.counts[first], self.counts[second])
+        if first == second or values.shape != wanted or not np.isfinite(values).all():
+            raise UserError(
+                f"the scores of the slots {first} and {second} together are finite numbers for "
+                f"{wanted[0]} x {wanted[1]} candidates, got {' x '.join(map(str, values.shape))}"
+            )
+        return values
+
     def _solved(
         self,
         objective: Floats,
         limits: Mapping[str, float],
         other_than: Sequence[Sequence[int]],
+        *,
+        pairs: bool = True,
     ) -> Assignment:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        total = int(self._ends[-1])
+        own = int(self._ends[-1])
+        wanted = self.pairs if pairs else {}
+        total = own + sum(of.size for of in wanted.values())
+        objective = np.concatenate([objective, *(of.ravel() for of in wanted.values())])
         starts = self._ends - np.array(self.counts)
         one_each = np.zeros((len(self.counts), total))
         for slot, (start, end) in enumerate(zip(starts, self._ends, strict=True)):
@@ -127,15 +159,21 @@ class Choices:
         for name, limit in limits.items():
             # Costs in shares of the limit, so that the solver's tolerance does not depend on units.
             scale = limit if limit > 0.0 else 1.0
-            constraints.append(LinearConstraint(self.costs[name] / scale, -np.inf, limit / scale))
+            row = np.zeros(total)
+            row[:own] = self.costs[name] / scale
+            constraints.append(LinearConstraint(row, -np.inf, limit / scale))
         for choice in other_than:
             row = np.zeros(total)
             row[starts + np.array(choice)] = 1.0
             constraints.append(LinearConstraint(row, -np.inf, len(self.counts) - 1))
+        at = own
+        for (first, second), of in wanted.items():
+            constraints.append(LinearConstraint(self._products(total, at, first, second), 0.0, 0.0))
+            at += of.size
         spread = float(np.abs(objective).max()) or 1.0
         result = milp(
             objective / spread,
-            integrality=np.ones(total),
+            integrality=np.arange(total) < own,
             bounds=Bounds(0, 1),
             constraints=constraints,
         )
@@ -147,6 +185,18 @@ class Choices:
                 for start, end in zip(starts, self._ends, strict=True)
             ]
         )
+
+    def _products(self, total: int, at: int, first: int, second: int) -> Floats:
+        """The rows that make z, from `at` on, the products of the variables of two slots."""
+        one, other = self.counts[first], self.counts[second]
+        rows = np.zeros((one + other, total))
+        for c in range(one):
+            rows[c, at + c * other : at + (c + 1) * other] = 1.0
+            rows[c, self._ends[first] - one + c] = -1.0
+        for d in range(other):
+            rows[one + d, at + d : at + one * other : other] = 1.0
+            rows[one + d, self._ends[second] - other + d] = -1.0
+        return rows
 
     def _nothing(self, limits: Mapping[str, float], excluded: bool, message: str) -> str:
         for name, limit in limits.items():

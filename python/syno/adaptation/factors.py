@@ -20,10 +20,12 @@ and W is its weight as a matrix.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -176,12 +178,45 @@ class Factors:
                 names.append(gathered.letters)
         return mine.collect(self._product(grids, names, mine.letters, mine.grid))
 
+    @cached_property
+    def distinct(self) -> tuple[list[int], list[int]]:
+        """The first of all blocks that gather the same data, and the place in there of each block.
+
+        The blocks of a grouped convolution are its output channels: those of a group share data.
+        """
+        firsts: dict[bytes, int] = {}
+        kept: list[int] = []
+        places: list[int] = []
+        for number, one in enumerate(self.patches.view(self.shape[0], -1).numpy()):
+            mark = hashlib.blake2b(one.tobytes(), digest_size=16).digest()
+            if mark not in firsts:
+                firsts[mark] = len(kept)
+                kept.append(number)
+            places.append(firsts[mark])
+        return kept, places
+
+    @cached_property
+    def mark(self) -> str:
+        """A digest of what P is: operators with the same mark gather the same data."""
+        content = f"{self.shape[0]} {self.shape[2]} {math.prod(self.rows)} ".encode()
+        return hashlib.blake2b(content + self.patches.numpy().tobytes()).hexdigest()
+
+    def work(self, rows: int, steps: int) -> float:
+        """About how many operations a fit needs.
+
+        rows: of the data. steps: of conjugate gradients, all together.
+        """
+        blocks, free, taps = self.shape
+        return 2.0 * taps**2 * (len(self.distinct[0]) * rows + steps * blocks * free)
+
     def data(self, x: torch.Tensor) -> torch.Tensor:
-        """P of x, [blocks, taps, rows * batch]."""
+        """P of x in the distinct blocks, [distinct blocks, taps, rows * batch]."""
         flat = torch.cat([x.reshape(len(x), -1), x.new_zeros(len(x), 1)], 1).t().contiguous()
         blocks, _, taps = self.shape
-        taken = flat.index_select(0, self.patches).view(blocks, math.prod(self.rows), taps, len(x))
-        return taken.transpose(1, 2).reshape(blocks, taps, -1)
+        kept, _ = self.distinct
+        patches = self.patches.view(blocks, -1)[kept].reshape(-1)
+        taken = flat.index_select(0, patches).view(len(kept), math.prod(self.rows), taps, len(x))
+        return taken.transpose(1, 2).reshape(len(kept), taps, -1)
 
     def result(self, y: torch.Tensor) -> torch.Tensor:
         """y of the operator's output shape as [blocks, free, rows * batch]."""

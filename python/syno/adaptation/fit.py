@@ -49,8 +49,16 @@ class Moments:
     images: int = 0
 
     @classmethod
-    def of(cls, factors: Factors, data: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> Moments:
+    def of(
+        cls,
+        factors: Factors,
+        data: Iterable[tuple[torch.Tensor, torch.Tensor]],
+        grams: dict[str, torch.Tensor] | None = None,
+    ) -> Moments:
         """Sum over pairs of the operator's input and the result that it shall have.
+
+        grams: P P^T of the same data by the mark of what operators gather of it. It is taken from
+        there, or put there.
 
         Raises UserError when the sums would be too large, when there are no pairs, and for a value
         that is not finite.
@@ -61,13 +69,20 @@ class Moments:
                 f"a fit would need {blocks} matrices of {taps} x {taps} elements, which is too much"
             )
         moments = cls(
-            torch.zeros(blocks, taps, taps, dtype=torch.float64),
+            torch.zeros(len(factors.distinct[0]), taps, taps, dtype=torch.float64),
             torch.zeros(blocks, free, taps, dtype=torch.float64),
         )
         images = max(1, _CHUNK // max(1, len(factors.patches)))
+        known = None if grams is None else grams.get(factors.mark)
         for inputs, results in data:
             for x, y in zip(inputs.split(images), results.split(images), strict=True):
-                moments._add(factors, x.double(), y.double())
+                moments._add(factors, x.double(), y.double(), known is None)
+        if known is not None:
+            moments.gram = known
+        elif grams is not None:
+            grams[factors.mark] = moments.gram
+        if len(moments.gram) < blocks:
+            moments.gram = moments.gram[factors.distinct[1]]
         if moments.images == 0:
             raise UserError("there are no activations to fit to")
         if not math.isfinite(moments.energy) or not bool(moments.gram.isfinite().all()):
@@ -77,10 +92,23 @@ class Moments:
             )
         return moments
 
-    def _add(self, factors: Factors, x: torch.Tensor, y: torch.Tensor) -> None:
+    def _add(self, factors: Factors, x: torch.Tensor, y: torch.Tensor, with_gram: bool) -> None:
         patches, results = factors.data(x), factors.result(y)
-        self.gram += patches @ patches.transpose(1, 2)
-        self.cross += results @ patches.transpose(1, 2)
+        if with_gram:
+            self.gram += patches @ patches.transpose(1, 2)
+        kept, places = factors.distinct
+        if len(kept) == len(places):
+            self.cross += results @ patches.transpose(1, 2)
+            self._count(x, results)
+            return
+        for number in range(len(kept)):
+            mine = [block for block, place in enumerate(places) if place == number]
+            of = results[mine]
+            found = of.reshape(-1, of.shape[-1]) @ patches[number].t()
+            self.cross[mine] += found.reshape(len(mine), -1, found.shape[-1])
+        self._count(x, results)
+
+    def _count(self, x: torch.Tensor, results: torch.Tensor) -> None:
         self.energy += float(results.square().sum())
         self.images += len(x)
 

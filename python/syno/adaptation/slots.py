@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,6 +36,9 @@ def fit_layer(
     *,
     restarts: int = 2,
     seed: int = 0,
+    sweeps: int = 30,
+    grams: dict[str, torch.Tensor] | None = None,
+    initial: Sequence[torch.Tensor] | None = None,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
 
@@ -45,6 +48,9 @@ def fit_layer(
         activations: of the layer.
         restarts: how many initial weights an operator of several weights is fitted from.
         seed: of the initial weights.
+        sweeps: the maximum number of rounds over several weights.
+        initial: weights to begin with, in place of `restarts` and `seed`.
+        grams: what fits of other operators to the same activations have in common (`Moments.of`).
 
     Raises:
         UserError: the operator cannot be fitted here; the message says why.
@@ -52,8 +58,9 @@ def fit_layer(
     if restarts < 1:
         raise UserError(f"'restarts' is at least 1, got {restarts}")
     factors = Factors.of(operator, binding)
-    moments = Moments.of(factors, [(activations.x, activations.y)])
-    return fit(factors, moments, _initial(operator, binding, restarts, seed))
+    moments = Moments.of(factors, [(activations.x, activations.y)], grams)
+    begin = _initial(operator, binding, restarts, seed) if initial is None else [list(initial)]
+    return fit(factors, moments, begin, sweeps=sweeps)
 
 
 def fit_slots(

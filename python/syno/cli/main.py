@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "Run a complete search on embedded images in a few minutes.",
     "search": "Search for operators for a network.",
     "train": "Train given operators in a network, with several seeds.",
+    "adapt": "Choose faster operators for the layers of a trained network.",
     "resume": "Resume a search that was stopped or killed.",
     "status": "Show the studies of a store and their progress.",
     "report": "Write the report of a study as a self-contained HTML page.",

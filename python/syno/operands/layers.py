@@ -71,14 +71,11 @@ def _specified(
     named: NamedOperator, template: nn.Module, sizes: Mapping[str, int]
 ) -> tuple[Operator, Specification]:
     from syno.network.placeholder import slots
-    from syno.operators.operator import Operator
     from syno.operators.specification import Specification
 
-    found = named.operator
     slot = next(iter(slots(template).values()))
-    renamed = _names_of(found, slot)
-    text = _NAME.sub(lambda match: renamed.get(match.group(), match.group()), found.text)
-    operator = Operator.from_text(text)
+    operator = in_words_of(slot, named.operator)
+    text = operator.text
     primary = [
         name
         for name in operator.variables
@@ -105,6 +102,18 @@ def _specified(
         passed_through=[(0, 0)],
     )
     return operator, specification
+
+
+def in_words_of(slot: Placeholder, operator: Operator) -> Operator:
+    """The operator with the slot's names of its variables, by where they stand in the shapes.
+
+    UserError for an operator with another number of dimensions.
+    """
+    from syno.operators.operator import Operator
+
+    renamed = _names_of(operator, slot)
+    text = _NAME.sub(lambda match: renamed.get(match.group(), match.group()), operator.text)
+    return Operator.from_text(text)
 
 
 def _names_of(operator: Operator, slot: Placeholder) -> dict[str, str]:

@@ -13,6 +13,7 @@ from syno.operators.summary import identity
 from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
 from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
+from syno.store import check_search
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.tables import best_rival
 
@@ -44,6 +45,7 @@ def gather(summary: StudySummary) -> Report:
     Raises:
         UserError: this version cannot read the text of a stored operator.
     """
+    check_search(summary.study)
     settings = summary.study.settings
     specification = read_specification(summary.study.specification)
     by_ask: dict[int, list[Evaluation]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Iterable
 from importlib import resources
 from xml.etree import ElementTree
 
@@ -21,6 +22,11 @@ from syno._util.printable import printable
 def render(template: str, **values: object) -> Markup:
     """The HTML of `templates/<template>` with `values`, each of them escaped unless it is HTML."""
     return Markup(_environment().get_template(template).render(values))
+
+
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Parts one after the other."""
+    return Markup("").join(parts)
 
 
 def asset(name: str) -> Markup:

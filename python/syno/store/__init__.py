@@ -29,7 +29,7 @@ from syno.store.records import (
 from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
 from syno.store.store import Store
-from syno.store.summary import StudySummary, current_settings
+from syno.store.summary import StudySummary, check_search, current_settings
 
 __all__ = [
     "HEARTBEAT_S",
@@ -56,6 +56,7 @@ __all__ = [
     "Worker",
     "automatic_name",
     "capture_environment",
+    "check_search",
     "current_settings",
     "recover",
 ]

@@ -27,6 +27,9 @@ INT8 = "int8"
 BASELINE = "baseline"
 OPERATOR = "operator"
 
+# The method of a study that is an adaptation (`syno adapt`) and no search.
+ADAPTATION = "adaptation"
+
 VALIDATION = "holdout"
 TEST = "test"
 

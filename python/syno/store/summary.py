@@ -11,6 +11,7 @@ from typing import cast
 
 from sqlalchemy import Connection, select
 
+from syno._util.errors import UserError
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
@@ -18,6 +19,7 @@ from syno.store.objective import Objective, objective_of
 from syno.store.objectives import Objectives, objectives_of
 from syno.store.raw import NamedRow
 from syno.store.records import (
+    ADAPTATION,
     BASELINE,
     FLOAT32,
     OK,
@@ -130,6 +132,16 @@ class StudySummary:
     def to_json(self) -> dict[str, object]:
         """Return the summary as plain lists and dicts for `json.dump`."""
         return {"format": "syno study 1", **plain(self)}
+
+
+def check_search(study: StudyRecord) -> None:
+    """Raise a UserError for a study that is an adaptation, and no search or training."""
+    if study.settings.get("method") == ADAPTATION:
+        raise UserError(
+            f"study '{study.name}' is an adaptation, which has no trials\n"
+            f"  what to do: `syno adapt --name {study.name}` with its other options continues it, "
+            "and\n              writes its report (--report) and its networks (--out)"
+        )
 
 
 def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> SettingsDocument:

@@ -17,6 +17,7 @@ from syno.store.overview import (
     trained,
     trials_an_hour,
 )
+from syno.store.records import ADAPTATION
 from syno.store.summary import StudySummary
 
 # Of the operators on the archive, this many are named in a sentence.
@@ -24,9 +25,18 @@ _MOST_IDS = 8
 
 
 def _state(summary: StudySummary) -> str:
+    if summary.study.settings.get("method") == ADAPTATION:
+        how = f"`syno adapt --name {summary.study.name}` with its options continues it"
+        return "adaptation" if summary.stop_reason else f"adaptation, running or killed: {how}"
     if summary.stop_reason:
         return f"stopped: {summary.stop_reason}"
     return "running, or killed: `syno resume` continues it"
+
+
+def _progress(summary: StudySummary) -> str:
+    if summary.study.settings.get("method") == ADAPTATION:
+        return numbers.MISSING
+    return f"{trained(summary)} of {summary.settings.get('evaluations', '?')}"
 
 
 def _baseline(summary: StudySummary) -> str:
@@ -54,7 +64,7 @@ def studies_table(summaries: Sequence[StudySummary]) -> Table:
     return Table.of(
         summaries,
         ("study", lambda each: each.study.name),
-        ("trained>", lambda each: f"{trained(each)} of {each.settings.get('evaluations', '?')}"),
+        ("trained>", _progress),
         ("rejected>", lambda each: str(rejected(each))),
         ("failed>", lambda each: str(failed(each))),
         ("baseline>", _baseline),

@@ -33,6 +33,7 @@ from syno.store import (
     StudyRecord,
     Worker,
     capture_environment,
+    check_search,
     current_settings,
 )
 from syno.store.documents import TrainingSettings
@@ -488,4 +489,5 @@ def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:
     """Return the settings of a study, with the limits that later runs set."""
+    check_search(record)
     return StudySettings.from_json(current_settings(record, events))

@@ -4,6 +4,7 @@ Needs torch.
 """
 
 from syno.train.checkpoint import ForeignCheckpointError
+from syno.train.distillation import Distillation
 from syno.train.evaluate import accuracy, test_accuracy, test_metrics
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, TrainingOutcome
@@ -22,13 +23,14 @@ from syno.train.stoppers import (
     Stop,
     Stopper,
 )
-from syno.train.task import NonFiniteScoresError
-from syno.train.trainer import check, train
+from syno.train.task import NonFiniteScoresError, Task
+from syno.train.trainer import check, make_task, train
 
 __all__ = [
     "FIDELITIES",
     "AboveChance",
     "Deadline",
+    "Distillation",
     "Diverging",
     "EpochPoint",
     "Fidelity",
@@ -43,11 +45,13 @@ __all__ = [
     "State",
     "Stop",
     "Stopper",
+    "Task",
     "TrainingOutcome",
     "accuracy",
     "check",
     "fidelity",
     "joined",
+    "make_task",
     "recipe",
     "recipe_names",
     "rungs",

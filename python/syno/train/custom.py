@@ -77,6 +77,12 @@ class CustomTask:
         """See Task."""
         return custom_metrics(net, self._data, self._validation, self._batch, self._numerics)
 
+    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """See Task."""
+        count = len(self._validation)
+        for places in np.array_split(np.arange(count), -(-count // self._batch)):
+            yield self._on_device(self._validation, places)
+
     def probe(self, net: nn.Module) -> None:
         """See Task. The network was checked with a batch when it was prepared."""
 

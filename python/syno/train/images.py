@@ -23,6 +23,9 @@ from syno.train.parallel import Group
 from syno.train.recipe import Recipe
 from syno.train.task import Metrics
 
+# Images of a batch of the validation split.
+_BATCH = 256
+
 
 class Part:
     """Some images of a reader, by their numbers there."""
@@ -133,6 +136,16 @@ class ImageTask:
                 numerics=self._numerics,
             )
         )
+
+    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """See Task."""
+        for index in np.array_split(
+            np.arange(len(self._validation)), -(-len(self._validation) // _BATCH)
+        ):
+            pixels = torch.from_numpy(np.array(self._validation.fetch(index, 0, 0)))
+            labels = torch.from_numpy(np.array(self._validation.labels[index]))
+            inputs = self._augment.plain(pixels.to(self._numerics.device))
+            yield resized(inputs, self._resolution), labels.to(self._numerics.device)
 
     def probe(self, net: nn.Module) -> None:
         """See Task. A progressive recipe needs a network that runs at all resolutions."""

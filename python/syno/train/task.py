@@ -60,6 +60,9 @@ class Task(Protocol):
             NonFiniteScoresError: if a score is NaN or infinite.
         """
 
+    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Iterate over the validation split in a fixed order, in batches (inputs, targets)."""
+
     def probe(self, net: nn.Module) -> None:
         """Check before the training that a network can be trained on this task.
 

@@ -93,6 +93,15 @@ class TextTask:
             tokens=self._validation_tokens,
         )
 
+    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """See Task."""
+        count = 0
+        for inputs, targets in self._data.validation_batches(self._context, self._batch):
+            yield self._tensor(inputs), self._tensor(targets)
+            count += targets.size
+            if self._validation_tokens is not None and count >= self._validation_tokens:
+                break
+
     def probe(self, net: nn.Module) -> None:
         """See Task."""
 

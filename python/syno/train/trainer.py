@@ -33,6 +33,7 @@ from syno.train.checkpoint import (
     write_checkpoint,
 )
 from syno.train.custom import CustomTask
+from syno.train.distillation import Distillation, Lesson
 from syno.train.fidelities import Fidelity
 from syno.train.images import ImageTask
 from syno.train.numerics import Average, Numerics, checked_device
@@ -77,6 +78,7 @@ def train(
     workers: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     stop_after: int | None = None,
+    distillation: Distillation | None = None,
 ) -> TrainingOutcome:
     """Train a network in place and measure it on the validation split.
 
@@ -102,6 +104,7 @@ def train(
             it, and ends as without a pause, bit for bit on the same machine. With a checkpoint,
             SIGTERM pauses the training after the current step.
         stop_after: the training pauses after this number of epochs, with the accuracy then.
+        distillation: a trained network whose outputs are learned, too.
 
     Returns:
         The outcome. A failure of the network (MemoryError, RuntimeError) is an outcome `error`;
@@ -127,8 +130,13 @@ def train(
         path = None if checkpoint is None else Path(checkpoint)
         growing = any_size(net) if fidelity.recipe.progressive else nullcontext()
         with growing:
-            run = _Run(net, data, fidelity, seed, checked_device(device), workers, path)
-            return _executed(run, checks, progress, stop_after)
+            taught = "" if distillation is None else f" taught by {distillation.fingerprint}"
+            place = checked_device(device)
+            run = _Run(net, data, fidelity, seed, place, workers, path, taught=taught)
+            if distillation is None:
+                return _executed(run, checks, progress, stop_after)
+            with distillation.beside(net) as run.lesson:
+                return _executed(run, checks, progress, stop_after)
     finally:
         if home is not None:
             net.to(home)
@@ -154,8 +162,19 @@ def check(
     Raises:
         UserError: the error that `train` would raise.
     """
+    make_task(data, fidelity, seed=seed, device=device)
+
+
+def make_task(
+    data: Data, fidelity: Fidelity, *, seed: int = 0, device: str | torch.device = "cpu"
+) -> Task:
+    """Return the batches, the loss and the metrics of a training.
+
+    Raises:
+        UserError: if data, fidelity and device do not fit together.
+    """
     numerics = Numerics(fidelity.recipe, checked_device(device))
-    _task(data, fidelity, seed, numerics, Group.current(), 0)
+    return _task(data, fidelity, seed, numerics, Group.current(), 0)
 
 
 class _Run:
@@ -176,6 +195,8 @@ class _Run:
         device: torch.device,
         workers: int,
         checkpoint: Path | None,
+        *,
+        taught: str = "",
     ) -> None:
         self._started = time.perf_counter()
         self._net, self._fidelity, self.seed = net, fidelity, seed
@@ -184,6 +205,7 @@ class _Run:
         self.numerics = Numerics(self._recipe, device)
         self.task = _task(data, fidelity, seed, self.numerics, self.group, workers)
         self.path = checkpoint
+        self.lesson: Lesson | None = None
         if checkpoint is not None:
             groups = [
                 [len(group["params"]), group["weight_decay"], group["lr_scale"]]
@@ -191,7 +213,7 @@ class _Run:
             ]
             world = self.group.world
             self._signature = signature(
-                net, fidelity.to_json(), groups, seed, self.task.fingerprint, world
+                net, fidelity.to_json(), groups, seed, self.task.fingerprint + taught, world
             )
         self.numerics.prepared(net)
         self.task.probe(net)
@@ -355,8 +377,11 @@ class _Run:
         set_rate(self._optimizer, self._recipe.learning_rate * factor)
         self._optimizer.zero_grad(set_to_none=True)
         with self.numerics.autocast():
-            scores = self._model(self.numerics.inputs(inputs))
+            given = self.numerics.inputs(inputs)
+            scores = self._model(given)
             loss, hits = self.task.loss(scores, targets)
+            if self.lesson is not None:
+                loss = self.lesson.loss(loss, scores, given)
         # Gradients are averaged over processes whose parts may differ by one sample.
         share = len(targets) / count
         summed, hits_ = self.group.summed(loss.item() * share, hits, device=self.numerics.device)

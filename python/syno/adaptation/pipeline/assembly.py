@@ -1,0 +1,105 @@
+"""Networks with a candidate in each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+
+from syno.adaptation.activations import Activations
+from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
+from syno.adaptation.pipeline.screening import Fits
+from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.slots import set_weights
+from syno.network.placeholder import Placeholder, slots
+from syno.operators.kernel import KernelPack
+
+Choice = Mapping[str, Candidate]
+
+
+def empty(subject: Subject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Module:
+    """The network with the chosen operators, whose weights are initial ones."""
+    net = subject.copy()
+    found = slots(net)
+    of_slot = {slot: kind for kind in kinds.values() for slot in kind.slots}
+    for name, candidate in choice.items():
+        _fill(found[name], of_slot[name], candidate)
+    return net
+
+
+def assembled(
+    subject: Subject,
+    kinds: Mapping[str, Kind],
+    choice: Choice,
+    fits: Fits,
+    *,
+    refit: Sequence[torch.Tensor] = (),
+) -> nn.Module:
+    """The network with the chosen operators, fitted, and its statistics refreshed.
+
+    Args:
+        subject: the original network.
+        kinds: the slots.
+        choice: a candidate for each slot; slots without one keep their layer.
+        fits: the fitted weights.
+        refit: inputs of the network. If there are any, each operator is fitted again behind the
+            operators before it, to the results of the original layer on the original's input.
+    """
+    net = empty(subject, kinds, choice)
+    found = slots(net)
+    originals = slots(subject.original)
+    changed = False
+    for name, candidate in choice.items():
+        pack = found[name].kernel
+        if isinstance(pack, KernelPack):
+            both = None
+            if refit and changed:
+                both = _behind(net, found[name], subject.original, originals[name], refit)
+            set_weights(pack, fits.fit(name, candidate, both))
+        changed = changed or candidate is not ORIGINAL_LAYER
+    if changed:
+        subject.refresh(net)
+    return net
+
+
+def _fill(slot: Placeholder, kind: Kind, candidate: Candidate) -> None:
+    if candidate is ORIGINAL_LAYER:
+        return
+    if not candidate.is_operator:
+        slot.replace(nn.Identity().train(slot.training))
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        pack = candidate.operator.kernel_pack(kind.binding(candidate), reference=slot.reference)
+    slot.replace(pack.train(slot.training))
+
+
+def _behind(
+    net: nn.Module,
+    slot: Placeholder,
+    original: nn.Module,
+    source: Placeholder,
+    batches: Sequence[torch.Tensor],
+) -> Activations:
+    """What a slot receives in the new network, and what its layer returned in the original."""
+    received: list[torch.Tensor] = []
+    returned: list[torch.Tensor] = []
+
+    def take(_: nn.Module, inputs: tuple[torch.Tensor, ...], __: torch.Tensor) -> None:
+        received.append(slot.kernel_input(inputs[0]).clone())
+
+    def give(_: nn.Module, __: tuple[torch.Tensor, ...], result: torch.Tensor) -> None:
+        returned.append(source.kernel_output(result).clone())
+
+    hooks = [slot.register_forward_hook(take), source.register_forward_hook(give)]
+    try:
+        with torch.no_grad():
+            for batch in batches:
+                net(batch)
+                original(batch)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Activations(torch.cat(received), torch.cat(returned))

@@ -1,0 +1,131 @@
+"""What an adaptation has found, in the log of a study: each finding once, so that it resumes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.store import Store, StudyRecord
+from syno.store.records import ADAPTATION, canonical_json
+from syno.study.evaluate.weights import Weights
+
+_FINDING = "finding"
+_PHASE = "phase"
+
+
+class Journal:
+    """Findings by kind and key. What is there is not computed again.
+
+    folder: for weights and checkpoints; None for a store in memory.
+    """
+
+    def __init__(self, store: Store, study: StudyRecord) -> None:
+        self._store, self.study = store, study
+        weights = Weights.of(store, study)
+        self.folder: Path | None = None if weights is None else weights.folder
+        self._found: dict[tuple[str, str], Any] = {}
+        self.seconds: dict[str, float] = {}
+        for event in store.events(study):
+            data: Mapping[str, Any] = event.data  # type: ignore[assignment]
+            if event.kind == _FINDING:
+                self._found[data["what"], data["key"]] = data["value"]
+            elif event.kind == _PHASE:
+                name = data["name"]
+                self.seconds[name] = self.seconds.get(name, 0.0) + data["seconds"]
+        self.resumed = bool(self._found)
+
+    def get(self, what: str, key: str) -> Any:
+        """The finding; None where there is none."""
+        return self._found.get((what, key))
+
+    def once(self, what: str, key: str, find: Callable[[], Any]) -> Any:
+        """The finding, which `find` returns as plain values if there is none yet."""
+        if (what, key) not in self._found:
+            self.put(what, key, find())
+        return self._found[what, key]
+
+    def put(self, what: str, key: str, value: object) -> None:
+        """Store a finding of plain values."""
+        self._store.append_event(self.study, _FINDING, {"what": what, "key": key, "value": value})
+        self._found[what, key] = value
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Store the time that the block takes, also if it ends with an error."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - began
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+            self._store.append_event(self.study, _PHASE, {"name": name, "seconds": seconds})
+
+    def started(self) -> None:
+        """Note that a process works on the adaptation."""
+        self._store.append_event(self.study, "resumed" if self.resumed else "started", {})
+
+    def stopped(self, reason: str) -> None:
+        """Note the end."""
+        self._store.append_event(self.study, "stopped", {"reason": reason})
+
+
+def open_journal(
+    store: Store, name: str | None, usual: str, settings: Mapping[str, object], seed: int
+) -> Journal:
+    """Create the study of an adaptation, or continue it.
+
+    Args:
+        store: where it is kept.
+        name: of the study; None for a new one.
+        usual: the beginning of the name of a new study.
+        settings: as plain values. A study with others is not continued.
+        seed: of the random numbers.
+
+    Raises:
+        UserError: for an existing study that is no adaptation, or one with other settings.
+    """
+    settings = {**settings, "method": ADAPTATION, "seed": seed}
+    known = {study.name: study for study in store.studies()}
+    if name is not None and name in known:
+        found: Mapping[str, object] = known[name].settings  # type: ignore[assignment]
+        if found.get("method") != ADAPTATION:
+            raise UserError(
+                f"study '{name}' of the store '{store.name}' is no adaptation\n"
+                "  what to do: choose another name"
+            )
+        _check_settings(name, found, settings)
+        return Journal(store, known[name])
+    study = store.create_study(
+        name or f"adapt-{usual}-",
+        specification=("adaptation", {"input": "[N]", "output": "[N]"}),
+        settings=settings,
+        seed=seed,
+    )
+    return Journal(store, study)
+
+
+def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
+    before, now = _flat(found), _flat(wanted)
+    other = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
+    if other:
+        parts = "\n".join(f"  {key}: {before.get(key)}, now {now.get(key)}" for key in other)
+        raise UserError(
+            f"the adaptation '{name}' was started with other settings\n{parts}\n"
+            "  what to do: repeat them, or choose another name"
+        )
+
+
+def _flat(settings: Mapping[str, object], before: str = "") -> dict[str, str]:
+    """Each setting as a short text, those inside of others as `options.keep`."""
+    flat: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{key}.")
+        else:
+            flat[before + key] = checks.short(canonical_json(value))
+    return flat

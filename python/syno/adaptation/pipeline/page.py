@@ -1,0 +1,138 @@
+"""The page about an adaptation: one self-contained HTML file."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from syno._util import numbers
+from syno._util.errors import UserError
+from syno._util.printable import printable
+from syno._util.tables import Table
+from syno.adaptation.pipeline.results import Adaptation, NetworkRow, slots_table
+from syno.report import markup
+
+_NAVIGATION = (("front", "Front"), ("networks", "Networks"), ("slots", "Slots"), ("time", "Time"))
+_NETWORKS_NOTE = (
+    "Values are those on the validation split. The speed-up is over the original network, measured "
+    "in turns with it in the same engine. After the fit: before the fine-tuning."
+)
+_SLOTS_NOTE = (
+    "Before and after: latencies of the layer and of what replaces it, as compiled kernels. The "
+    "fit error is the squared error on the activations of the original, relative to the results of "
+    "the layer."
+)
+
+
+def write_page(found: Adaptation, path: Path) -> Path:
+    """Write the page. UserError if the file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(found), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write the report to {path}: {error.strerror or error}") from error
+    return path
+
+
+def render(found: Adaptation) -> markup.Markup:
+    """The page with its style, script and chart."""
+    figures = {"front-speedup": _front(found)}
+    chart = markup.render("charts.html", charts=[("front-speedup", "Quality against latency")])
+    slots = markup.joined(_slots(found))
+    seconds = Table.of(
+        found.seconds.items(),
+        ("phase", lambda item: item[0]),
+        ("time>", lambda item: numbers.duration(item[1])),
+    )
+    return markup.render(
+        "page.html",
+        title=found.study,
+        style=markup.asset("report.css"),
+        navigation=_NAVIGATION,
+        lead=markup.render("adaptation-lead.html", **_lead(found)),
+        headline="",
+        sections=[
+            {"name": "front", "heading": "Front", "content": chart, "note": ""},
+            {
+                "name": "networks",
+                "heading": "Networks",
+                "content": _table(found.table()),
+                "note": _NETWORKS_NOTE,
+            },
+            {"name": "slots", "heading": "Slots", "content": slots, "note": _SLOTS_NOTE},
+            {"name": "time", "heading": "Time", "content": _table(seconds), "note": ""},
+        ],
+        figures=markup.embedded_json(figures),
+        plotly=markup.plotly_library(),
+        script=markup.asset("report.js"),
+    )
+
+
+def _lead(found: Adaptation) -> dict[str, object]:
+    best, show = found.best, found.objective.in_words
+    return {
+        "best": None if best is None else best.name,
+        "speedup": "" if best is None else numbers.speedup(best.row.ratio),
+        "reached": "" if best is None else show(best.row.value),
+        "original": show(found.original.value),
+        "candidates": found.candidates,
+        "slots": len(found.networks[0].slots) if found.networks else 0,
+    }
+
+
+def _table(table: Table) -> markup.Markup:
+    columns = [
+        (name, ">" in heading[len(name) :])
+        for name, heading in zip(table.names(), table.headings, strict=True)
+    ]
+    return markup.render("table.html", columns=columns, rows=table.rows)
+
+
+def _slots(found: Adaptation) -> list[markup.Markup]:
+    return [
+        markup.render(
+            "adaptation-slots.html", name=each.name, table=_table(slots_table(each.slots))
+        )
+        for each in found.networks
+    ]
+
+
+def _front(found: Adaptation) -> dict[str, Any]:
+    """The objective against the speed-up: networks, rivals, and the original."""
+    groups = (
+        ("adapted", "front", [each.row for each in found.networks]),
+        ("rivals", "other", found.rivals),
+        ("original", "baseline", [found.original]),
+    )
+    data = [_points(found, *group) for group in groups if group[2]]
+    y_axis: dict[str, Any] = {"title": {"text": found.objective.axis}, "automargin": True}
+    if found.objective.is_share:
+        y_axis["tickformat"] = ".1~%"
+    layout = {
+        "xaxis": {"title": {"text": "speed-up over the original network"}, "automargin": True},
+        "yaxis": y_axis,
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
+        "height": 380,
+    }
+    return {"data": data, "layout": layout}
+
+
+def _points(found: Adaptation, name: str, role: str, rows: list[NetworkRow]) -> dict[str, Any]:
+    shown = [row for row in rows if row.value is not None and row.ratio]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if role == "front" else "markers",
+        "name": name,
+        "meta": role,
+        "x": [1.0 / (row.ratio or 1.0) for row in shown],
+        "y": [row.value for row in shown],
+        "text": [
+            escape(printable(f"{row.name}: {found.objective.shown(row.value)}")) for row in shown
+        ],
+        "hoverinfo": "text",
+        "line": {"width": 2},
+        "marker": {"size": 10 if role == "front" else 8},
+    }

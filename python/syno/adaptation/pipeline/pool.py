@@ -1,0 +1,189 @@
+"""The candidates of slots: operators of the zoo, of stores, and samples of the space."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.network.placeholder import Placeholder, checked_slots
+from syno.operands.layers import in_words_of
+from syno.operands.lookup import NamedOperator, named_operators
+from syno.operators import zoo
+from syno.operators.operator import Operator
+from syno.operators.specification import NO_TOTALS, Specification
+from syno.report.settings import read_specification
+from syno.space.walks import walk
+from syno.store import Store
+from syno.store.front import pareto_front
+
+if TYPE_CHECKING:
+    from syno.study.evaluate.network import Network
+
+ORIGINAL, REMOVED = "original", "removed"
+# Values of the coefficients of operators of the zoo, apart from the size of a window.
+_FACTORS = (2, 4, 8)
+# Shares of the MACs of the slots' layers that samples of the space have.
+_LEAST_SHARE, _MOST_SHARE = 0.03, 0.75
+_WALKS = 50_000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may stand in a slot.
+
+    name: the name of an operator with the values of its coefficients, `original` or `removed`.
+    source: `network`, `zoo`, `store`, `sample`, or `given`.
+    text: of the operator, in the slots' names of variables; empty without an operator.
+    sizes: of the variables that the slots have no values for.
+    """
+
+    name: str
+    source: str
+    text: str = ""
+    sizes: dict[str, int] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The operator."""
+        return Operator.from_text(self.text)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether it is an operator, and not the original layer or no layer."""
+        return bool(self.text)
+
+    def to_json(self) -> dict[str, object]:
+        """The candidate as plain values."""
+        return {"name": self.name, "source": self.source, "text": self.text, "sizes": self.sizes}
+
+
+ORIGINAL_LAYER = Candidate(ORIGINAL, "network")
+NO_LAYER = Candidate(REMOVED, "network")
+
+
+def candidates(
+    network: Network,
+    *,
+    zoo_too: bool,
+    samples: int,
+    seed: int,
+    given: Sequence[str | Operator] = (),
+    store: Store | None = None,
+) -> list[Candidate]:
+    """Gather the operators that may stand in the slots of a network, each once.
+
+    Args:
+        network: the network, with its slots.
+        zoo_too: whether the operators of the zoo are candidates.
+        samples: how many operators are sampled of the default space of the network.
+        seed: of the samples.
+        given: further operators, as for `syno train`.
+        store: whose studies give the operators on their fronts of MACs and accuracy.
+    """
+    slot = next(iter(checked_slots(network.template).values()))
+    parts = (
+        _variants(named_operators(given, store=None), slot, "given"),
+        _variants(_zoo() if zoo_too else [], slot, "zoo"),
+        () if store is None else _archive(store, slot),
+        _samples(network, samples, seed),
+    )
+    found: dict[tuple[str, tuple[tuple[str, int], ...]], Candidate] = {}
+    for one in itertools.chain(*parts):
+        found.setdefault((one.text, tuple(sorted(one.sizes.items()))), one)
+    return list(found.values())
+
+
+def _zoo() -> list[NamedOperator]:
+    return [NamedOperator(name, zoo.load(name), zoo.binding(name)) for name in zoo.names()]
+
+
+def _variants(
+    named: Iterable[NamedOperator], slot: Placeholder, source: str
+) -> Iterator[Candidate]:
+    """Operators in the names of the slots, with each choice of values for their coefficients."""
+    kernel = getattr(slot.original, "kernel_size", (3,))
+    window = int(kernel[0]) if isinstance(kernel, tuple) else 3
+    for each in named:
+        try:
+            operator = in_words_of(slot, each.operator)
+        except UserError:  # it has other dimensions
+            continue
+        if not operator.weight_names.names:  # without weights, there is nothing to fit
+            continue
+        defaults = _defaults(each.operator)
+        free = [
+            name
+            for name in operator.variables
+            if name not in slot.binding and name != operator.batch and name not in defaults
+        ]
+        values = [(max(window, 3),) if name == "k" else _FACTORS for name in free]
+        for chosen in itertools.product(*values):
+            sizes = defaults | dict(zip(free, chosen, strict=True))
+            yield Candidate(_named(each.name, sizes), source, operator.text, sizes)
+
+
+def _defaults(operator: Operator) -> dict[str, int]:
+    return {} if operator.specification is None else dict(operator.specification.defaults)
+
+
+def _named(name: str, sizes: Mapping[str, int]) -> str:
+    shown = ",".join(f"{key}={value}" for key, value in sizes.items() if key != "k")
+    return f"{name}[{shown}]" if shown else name
+
+
+def _archive(store: Store, slot: Placeholder) -> Iterator[Candidate]:
+    """The operators on the fronts of MACs and quality of all studies."""
+    for record in store.studies():
+        summary = store.summary(record)
+        points = [
+            (float(trial.macs), summary.objective.score(quality), trial.ask, trial)
+            for trial in summary.compared
+            if trial.macs is not None and (quality := summary.quality(trial)) is not None
+        ]
+        for trial in pareto_front(points):
+            if trial.text is None:
+                continue
+            specification = read_specification(record.specification)
+            operator = Operator.from_text(trial.text, specification)
+            named = NamedOperator(operator.structure[:8], operator, {})
+            yield from _variants([named], slot, "store")
+
+
+def _samples(network: Network, count: int, seed: int) -> Iterator[Candidate]:
+    """Operators of the default space for the slots, of fewer MACs than their layers."""
+    from syno.study.specifications import usual_specification
+
+    specification = usual_specification(network) if count else None
+    if specification is None:
+        return
+    bound = _bound(specification, network.template)
+    walks = walk(bound, count=_WALKS, max_operators=40 * count, seed=seed, threads=1)
+    chosen = random.Random(seed).sample(range(len(walks)), min(count, len(walks)))
+    sizes = dict(bound.defaults)
+    for place in sorted(chosen):
+        operator = walks[place]
+        own = {name: value for name, value in sizes.items() if name in operator.variables}
+        yield Candidate(operator.structure[:8], "sample", operator.text, own)
+
+
+def _bound(specification: Specification, template: nn.Module) -> Specification:
+    """The specification with the layers of the network and limits on MACs."""
+    from syno.network.surgery import slot_bindings
+
+    layers = slot_bindings(template, specification)
+    bound = specification.with_changes(
+        bindings=[], multiplicities=None, layer_macs=None, **NO_TOTALS
+    ).with_changes(**layers)
+    macs = sum(layers["layer_macs"] or [])
+    if not macs:
+        return bound
+    return bound.with_changes(
+        min_macs=int(_LEAST_SHARE * macs), max_macs=max(int(_MOST_SHARE * macs), 1)
+    )

@@ -1,0 +1,242 @@
+"""What an adaptation found: networks for its goals, their slots, and rivals."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util import numbers
+from syno._util.errors import UserError
+from syno._util.tables import Section, Table
+from syno.store.objective import Objective
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.codegen.export.formats import Exported
+
+_POINT = 1.0  # percent that the best network may lose if nothing else is said
+
+
+@dataclass(frozen=True)
+class SlotRow:
+    """A slot of an adapted network.
+
+    slot: its name; layer: the original layer in words. operator: the name of the candidate in it;
+    formula: what it computes, empty without an operator; text: the operator. before_ms, after_ms:
+    latencies of the layer and of the candidate as kernels. macs_before, macs_after: for one sample.
+    error: of the fit, relative to the results of the layer.
+    """
+
+    slot: str
+    layer: str
+    operator: str
+    formula: str
+    text: str
+    before_ms: float
+    after_ms: float
+    macs_before: int
+    macs_after: int
+    error: float
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """A network with its results.
+
+    name: of its goal, `original`, or of a rival; about: what it is. value: the objective on the
+    validation split, the mean over seeds; values: of each seed; fitted: before the fine-tuning.
+    test: the objective on the test split. ratio: the latency relative to the original network in
+    the same run, and latency_ms that of the original times the ratio; engine: where. macs, params:
+    of the whole network. seconds: of its fine-tuning.
+    """
+
+    name: str
+    about: str
+    value: float | None
+    values: tuple[float, ...] = ()
+    fitted: float | None = None
+    test: float | None = None
+    ratio: float | None = None
+    latency_ms: float | None = None
+    engine: str = ""
+    macs: int | None = None
+    params: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class AdaptedNetwork:
+    """A network with an operator of its own in each slot; net: fine-tuned, in evaluation mode."""
+
+    row: NetworkRow
+    slots: tuple[SlotRow, ...]
+    net: nn.Module
+
+    @property
+    def name(self) -> str:
+        """The name of the goal, such as `0.5x`."""
+        return self.row.name
+
+
+@dataclass
+class Adaptation:
+    """The result of `syno.adapt`.
+
+    study: the name of the study in the store. original: the network as it was. networks: one for
+    each goal, in the order of the goals. rivals: other ways to make the network faster, if they
+    were wanted. max_drop: percent (points of accuracy) that the best network may lose.
+    seconds: by phase. candidates: how many the pool had. failures: rivals without a result.
+    """
+
+    study: str
+    objective: Objective
+    original: NetworkRow
+    networks: list[AdaptedNetwork]
+    rivals: list[NetworkRow] = field(default_factory=list)
+    max_drop: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    candidates: int = 0
+    failures: Mapping[str, str] = field(default_factory=dict)
+    example: torch.Tensor | None = field(default=None, repr=False)
+
+    def network(self, name: str) -> AdaptedNetwork:
+        """The network of a goal. UserError that lists the names."""
+        for each in self.networks:
+            if each.name == name:
+                return each
+        known = ", ".join(each.name for each in self.networks)
+        raise UserError(f"the adaptation has no network '{name}'\n  expected: one of {known}")
+
+    @property
+    def best(self) -> AdaptedNetwork | None:
+        """The fastest network that loses at most `max_drop` (default: 1) percent; None without."""
+        base = self.original.value
+        assert base is not None
+        least = self.objective.least(base, _POINT if self.max_drop is None else self.max_drop)
+        kept = [
+            each
+            for each in self.networks
+            if each.row.value is not None
+            and self.objective.score(each.row.value) >= self.objective.score(least)
+        ]
+        return min(kept, key=lambda each: each.row.ratio or 1.0, default=None)
+
+    @property
+    def rows(self) -> list[NetworkRow]:
+        """The original, the networks, and the rivals."""
+        return [self.original, *(each.row for each in self.networks), *self.rivals]
+
+    def table(self) -> Table:
+        """All networks with their results, for printing."""
+        show = self.objective.shown
+        return Table.of(
+            self.rows,
+            ("network", lambda row: row.name),
+            ("what it is~?", lambda row: row.about),
+            (f"{self.objective.name}>", lambda row: show(row.value)),
+            ("spread>", lambda row: self.objective.spread(_spread(row.values))),
+            ("change>", self._change),
+            ("after the fit>", lambda row: "" if row.fitted is None else show(row.fitted)),
+            ("test>", lambda row: "" if row.test is None else show(row.test)),
+            (
+                "latency>",
+                lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms),
+            ),
+            ("speed-up>", lambda row: numbers.speedup(row.ratio) if row.ratio else ""),
+            ("MACs>?", lambda row: "" if row.macs is None else numbers.count(row.macs)),
+            ("params>?", lambda row: "" if row.params is None else numbers.count(row.params)),
+            ("engine?", lambda row: row.engine),
+        ).without_empty()
+
+    def sections(self) -> list[Section]:
+        """The tables of networks, of the slots of each network, and of the time, for printing."""
+        found = [Section("Networks", f"  {self.study}", table=self.table())]
+        for each in self.networks:
+            found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
+        total = sum(self.seconds.values())
+        parts = [(name, numbers.duration(seconds)) for name, seconds in self.seconds.items()]
+        found.append(Section("Time", f"  {numbers.duration(total)}", facts=parts))
+        for name, reason in self.failures.items():
+            found.append(Section(f"{name}: no result", text=reason))
+        return found
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained HTML page. UserError if the file cannot be written."""
+        from syno.adaptation.pipeline.page import write_page
+
+        return write_page(self, Path(path))
+
+    def export(
+        self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
+    ) -> Exported:
+        """Write a network, so that it runs without Syno.
+
+        Args:
+            path: the file; the suffix of the format is added.
+            name: the name of the network; default: the best one.
+            format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...
+        """
+        from syno.codegen.export import export_network
+
+        chosen = self.best if name is None else self.network(name)
+        if chosen is None:
+            raise UserError(
+                "no network loses as little as is allowed\n"
+                f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
+            )
+        assert self.example is not None
+        return export_network(chosen.net, path, self.example, format=format)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the networks themselves, as plain values."""
+        best = self.best
+        return {
+            "study": self.study,
+            "objective": self.objective.name,
+            "original": dataclasses.asdict(self.original),
+            "networks": [
+                dataclasses.asdict(each.row)
+                | {"slots": [dataclasses.asdict(s) for s in each.slots]}
+                for each in self.networks
+            ],
+            "best": None if best is None else best.name,
+            "rivals": [dataclasses.asdict(row) for row in self.rivals],
+            "failures": dict(self.failures),
+            "candidates": self.candidates,
+            "seconds": dict(self.seconds),
+        }
+
+    def _change(self, row: NetworkRow) -> str:
+        if row.value is None or self.original.value is None or row is self.original:
+            return ""
+        return self.objective.gap(row.value, self.original.value)
+
+
+def slots_table(rows: Sequence[SlotRow]) -> Table:
+    """The slots of a network, for printing."""
+    return Table.of(
+        rows,
+        ("slot", lambda row: row.slot),
+        ("layer", lambda row: row.layer),
+        ("operator", lambda row: row.operator),
+        ("before>", lambda row: numbers.milliseconds(row.before_ms)),
+        ("after>", lambda row: numbers.milliseconds(row.after_ms)),
+        ("MACs>", lambda row: numbers.count(row.macs_after)),
+        ("share of MACs>", lambda row: _share(row)),
+        ("fit error>", lambda row: f"{row.error:.3f}"),
+        ("formula~?", lambda row: row.formula),
+    )
+
+
+def _share(row: SlotRow) -> str:
+    return f"{row.macs_after / row.macs_before:.2f}x" if row.macs_before else ""
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    return statistics.stdev(values) if len(values) > 1 else None

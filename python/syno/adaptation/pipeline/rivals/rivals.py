@@ -1,0 +1,337 @@
+"""Other ways to make a network faster, with the same goal, recipe and distillation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno._util.torch_threads import torch_threads
+from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.goals import LATENCY, Goal
+from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.latency import Clock
+from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
+from syno.adaptation.pipeline.rivals.low_rank import low_rank
+from syno.adaptation.pipeline.rivals.pruning import plain, pruned
+from syno.adaptation.pipeline.screening import Fits
+from syno.adaptation.pipeline.selection import Selector
+from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.tuning import fine_tuned
+from syno.engines import engine as engines
+from syno.measure.timing import interleaved
+from syno.options import AdaptOptions
+from syno.quantize.network import quantize
+from syno.train import Fidelity
+
+# The original in engines of others, where they are installed.
+_ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
+_INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
+# A size is searched until the latency is within this share of the original's, or so often.
+_NEAR, _TRIES = 0.02, 5
+
+Rows = list[tuple[NetworkRow, nn.Module | None]]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to make a network smaller: `make` of a share from 0 to 1; fresh: with new weights."""
+
+    name: str
+    about: str
+    make: Callable[[float], nn.Module]
+    fresh: bool = False
+
+
+class Rivals:
+    """Makes, trains and measures the rivals of an adaptation."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        kinds: Mapping[str, Kind],
+        selector: Selector,
+        fits: Fits,
+        options: AdaptOptions,
+        journal: Journal,
+        clock: Clock,
+        seed: int,
+    ) -> None:
+        self._subject, self._kinds, self._selector, self._fits = subject, kinds, selector, fits
+        self._options, self._journal, self._clock, self._seed = options, journal, clock, seed
+        self._failures: dict[str, str] = {}
+        self._rows: Rows = []
+
+    def rows(
+        self,
+        networks: Sequence[AdaptedNetwork],
+        goals: Sequence[Sequence[Goal]],
+        refit: Sequence[torch.Tensor],
+        progress: Progress,
+    ) -> tuple[Rows, dict[str, str]]:
+        """All rivals of all goals for latency, and why some have no result."""
+        timed = [
+            (network, wanted)
+            for network, wanted in zip(networks, goals, strict=True)
+            if any(goal.resource == LATENCY for goal in wanted)
+        ]
+        steps: list[tuple[str, Callable[[], None]]] = [
+            ("the original in other engines", self._other_engines),
+            ("the original in INT8", self._int8),
+            ("the original, trained on", self._tuned_original),
+        ]
+        for network, wanted in timed:
+            steps.append(
+                (
+                    f"one operator everywhere, {network.name}",
+                    lambda n=network, g=wanted: self._everywhere(n, g, refit),  # type: ignore[misc]
+                )
+            )
+            for way in self._ways():
+                steps.append(
+                    (
+                        f"{way.name}, {network.name}",
+                        lambda w=way, n=network: self._sized(w, n),  # type: ignore[misc]
+                    )
+                )
+        for network in networks:
+            steps.append(
+                (f"{network.name} in INT8", lambda n=network: self._quantized(n.name, n.net))  # type: ignore[misc]
+            )
+        for number, (what, step) in enumerate(steps):
+            progress(number, len(steps), what)
+            try:
+                step()
+            except UserError as error:
+                self._failures[what] = str(error).splitlines()[0]
+        progress(len(steps), len(steps), "")
+        return self._rows, self._failures
+
+    def _ways(self) -> Iterator[Way]:
+        bare = plain(self._subject.original)
+        yield Way("channel pruning", "fewest weights pruned", lambda share: pruned(bare, share))
+        yield Way(
+            "narrower network",
+            "as pruned, trained from random weights",
+            lambda share: _fresh(pruned(bare, share), self._seed),
+            fresh=True,
+        )
+        yield Way(
+            "low rank",
+            "singular value decomposition in each slot",
+            lambda share: low_rank(self._subject.original, share),
+        )
+
+    def _sized(self, way: Way, network: AdaptedNetwork) -> None:
+        """A network of the latency of the adapted one, trained as long as it, or as all of it."""
+        assert network.row.ratio is not None
+        name = f"{way.name} {network.name}"
+        share, ratio = self._journal.once(
+            "size",
+            f"{way.name if not way.fresh else 'channel pruning'} {network.name}",
+            lambda: list(self._share(way, network.row.ratio or 1.0)),
+        )
+        fidelity = self._subject.fidelity
+        if way.fresh:
+            fidelity = self._longer(network)
+        self._train(
+            name,
+            way.about,
+            lambda: self._refreshed(way.make(share)),
+            lambda: way.make(share),
+            ratio,
+            fidelity,
+        )
+
+    def _share(self, way: Way, wanted: float) -> tuple[float, float]:
+        """The size with a latency nearest to `wanted` of the original's, by bisection."""
+        low, high = 0.02, 1.0
+        best: tuple[float, float] | None = None
+        share = wanted
+        for _ in range(_TRIES):
+            ratio = self._clock.ratios({way.name: way.make(share)})[way.name]
+            if best is None or abs(ratio - wanted) < abs(best[1] - wanted):
+                best = share, ratio
+            if abs(ratio - wanted) < _NEAR:
+                break
+            low, high = (share, high) if ratio < wanted else (low, share)
+            share = (low + high) / 2
+        assert best is not None
+        return best
+
+    def _longer(self, network: AdaptedNetwork) -> Fidelity:
+        """The fidelity for a training from random weights in the time of the whole adaptation."""
+        fidelity = self._subject.fidelity
+        before = sum(
+            seconds
+            for phase, seconds in self._journal.seconds.items()
+            if phase not in ("rivals", "fine-tuning", "test split", "original")
+        )
+        tuning = max(network.row.seconds / max(self._options.seeds, 1), 1e-9)
+        factor = (tuning + before) / tuning
+        recipe = dataclasses.replace(
+            fidelity.recipe, learning_rate=5 * fidelity.recipe.learning_rate, warmup=0.2
+        )
+        found = self._journal.once("longer", network.name, lambda: factor)
+        if fidelity.epochs is not None:
+            return fidelity.changed(epochs=max(round(found * fidelity.epochs), 1), recipe=recipe)
+        assert fidelity.steps is not None
+        return fidelity.changed(steps=max(round(found * fidelity.steps), 1), recipe=recipe)
+
+    def _everywhere(
+        self, network: AdaptedNetwork, goals: Sequence[Goal], refit: Sequence[torch.Tensor]
+    ) -> None:
+        chosen = self._selector.everywhere(goals)
+        name = f"one operator {network.name}"
+        if chosen is None:
+            raise UserError("no operator reaches the goal in all slots that it fits")
+        choice = self._selector.candidates(chosen)
+        operators = {each.name for each in choice.values() if each.is_operator}
+
+        def build() -> nn.Module:
+            return assembled(self._subject, self._kinds, choice, self._fits, refit=refit)
+
+        ratio = self._journal.once("ratio", name, lambda: self._clock.ratios({name: build()})[name])
+        self._train(
+            name,
+            f"{', '.join(sorted(operators))} in all slots",
+            build,
+            lambda: empty(self._subject, self._kinds, choice),
+            ratio,
+            self._subject.fidelity,
+        )
+
+    def _tuned_original(self) -> None:
+        self._train(
+            "original, trained on",
+            "the same recipe and distillation",
+            lambda: plain(self._subject.original),
+            lambda: plain(self._subject.original),
+            1.0,
+            self._subject.fidelity,
+        )
+
+    def _train(
+        self,
+        name: str,
+        about: str,
+        build: Callable[[], nn.Module],
+        structure: Callable[[], nn.Module],
+        ratio: float,
+        fidelity: Fidelity,
+    ) -> None:
+        net, results, before = fine_tuned(
+            self._subject,
+            name,
+            build,
+            structure,
+            self._options,
+            self._journal,
+            self._seed,
+            lambda *_: None,
+            fidelity,
+        )
+        values = tuple(each.value for each in results)
+        row = NetworkRow(
+            name=name,
+            about=about,
+            value=sum(values) / len(values),
+            values=values,
+            fitted=before,
+            ratio=ratio,
+            latency_ms=ratio * self._original_ms,
+            engine=self._options.engine,
+            params=sum(p.numel() for p in net.parameters()),
+            seconds=sum(each.seconds for each in results),
+        )
+        self._rows.append((row, net))
+
+    def _other_engines(self) -> None:
+        """The original network in every engine that is installed."""
+        wanted = [
+            name
+            for name in (*engines.available(_ENGINES), *engines.available(_INT8_ENGINES))
+            if name != self._options.engine
+        ]
+        found = self._journal.once("engines", "original", lambda: self._engine_ratios(wanted))
+        for name, ratio in found.items():
+            int8 = name in _INT8_ENGINES
+            self._rows.append(
+                (
+                    NetworkRow(
+                        name=f"original, {name}",
+                        about="latency only" if int8 else "the same network",
+                        value=None if int8 else self._journal.get("original", "")["value"],
+                        ratio=ratio,
+                        latency_ms=ratio * self._original_ms,
+                        engine=name,
+                    ),
+                    None,
+                )
+            )
+
+    def _engine_ratios(self, names: Sequence[str]) -> dict[str, float]:
+        found = {}
+        for name in names:
+            clock = dataclasses.replace(self._clock, engine=name, _calls=None)
+            try:
+                found[name] = clock.original_ms() / self._original_ms
+            except UserError as error:
+                self._failures[f"original, {name}"] = str(error).splitlines()[0]
+        return found
+
+    def _int8(self) -> None:
+        self._quantized("original", plain(self._subject.original))
+
+    def _quantized(self, name: str, net: nn.Module) -> None:
+        """A network in INT8 of PyTorch, calibrated on training samples."""
+
+        def measure() -> dict[str, Any]:
+            quantized = quantize(net, self._subject.inputs(256)).net
+            value = self._subject.value(quantized)
+            with torch_threads(self._options.threads), torch.inference_mode():
+                x = self._subject.example
+                (times,) = interleaved([lambda: quantized(x)], self._options.rounds)
+            times.sort()
+            return {"value": value, "latency_ms": 1e3 * times[len(times) // 2]}
+
+        found = self._journal.once("int8", name, measure)
+        row = NetworkRow(
+            name=f"{name}, INT8",
+            about="quantized by PyTorch",
+            value=found["value"],
+            ratio=found["latency_ms"] / self._original_ms,
+            latency_ms=found["latency_ms"],
+            engine="PyTorch INT8",
+        )
+        self._rows.append((row, None))
+
+    def _refreshed(self, net: nn.Module) -> nn.Module:
+        self._subject.refresh(net)
+        return net
+
+    @property
+    def _original_ms(self) -> float:
+        found: float = self._journal.get("original", "")["latency_ms"]
+        return found
+
+
+def _fresh(net: nn.Module, seed: int) -> nn.Module:
+    """The network with random initial weights."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for module in net.modules():
+            reset = getattr(module, "reset_parameters", None)
+            if callable(reset):
+                reset()
+    return net
+
+
+__all__ = ["Rivals", "Rows"]

@@ -1,0 +1,297 @@
+"""The candidates that are worth a choice in each slot: by MACs, fit error and latency.
+
+1. `_by_macs`      drops what does not fit, or needs nearly as many MACs as the layer
+2. `_rough_errors` fits the others roughly in one slot of each kind: all of them in the smallest,
+                   and in the other kinds those that were best there
+3. `_screened`     measures the best fronts of MACs and error, and keeps those of latency and error
+4. `fitted`        fits what is left in every slot
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from syno._util.errors import UserError
+from syno.adaptation.activations import Activations
+from syno.adaptation.factors import Factors
+from syno.adaptation.fit import Fit
+from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.latency import slot_latencies
+from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
+from syno.adaptation.slots import fit_layer
+from syno.operators.operator import Operator
+from syno.options import AdaptOptions
+
+# Operators with a larger share of the layer's MACs are hardly ever faster.
+_MOST_MACS = 0.8
+# Rows of the data of a rough fit.
+_ROUGH_ROWS = 4_000
+_ROUGH_SWEEPS = 2
+# Rounds over the weights of a fit, and of one that begins with fitted weights.
+_SWEEPS, _AGAIN = 10, 3
+# Steps of conjugate gradients of a rough fit, and of one that has to end exactly.
+_ROUGH_STEPS, _EXACT_STEPS = 60, 400
+# Operations of a rough fit, some seconds; operators that need more are no candidates.
+_MOST_WORK = 1e11
+# Candidates with errors above this are no better than nothing.
+_WORST = 0.95
+# Candidates are no faster than the layer unless they take at most this share of its time.
+_FASTER = 0.97
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate in a kind of slot. error: of the fit there, relative to the layer's results."""
+
+    candidate: Candidate
+    macs: int
+    params: int
+    latency_ms: float
+    error: float
+
+
+class Fits:
+    """Fitted weights of candidates in slots. Errors are in the journal; weights are made anew."""
+
+    def __init__(
+        self, recorded: Callable[[], Mapping[str, Activations]], kinds: Mapping[str, Kind]
+    ) -> None:
+        self._recorded = recorded
+        self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
+        self._kept: dict[tuple[str, str], Fit] = {}
+        self._grams: dict[str, dict[str, torch.Tensor]] = {}
+
+    def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
+        """The fit of an operator in a slot, or a short one to other activations from there on."""
+        key = slot, candidate.name
+        binding = self._kinds[slot].binding(candidate)
+        if key not in self._kept:
+            self._kept[key] = fit_layer(
+                candidate.operator,
+                binding,
+                self._recorded()[slot],
+                restarts=1,
+                sweeps=_SWEEPS,
+                grams=self._grams.setdefault(slot, {}),
+            )
+        found = self._kept[key]
+        if activations is None:
+            return found
+        return fit_layer(
+            candidate.operator, binding, activations, sweeps=_AGAIN, initial=found.weights
+        )
+
+    def removed(self, slot: str) -> float:
+        """The error of a slot that returns what it receives."""
+        given = self._recorded()[slot]
+        energy = float(given.y.double().square().sum())
+        return float((given.y - given.x).double().square().sum()) / max(energy, 1e-30)
+
+
+def screened(
+    kinds: Mapping[str, Kind],
+    pool: Sequence[Candidate],
+    recorded: Callable[[], Mapping[str, Activations]],
+    options: AdaptOptions,
+    journal: Journal,
+    progress: Progress,
+) -> dict[str, list[Entry]]:
+    """The entries of each kind of slot, the original layer first."""
+    found: dict[str, list[Entry]] = {}
+    by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *pool)}
+    out: set[str] = set()  # candidates that are not among the best of the smallest kind
+    for number, kind in enumerate(sorted(kinds.values(), key=lambda each: each.params)):
+        progress(number, len(kinds), kind.name)
+        costs = _by_macs(kind, [each for each in pool if each.name not in out])
+
+        def fit(
+            kind: Kind = kind,
+            costs: Mapping[Candidate, tuple[int, int]] = costs,
+        ) -> dict[str, float]:
+            return _rough_errors(kind, costs, recorded()[kind.name])
+
+        errors = journal.once("rough", kind.name, fit)
+        tried = [each for each in costs if each.name in errors]
+        points = [(float(costs[each][0]), errors[each.name]) for each in tried]
+        if number == 0:
+            best = {tried[place].name for place in best_fronts(points, 4 * options.keep)}
+            out = {each.name for each in costs} - best
+        measured = [tried[place] for place in best_fronts(points, 2 * options.keep + 4)]
+
+        def search(
+            kind: Kind = kind,
+            costs: Mapping[Candidate, tuple[int, int]] = costs,
+            measured: Sequence[Candidate] = measured,
+            errors: Mapping[str, float] = errors,
+        ) -> list[dict[str, object]]:
+            rough = {each: errors[each.name] for each in measured}
+            return _screened(kind, costs, rough, recorded()[kind.name], options)
+
+        rows = journal.once("candidates", kind.name, search)
+        found[kind.name] = [
+            Entry(by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"])
+            for row in rows
+        ]
+    progress(len(kinds), len(kinds), "")
+    return found
+
+
+def fitted(
+    kinds: Mapping[str, Kind],
+    entries: Mapping[str, Sequence[Entry]],
+    fits: Fits,
+    journal: Journal,
+    progress: Progress,
+) -> dict[str, dict[str, float]]:
+    """The fit error of each candidate in each slot, by slot and name of the candidate."""
+    errors: dict[str, dict[str, float]] = {}
+    total = sum(len(kind.slots) for kind in kinds.values())
+    done = 0
+    for kind in kinds.values():
+        for slot in kind.slots:
+            progress(done, total, slot)
+
+            def fit(slot: str = slot, kind: Kind = kind) -> dict[str, float]:
+                return {
+                    each.candidate.name: _error(fits, slot, each.candidate)
+                    for each in entries[kind.name]
+                }
+
+            errors[slot] = journal.once("fits", slot, fit)
+            done += 1
+    progress(total, total, "")
+    return errors
+
+
+def _error(fits: Fits, slot: str, candidate: Candidate) -> float:
+    if candidate.is_operator:
+        return fits.fit(slot, candidate).error
+    return 0.0 if candidate is ORIGINAL_LAYER else fits.removed(slot)
+
+
+def _screened(
+    kind: Kind,
+    costs: Mapping[Candidate, tuple[int, int]],
+    errors: Mapping[Candidate, float],
+    activations: Activations,
+    options: AdaptOptions,
+) -> list[dict[str, object]]:
+    times = slot_latencies(
+        kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
+    )
+    own = times[ORIGINAL]
+    rows: list[dict[str, object]] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
+    if kind.removable:
+        difference = (activations.y - activations.x).double().square().sum()
+        energy = activations.y.double().square().sum().clamp_min(1e-30)
+        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], float(difference / energy)))
+    timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
+    points = [(times[each.name], errors[each]) for each in timed]
+    for place in best_fronts(points, options.keep):
+        each = timed[place]
+        rows.append(_row(each, *costs[each], times[each.name], errors[each]))
+    return rows
+
+
+def _row(
+    candidate: Candidate, macs: int, params: int, latency_ms: float, error: float
+) -> dict[str, object]:
+    return {
+        "name": candidate.name,
+        "macs": macs,
+        "params": params,
+        "latency_ms": latency_ms,
+        "error": error,
+    }
+
+
+def _by_macs(kind: Kind, pool: Sequence[Candidate]) -> dict[Candidate, tuple[int, int]]:
+    """MACs and parameters of the candidates that fit and need fewer MACs than the layer."""
+    found = {}
+    for each in pool:
+        try:
+            binding = kind.binding(each)
+            macs = each.operator.macs(binding)
+        except UserError:  # it does not fit these slots
+            continue
+        if 0 < macs < _MOST_MACS * kind.macs:
+            found[each] = macs, each.operator.params(binding)
+    return found
+
+
+def _rough_errors(
+    kind: Kind, costs: Mapping[Candidate, tuple[int, int]], activations: Activations
+) -> dict[str, float]:
+    """Errors of rough fits by name, without those of operators that say nothing of the layer."""
+    part = _part(activations)
+    errors: dict[str, float] = {}
+    grams: dict[str, torch.Tensor] = {}
+    for each in costs:
+        error = _rough(each.operator, kind.binding(each), part, grams)
+        if error is not None and error < _WORST:
+            errors[each.name] = error
+    return errors
+
+
+def _rough(
+    operator: Operator,
+    binding: Mapping[str, int],
+    activations: Activations,
+    grams: dict[str, torch.Tensor],
+) -> float | None:
+    """The error of a rough fit; None for an operator that is too large to fit."""
+    try:
+        factors = Factors.of(operator, binding)
+        one = len(factors.weights) == 1
+        exact = one and not factors.weights[0].is_one_to_one
+        rows = len(activations.x) * math.prod(factors.rows)
+        steps = _EXACT_STEPS if exact else 0 if one else _ROUGH_STEPS
+        if factors.work(rows, steps) > _MOST_WORK:
+            return None
+        fit = fit_layer(
+            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, grams=grams
+        )
+        return fit.error
+    except UserError:  # larger than a fit can be
+        return None
+
+
+def _part(activations: Activations) -> Activations:
+    """As many images as a rough fit needs."""
+    rows = max(1, activations.y[0].numel() // activations.y.shape[1])
+    images = min(max(_ROUGH_ROWS // rows, 16), len(activations.x))
+    return Activations(activations.x[:images], activations.y[:images])
+
+
+def best_fronts(points: Sequence[tuple[float, float]], count: int) -> list[int]:
+    """Select `count` points: the front (both coordinates small), then that of the others, and on.
+
+    Returns:
+        The places of the selected points, ascending by the first coordinate.
+    """
+    left = sorted(range(len(points)), key=lambda place: points[place])
+    chosen: list[int] = []
+    while left and len(chosen) < count:
+        best, front = float("inf"), []
+        for place in left:
+            if points[place][1] < best:
+                best = points[place][1]
+                front.append(place)
+        # Of a front that is too large, points at equal distances.
+        room = count - len(chosen)
+        if len(front) > room:
+            steps = torch.linspace(0, len(front) - 1, room).round().int().tolist()
+            front = [front[step] for step in dict.fromkeys(steps)]
+            chosen += front
+            break
+        chosen += front
+        taken = set(front)
+        left = [place for place in left if place not in taken]
+    return sorted(chosen, key=lambda place: points[place])

@@ -1,0 +1,192 @@
+"""The network that is adapted, with its data: inputs to fit to, and how good a network is."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.adaptation.slots import refresh_batch_norm
+from syno.data import DataSet, Records, TextData
+from syno.data.custom import CustomData
+from syno.network.placeholder import slots
+from syno.store.objective import ACCURACY, LOSS, Objective
+from syno.study.evaluate.network import Network
+from syno.train import Fidelity, Task, make_task
+from syno.train.custom import _class_dimension
+from syno.train.distillation import divergence
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+# Images for the statistics of batch normalization of a network with other operators.
+_REFRESH = 512
+# A network whose loss is above this share of that of equal scores is not trained.
+_GUESS = 0.97
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good a network is on some samples of the validation split.
+
+    loss: of the task. divergence: the distance of its outputs from those of the original network:
+    the Kullback-Leibler divergence of class scores, or a relative squared error.
+    """
+
+    loss: float
+    divergence: float
+
+
+class Subject:
+    """A trained network with slots, and its data.
+
+    network: with the template, whose slots hold their original layers.
+    objective: accuracy, loss or a custom metric; dimension: of the outputs that classes are in;
+    None if the outputs are no class scores.
+    """
+
+    def __init__(
+        self, network: Network, data: DataSet | Records | TextData | CustomData, fidelity: Fidelity
+    ) -> None:
+        self.network, self.data, self.fidelity = network, data, fidelity
+        self.original = network.original().eval().requires_grad_(False)
+        self.task: Task = make_task(data, fidelity)
+        self.objective = _objective(data)
+        self.example = network.inputs(1)
+        self._wanted: dict[int, torch.Tensor] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the weights and the data."""
+        digest = hashlib.blake2b(self.task.fingerprint.encode(), digest_size=16)
+        for name, value in self.original.state_dict().items():
+            digest.update(name.encode())
+            flat = value.detach().contiguous().flatten()
+            if flat.numel():
+                digest.update(flat.view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    @cached_property
+    def dimension(self) -> int | None:
+        """The dimension of the outputs in which classes are; None for outputs of another kind."""
+        if isinstance(self.data, CustomData):
+            if self.data.loss is not None:
+                return None
+            inputs, targets = next(self.task.validation())
+            with torch.no_grad():
+                return _class_dimension(self.original(inputs), targets)
+        return -1 if isinstance(self.data, TextData) else 1
+
+    def inputs(self, count: int) -> list[torch.Tensor]:
+        """So many inputs of the training split, as the network sees them in a training."""
+        found, left = [], count
+        for inputs, _, _ in self.task.batches(0, 0):
+            found.append(inputs[:left])
+            left -= len(found[-1])
+            if left <= 0:
+                break
+        return found
+
+    def validation(self, count: int | None) -> Iterator[Batch]:
+        """The first samples of the validation split; None for all."""
+        left = math.inf if count is None else count
+        for inputs, targets in self.task.validation():
+            if left <= 0:
+                return
+            part = int(min(left, len(inputs)))
+            yield inputs[:part], targets[:part]
+            left -= part
+
+    def refresh(self, net: nn.Module) -> None:
+        """Compute the statistics of batch normalization of a network again."""
+        refresh_batch_norm(net, self._refreshing)
+
+    @cached_property
+    def _refreshing(self) -> list[torch.Tensor]:
+        return self.inputs(_REFRESH)
+
+    def quality(self, net: nn.Module, count: int | None) -> Quality:
+        """Measure a network on the first samples of the validation split; None for all."""
+        training = net.training
+        net.eval()
+        lost = distance = 0.0
+        seen = 0
+        try:
+            with torch.inference_mode():
+                for place, (inputs, targets) in enumerate(self.validation(count)):
+                    scores = net(inputs)
+                    loss, _ = self.task.loss(scores, targets)
+                    lost += len(inputs) * float(loss)
+                    distance += len(inputs) * self._distance(scores, inputs, place)
+                    seen += len(inputs)
+        finally:
+            net.train(training)
+        return Quality(lost / seen, distance / seen)
+
+    def _distance(self, scores: torch.Tensor, inputs: torch.Tensor, place: int) -> float:
+        wanted = self._wanted.get(place)
+        if wanted is None or len(wanted) < len(inputs):
+            wanted = self._wanted[place] = self.original(inputs)
+        wanted = wanted[: len(inputs)]
+        if self.dimension is not None:
+            return float(divergence(scores, wanted, self.dimension))
+        error = (scores - wanted).square().mean() / wanted.var(correction=0).clamp_min(1e-12)
+        return float(error)
+
+    def value(self, net: nn.Module) -> float:
+        """The objective of a network on the whole validation split."""
+        metrics = self.task.metrics(net)
+        found = metrics.accuracy if self.objective.field == "accuracy" else metrics.loss
+        assert found is not None
+        return found
+
+    def check_trained(self) -> float:
+        """The objective of the original network.
+
+        UserError for a network that is not better than a guess, and for one that gives NaN.
+        """
+        loss = self.quality(self.original, 2048).loss
+        if not math.isfinite(loss):
+            raise UserError(
+                "the network gives values that are not finite on the validation split\n"
+                "  what to do: use the weights of a training that did not diverge"
+            )
+        if loss >= _GUESS * self.task.chance:
+            raise UserError(
+                f"the network is not better than a guess: its loss is {loss:.3f} on the validation "
+                f"split\n  expected: well below {self.task.chance:.3f}, the loss of equal scores\n"
+                "  what to do: pass trained weights (--weights FILE), with the data that "
+                "they were trained on"
+            )
+        return self.value(self.original)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the slots, whose outputs a distillation may match."""
+        return list(slots(self.original))
+
+    def copy(self) -> nn.Module:
+        """A copy of the template in evaluation mode."""
+        return copy.deepcopy(self.network.template).eval()
+
+
+def _objective(data: object) -> Objective:
+    if isinstance(data, CustomData):
+        metric = data.metric
+        if (metric.name, metric.maximize) == ("accuracy", True):
+            return ACCURACY
+        return Objective(metric.name, "", metric.maximize)
+    return LOSS if isinstance(data, TextData) else ACCURACY
+
+
+def spread(values: Sequence[float]) -> float:
+    """The standard deviation; 0 of a single value."""
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))

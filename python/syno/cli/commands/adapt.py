@@ -1,0 +1,193 @@
+"""`syno adapt`: operators for the layers of a trained network, chosen and fine-tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from syno._util.errors import UserError
+from syno._util.options import Options, group, option
+from syno.cli import framework, options, output
+from syno.operands.options import study as study_option
+from syno.options import AdaptOptions, FidelityOptions
+
+if TYPE_CHECKING:
+    from syno.adaptation.pipeline.adapt import Observer
+    from syno.adaptation.pipeline.results import Adaptation
+    from syno.study.results import StudyResults
+    from syno.train import Fidelity
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(Options):
+    ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
+    model: str | None = options.model(None, "that of --study")
+    model_options: Mapping[str, int | str] = options.model_options()
+    weights: str | None = options.weights()
+    data: str | None = option(
+        "Data set: digits, cifar10, a folder of images, or text.",
+        None,
+        metavar="NAME",
+        unset="that of --study",
+    )
+    data_dir: str | None = options.data_dir()
+    latency: tuple[str, ...] = option(
+        "Goal for the latency of the network: 0.5x of the original's, or 1.2ms; can be repeated. "
+        "Without any goal: 0.7x, 0.5x and 0.35x.",
+        cast(tuple[str, ...], ()),
+        metavar="GOAL",
+    )
+    macs: tuple[str, ...] = option(
+        "Goal for the MACs, such as 0.5x or 40M; can be repeated.",
+        cast(tuple[str, ...], ()),
+        metavar="GOAL",
+    )
+    params: tuple[str, ...] = option(
+        "Goal for the parameters, such as 0.5x or 2M; can be repeated.",
+        cast(tuple[str, ...], ()),
+        metavar="GOAL",
+    )
+    max_drop: float | None = option(
+        "Percent that the best network may lose: points of accuracy, or of perplexity.",
+        None,
+        minimum=0,
+        unset="1",
+    )
+    rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
+    final: bool = option("Also measure the test split, once, at the end.", False)
+    store: str = options.store()
+    study: str | None = study_option()
+    name: str | None = option(
+        "Name of the adaptation; an existing one is continued.",
+        None,
+        metavar="NAME",
+        unset="model, data and a number",
+    )
+    seed: int = options.seed()
+    report: Path | None = option("File for the report, an HTML page.", None)
+    out: Path | None = option(
+        "Folder for the networks as code that runs without Syno.", None, metavar="DIRECTORY"
+    )
+    format_: str = option(
+        "Format of the networks in --out, as in `syno export-network`.",
+        "torch-network",
+        names="--format",
+        metavar="NAME",
+    )
+    as_json: bool = output.as_json()
+    fidelity: FidelityOptions = group(FidelityOptions)
+    options: AdaptOptions = group(AdaptOptions)
+
+
+@framework.command("adapt", _Arguments)
+def command(given: _Arguments) -> int:
+    """Make a trained network faster: choose an operator for each layer, and fine-tune once.
+
+    The network is a model with trained weights (--model, --weights), or the baseline network of a
+    study (--study), which `syno train --baseline` trains. Operators of the zoo, of the store and of
+    the default space, and every OP, are fitted to its layers. An integer program chooses one for
+    each slot under each goal, by the latency of compiled code. The networks are trained for a few
+    epochs with distillation from the original. With --name, the command continues an adaptation
+    that was stopped. The exit code is 1 if no network loses at most --max-drop.
+    """
+    from syno.adaptation.pipeline.adapt import adapt
+
+    fidelity = _fidelity(given)
+    with output.progress("adapting", None, remaining=False) as move:
+        found = adapt(
+            _network(given),
+            given.data,
+            latency=given.latency or None,
+            macs=given.macs or None,
+            params=given.params or None,
+            max_drop=given.max_drop,
+            model_options=_model_options(given),
+            data_dir=given.data_dir,
+            operators=given.ops,
+            fidelity=fidelity,
+            rivals=given.rivals,
+            final=given.final,
+            options=given.options,
+            store=given.store,
+            name=given.name,
+            seed=given.seed,
+            progress=_watch(move),
+        )
+    if given.report is not None:
+        found.report(given.report)
+    if given.out is not None:
+        _export(found, given.out, given.format_)
+    if given.as_json:
+        output.print_json(found.to_json() | {"store": given.store})
+    else:
+        _print(found, given)
+    return framework.OK if found.best is not None else framework.NEGATIVE
+
+
+def _watch(move: output.Move) -> Observer:
+    """An observer that moves a progress bar, and states the command that resumes the study."""
+
+    def watch(phase: str, done: int, total: int, remark: str) -> None:
+        if phase == "study":
+            framework.resumable(framework.this_command(name=remark))
+        else:
+            move(done, f"{phase}, {done} of {total} {remark}".strip())
+
+    return watch
+
+
+def _network(given: _Arguments) -> str | StudyResults:
+    from syno.study.results import load_study
+
+    if given.model is not None:
+        if given.study is not None:
+            raise UserError("--model and --study both name the network to adapt")
+        return given.model
+    if given.weights is not None:
+        raise UserError("--weights is given without --model")
+    return load_study(given.store, given.study or _latest(given.store))
+
+
+def _latest(url: str) -> str | None:
+    """The latest study that trained networks; None leaves the error to others."""
+    from syno.store import Store
+    from syno.store.records import ADAPTATION
+
+    with Store.open(url, create=False, read_only=True) as store:
+        found = [s.name for s in store.studies() if s.settings.get("method") != ADAPTATION]
+    return found[-1] if found else None
+
+
+def _model_options(given: _Arguments) -> Mapping[str, int | str]:
+    return options.with_weights(given.model_options, given.weights)
+
+
+def _fidelity(given: _Arguments) -> Fidelity | Mapping[str, int] | None:
+    """The fidelity of the fine-tuning, or changes of the default one."""
+    from syno.train import fidelity
+
+    changes = given.fidelity.changes
+    if given.fidelity.fidelity is None:
+        return changes or None
+    found = fidelity(given.fidelity.fidelity)
+    return found.changed(**changes) if changes else found
+
+
+def _export(found: Adaptation, folder: Path, format_: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in found.networks:
+        place = folder / each.name.replace(" ", "-").replace(".", "_")
+        for file in found.export(place, each.name, format=format_).files:
+            output.say(f"wrote {file}")
+
+
+def _print(found: Adaptation, given: _Arguments) -> None:
+    output.sections(found.sections())
+    best = found.best
+    if best is None:
+        output.say("no network loses as little as is allowed; --max-drop allows more")
+    elif given.out is None:
+        line = framework.this_command(name=found.study, out="networks")
+        output.say(f"the best network is {best.name}; `{line}` writes it")

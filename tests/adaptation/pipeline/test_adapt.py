@@ -1,0 +1,216 @@
+"""`syno.adapt` from end to end with small budgets."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+import syno
+from syno import UserError
+from syno.adaptation.pipeline.rivals import rivals
+from syno.store import Store
+
+from .conftest import OPERATORS, Net, options
+
+EPOCHS = {"epochs": 1, "batch": 64}
+
+
+def adapt(net, data, store, **changes):
+    given = {"macs": "0.6x", "operators": OPERATORS, "fidelity": EPOCHS, "options": options()}
+    return syno.adapt(net, data, store=store, **{**given, **changes})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("adapt") / "runs.db")
+
+
+@pytest.fixture(scope="module")
+def found(trained, data, store):
+    return adapt(trained, data, store, name="one")
+
+
+def test_each_slot_has_an_operator_and_the_goal_is_kept(found):
+    (network,) = found.networks
+    assert network.name == "macs 0.6x"
+    assert [row.slot for row in network.slots] == ["stem", "first", "second"]
+    assert any(row.operator != "original" for row in network.slots)
+    assert network.row.macs <= 0.6 * found.original.macs
+    assert found.network("macs 0.6x") is network
+    for row in network.slots:
+        assert (row.error == 0.0) == (row.operator == "original")
+
+
+def test_the_adapted_network_is_close_to_the_original(found, data):
+    assert found.original.value > 0.8
+    (network,) = found.networks
+    assert network.row.value > found.original.value - 0.1
+    inputs, targets = data.tensors
+    with torch.no_grad():
+        right = (network.net(inputs).argmax(1) == targets).float().mean()
+    assert right > 0.8
+
+
+def test_the_original_does_not_change(found, trained, data):
+    before = copy.deepcopy(trained.state_dict())
+    assert all(torch.equal(v, trained.state_dict()[k]) for k, v in before.items())
+    assert not syno.slots(trained)
+
+
+def test_an_adaptation_that_is_repeated_computes_nothing_again(found, trained, data, store):
+    seen = []
+    again = adapt(trained, data, store, name="one", progress=lambda *told: seen.append(told[0]))
+    assert again.rows == found.rows
+    assert [n.slots for n in again.networks] == [n.slots for n in found.networks]
+    assert not any(phase.startswith("fine-tuning") for phase in seen)
+    x = torch.randn(4, 4, 8, 8)
+    torch.testing.assert_close(again.networks[0].net(x), found.networks[0].net(x))
+
+
+@pytest.mark.parametrize("phase", ["candidates", "scores", "choice", "fine-tuning macs 0.6x"])
+def test_an_interrupted_adaptation_goes_on(phase, found, trained, data, tmp_path):
+    store = str(tmp_path / "runs.db")
+    count = 0
+
+    def interrupt(now, done, total, remark):
+        nonlocal count
+        count += now == phase
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        adapt(trained, data, store, name="two", progress=interrupt)
+    again = adapt(trained, data, store, name="two")
+    (network,) = again.networks
+    assert network.row.macs <= 0.6 * again.original.macs
+    with Store.open(store) as opened:
+        findings = [
+            (event.data["what"], event.data["key"])
+            for event in opened.events(opened.study("two"))
+            if event.kind == "finding"
+        ]
+    assert len(findings) == len(set(findings))
+
+
+def test_other_settings_are_another_adaptation(found, trained, data, store):
+    with pytest.raises(UserError, match=r"other settings\n  options\.keep: 2, now 3"):
+        adapt(trained, data, store, name="one", options=options(keep=3))
+    other = copy.deepcopy(trained)
+    with torch.no_grad():
+        other.head.bias.add_(1.0)
+    with pytest.raises(UserError, match="fingerprint"):
+        adapt(other, data, store, name="one")
+
+
+def test_another_goal_continues_an_adaptation(found, trained, data, store):
+    seen = set()
+    both = adapt(
+        trained,
+        data,
+        store,
+        name="one",
+        macs=["0.6x", "0.4x"],
+        progress=lambda *told: seen.add(told[0]),
+    )
+    assert both.networks[0].row == found.networks[0].row
+    assert both.networks[1].row.macs <= 0.4 * found.original.macs
+    assert "fine-tuning macs 0.4x" in seen and "fine-tuning macs 0.6x" not in seen
+
+
+def test_a_search_is_no_adaptation(trained, data, tmp_path):
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as opened:
+        opened.create_study("taken", specification=("k", {}), settings={}, seed=0)
+    with pytest.raises(UserError, match=r"study 'taken' .* is no adaptation"):
+        adapt(trained, data, path, name="taken")
+
+
+def test_a_goal_out_of_reach_says_what_is_possible(trained, data, tmp_path):
+    with pytest.raises(UserError, match=r"out of reach\n  macs: the least possible is 0\.\d\dx"):
+        adapt(trained, data, str(tmp_path / "runs.db"), macs="0.001x")
+
+
+def test_a_network_that_only_guesses_is_refused(data, tmp_path):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        net = Net()
+    with pytest.raises(UserError, match="not better than a guess"):
+        adapt(net, data, str(tmp_path / "runs.db"))
+
+
+def test_a_network_that_gives_nan_is_refused(trained, data, tmp_path):
+    net = copy.deepcopy(trained)
+    with torch.no_grad():
+        net.first.weight[0] = float("nan")
+    with pytest.raises(UserError, match="not finite"):
+        adapt(net, data, str(tmp_path / "runs.db"))
+
+
+def test_a_model_without_weights_is_refused():
+    with pytest.raises(UserError, match="random initial weights"):
+        syno.adapt("resnet-small", "digits")
+
+
+def test_weights_of_another_network_are_refused(tmp_path):
+    path = tmp_path / "other.pt"
+    torch.save(nn.Linear(3, 4).state_dict(), path)
+    with pytest.raises(UserError, match="weights"):
+        syno.adapt("resnet-small", "digits", model_options={"weights": str(path)})
+
+
+def test_an_unknown_option_names_its_group():
+    with pytest.raises(UserError, match=r"options=syno\.AdaptOptions\(samples=\.\.\.\)"):
+        syno.adapt(Net(), None, samples=3)
+
+
+def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(rivals, "_ENGINES", ("channels-last",))
+    monkeypatch.setattr(rivals, "_INT8_ENGINES", ())
+    found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True)
+    names = {row.name for row in found.rivals}
+    assert {"original, trained on", "original, INT8", "channel pruning 1x"} <= names
+    assert {"narrower network 1x", "low rank 1x", "1x, INT8"} <= names
+    tuned = next(row for row in found.rivals if row.name == "original, trained on")
+    assert tuned.value > 0.8
+    table = "\n".join(found.table().lines())
+    assert "channel pruning 1x" in table
+
+
+def test_the_results_are_written(found, tmp_path):
+    page = found.report(tmp_path / "page.html").read_text()
+    for text in ("macs 0.6x", "conv 3x3", "fine-tuning", "one"):
+        assert text in page
+    json.dumps(found.to_json())
+    written = found.export(tmp_path / "net", "macs 0.6x")
+    assert written.code.is_file()
+    with pytest.raises(UserError, match="has no network '9x'"):
+        found.network("9x")
+
+
+def test_an_adaptation_that_loses_too_much_has_no_best(found):
+    worse = copy.copy(found)
+    worse.original = found.original.__class__(name="original", about="", value=2.0)
+    assert worse.best is None
+    with pytest.raises(UserError, match="no network loses as little"):
+        worse.export("net")
+
+
+def test_a_regression_is_adapted(trained, data, tmp_path):
+    inputs, _ = data.tensors
+    with torch.no_grad():
+        targets = trained(inputs)
+    found = adapt(
+        trained,
+        TensorDataset(inputs, targets),
+        str(tmp_path / "runs.db"),
+        loss=nn.MSELoss(),
+    )
+    assert found.objective.name == "loss"
+    assert found.networks[0].row.value < float(targets.var())
+    assert re.search(r"0\.\d+", "\n".join(found.table().lines()))

@@ -1,0 +1,162 @@
+"""The parts of an adaptation, without a search."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import syno
+from syno import UserError
+from syno.adaptation.choice import Choices
+from syno.adaptation.pipeline.goals import Goal, goal
+from syno.adaptation.pipeline.latency import LatencyModel
+from syno.adaptation.pipeline.rivals.low_rank import low_rank
+from syno.adaptation.pipeline.rivals.pruning import plain, pruned
+from syno.adaptation.pipeline.scores import combined, interactions
+from syno.adaptation.pipeline.screening import best_fronts
+from syno.network import models
+
+# Goals.
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "expected"),
+    [
+        ("latency", "0.5x", Goal("latency", share=0.5)),
+        ("latency", "50%", Goal("latency", share=0.5)),
+        ("latency", "1.5ms", Goal("latency", amount=1.5)),
+        ("latency", "200 us", Goal("latency", amount=0.2)),
+        ("latency", 2.5, Goal("latency", amount=2.5)),
+        ("macs", "40M", Goal("macs", amount=40e6)),
+        ("params", "1200", Goal("params", amount=1200.0)),
+    ],
+)
+def test_a_goal_is_a_share_or_an_amount(resource, value, expected):
+    assert goal(resource, value) == expected
+
+
+@pytest.mark.parametrize("value", ["half", "0.5y", "1.2x", "0x", "-1", "40M", True, None, 0.0])
+def test_another_goal_is_an_error(value):
+    with pytest.raises(UserError, match="'latency' of a goal"):
+        goal("latency", value)
+
+
+# Choice.
+
+
+def test_fronts_are_taken_one_after_the_other():
+    points = [(1.0, 5.0), (2.0, 3.0), (3.0, 4.0), (4.0, 1.0), (5.0, 2.0)]
+    assert best_fronts(points, 3) == [0, 1, 3]
+    assert best_fronts(points, 2) == [0, 3]
+    assert best_fronts(points, 4) == [0, 1, 2, 3]
+    assert best_fronts([], 3) == []
+
+
+def test_pairs_of_slots_count_as_in_all_assignments():
+    random = np.random.default_rng(3)
+    counts = (3, 4, 2)
+    for _ in range(20):
+        scores = [random.random(n).tolist() for n in counts]
+        cost = [random.random(n).tolist() for n in counts]
+        pairs = {
+            (0, 1): random.normal(size=(3, 4)).tolist(),
+            (1, 2): random.normal(size=(4, 2)).tolist(),
+        }
+        choices = Choices(scores, {"latency": cost}, pairs)
+        every = [choices.assignment(c) for c in itertools.product(*map(range, counts))]
+        for limit in (0.8, 1.5, 3.0):
+            kept = [one for one in every if one.costs["latency"] <= limit]
+            if not kept:
+                continue
+            found = choices.best({"latency": limit})
+            assert found.score == pytest.approx(min(one.score for one in kept))
+
+
+def test_pairs_of_another_size_are_an_error():
+    with pytest.raises(UserError, match="for 2 x 1 candidates"):
+        Choices([[0.0, 1.0], [0.0]], {}, {(0, 1): [[0.0]]})
+
+
+def test_scores_join_distances_and_errors():
+    distances = {"original": 0.0, "a": 0.2, "b": 0.4}
+    errors = {"original": 0.0, "a": 0.1, "b": 0.2}
+    assert combined(distances, errors, "both") == pytest.approx(distances)
+    assert combined(distances, errors, "distance") == distances
+    noisy = combined({"original": 0.0, "a": 0.2, "b": 0.15}, errors, "both")
+    assert noisy["b"] > noisy["a"]
+
+
+def test_interactions_are_of_the_numbers_of_the_slots():
+    found = interactions({("x", "y"): 0.5}, {"x": [0.0, 4.0], "y": [1.0]})
+    assert found == {(0, 1): [[0.0], [2.0]]}
+
+
+def test_the_model_of_latencies_learns_a_line():
+    model = LatencyModel(original_ms=10.0, slots_ms=6.0)
+    assert model.predicted(6.0) == pytest.approx(10.0)
+    assert model.slots(7.0) == pytest.approx(3.0)
+    model.learn(2.0, 8.0)  # predicted as 6
+    assert model.predicted(6.0) == pytest.approx(10.0)
+    assert model.predicted(2.0) == pytest.approx(8.0)
+    model.learn(2.0, 8.0)
+    assert model.predicted(4.0) == pytest.approx(9.0)
+
+
+# Rivals.
+
+
+def test_a_network_pruned_of_nothing_is_the_same(trained):
+    x = torch.randn(4, 4, 8, 8)
+    torch.testing.assert_close(pruned(trained, 1.0)(x), trained(x))
+
+
+def test_channels_that_are_added_are_pruned_together(trained):
+    found = pruned(trained, 0.5)
+    assert found.stem.out_channels == found.second.out_channels == 4
+    assert found.first.in_channels == found.norm.num_features == found.head.in_features == 4
+    assert found.head.out_features == 3
+    assert found(torch.randn(2, 4, 8, 8)).shape == (2, 3)
+    # The channels that are kept have the largest weights.
+    importance = trained.first.weight.detach().square().flatten(1).sum(1)
+    kept = importance.topk(4).indices.sort().values
+    stem = found.second.weight
+    own = trained.second.weight.detach().square().flatten(1).sum(1)
+    own = own + trained.stem.weight.detach().square().flatten(1).sum(1)
+    rows = own.topk(4).indices.sort().values
+    torch.testing.assert_close(stem, trained.second.weight[rows][:, kept])
+
+
+@pytest.mark.parametrize("name", ["resnet-small", "cnn-small", "resnet18"])
+def test_models_can_be_pruned(name):
+    net = models.build(name, classes=5, channels=3, size=32).eval()
+    slotted = models.slots(net).eval()
+    found = pruned(plain(slotted), 0.5)
+    before = sum(p.numel() for p in net.parameters())
+    assert sum(p.numel() for p in found.parameters()) < 0.35 * before
+    assert found(torch.randn(2, 3, 32, 32)).shape == (2, 5)
+
+
+def test_a_network_with_groups_is_not_pruned():
+    net = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Conv2d(8, 8, 3, groups=2))
+    with pytest.raises(UserError, match="the convolution '1' has groups"):
+        pruned(net, 0.5)
+
+
+def test_low_rank_is_the_nearest_matrix(trained):
+    net = syno.substitute(trained, example_input=torch.randn(1, 4, 8, 8))
+    x = torch.randn(2, 4, 8, 8)
+    found = low_rank(net, 1.0)
+    pair = syno.slots(found)["first"].kernel
+    product = (pair[1].weight.flatten(1) @ pair[0].weight.flatten(1)).detach()
+    matrix = trained.first.weight.detach().flatten(1)
+    rank = pair[0].out_channels
+    values = torch.linalg.svdvals(matrix)
+    expected = values[rank:].square().sum()
+    torch.testing.assert_close((matrix - product).square().sum(), expected, rtol=1e-3, atol=1e-5)
+    assert found(x).shape == (2, 3)
+    smaller = low_rank(net, 0.4)
+    assert syno.slots(smaller)["first"].kernel[0].out_channels < rank

@@ -1,0 +1,88 @@
+"""`syno adapt` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from syno.cli.main import cli
+from syno.store import Store
+
+QUICK = (
+    *("--no-zoo", "--samples", "0", "--keep", "2", "--fit-images", "64", "--score-images", "64"),
+    *("--engine", "eager", "--kernels", "eager", "--rounds", "20", "--kernel-rounds", "20"),
+)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with a network that was trained for two epochs on 8x8 digits."""
+    path = str(tmp_path_factory.mktemp("adapt") / "runs.db")
+    words = ("--model-option", "width=8", "--data", "digits", "--epochs", "3", "--no-latency")
+    more = ("--store", path, "--name", "teacher", "--no-isolate")
+    trained = invoke("train", "--baseline", "--model", "resnet-small", *words, *more)
+    assert trained.exit_code == 0, trained.output
+    return path
+
+
+def adapt(store: str, *arguments: str) -> Result:
+    words = ("--store", store, "--study", "teacher", "--epochs", "1", *QUICK)
+    return invoke("adapt", "conv1x1", "low-rank-conv", *words, *arguments)
+
+
+def test_a_study_is_adapted_and_continued(store: str, tmp_path: Path) -> None:
+    page, out = tmp_path / "page.html", tmp_path / "networks"
+    given = ("--macs", "0.7x", "--max-drop", "90", "--name", "mine")
+    first = adapt(store, *given, "--report", str(page), "--out", str(out))
+    assert first.exit_code == 0, first.output
+    assert "macs 0.7x" in first.stdout and "Slots of macs 0.7x" in first.stdout
+    assert "body.2.second.0" in first.stdout
+    assert "macs 0.7x" in page.read_text()
+    assert sorted(file.suffix for file in out.iterdir()) == [".py", ".safetensors"]
+    again = adapt(store, *given, "--json")
+    found = json.loads(again.stdout)
+    assert found["study"] == "mine" and found["best"] == "macs 0.7x"
+    assert found["networks"][0]["macs"] <= 0.7 * found["original"]["macs"]
+    assert len(found["networks"][0]["slots"]) == 6
+    with Store.open(store) as opened:
+        kinds = [event.kind for event in opened.events(opened.study("mine"))]
+    assert kinds.count("stopped") == 2
+    status = invoke("status", "--store", store)
+    assert "adaptation" in status.stdout
+
+
+def test_an_adaptation_is_no_search(store: str, tmp_path: Path) -> None:
+    adapt(store, "--macs", "0.7x", "--max-drop", "90", "--name", "mine")
+    for words in (("resume",), ("report", "-o", str(tmp_path / "x.html"))):
+        result = invoke(*words, "--store", store, "--study", "mine")
+        assert result.exit_code == 2
+        assert "study 'mine' is an adaptation" in result.stderr, result.output
+        assert "syno adapt --name mine" in result.stderr
+
+
+def test_a_network_that_loses_more_than_allowed_is_a_negative_result(store: str) -> None:
+    result = adapt(store, "--macs", "0.12x", "--max-drop", "0", "--name", "small")
+    assert result.exit_code == 1, result.output
+    assert "--max-drop allows more" in result.stderr
+
+
+def test_wrong_goals_and_networks_are_mistakes(store: str) -> None:
+    for words, expected in (
+        (("--latency", "fast"), "'latency' of a goal: 'fast'"),
+        (("--latency", "1.5x"), "at most 1x"),
+        (("--model", "resnet-small"), "--model and --study both name"),
+        (("--weights", "x.pt"), "--weights is given without --model"),
+        (("--macs", "0.0001x"), "the goal macs 0.0001x is out of reach"),
+    ):
+        result = adapt(store, *words)
+        assert result.exit_code == 2, words
+        assert expected in result.stderr, result.stderr
+    missing = invoke("adapt", "--model", "resnet-small", "--data", "digits")
+    assert missing.exit_code == 2 and "random initial weights" in missing.stderr
