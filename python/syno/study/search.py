@@ -33,11 +33,12 @@ from syno.options import (
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
+from syno.study.budget import chosen_fidelity, chosen_ladder
 from syno.study.candidates import SamplerSpace
 from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
-from syno.study.fidelity.ladder import Ladder, ladder_names, resolve_ladder
+from syno.study.fidelity.ladder import Ladder
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
     from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
-    from syno.train import Fidelity
 
 
 @grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
@@ -174,12 +174,12 @@ def search(
         evaluate=evaluate,
         example=functools.partial(given_example, net, example_input),
     )
-    ladder = _ladder(train)
+    ladder = chosen_ladder(train)
     if ladder is not None and own is not None:
         ladder = custom_ladder(own, ladder, validation)
     train, timing, note = decide(train, timing)
     source = cast(str, data) if own is None else own
-    rung = _fidelity(net, train.fidelity, source, data_dir, validation, ladder)
+    rung = chosen_fidelity(net, train.fidelity, source, data_dir, validation, ladder)
     method_name, method_options = parse_method(method)
     if (warm := None if warm_start is None else given_data(warm_start, method_name)) is not None:
         method_options["warm_start"] = warm.to_json()
@@ -349,51 +349,6 @@ def _shown(observer: Observer | None) -> Iterator[Observer]:
             yield bar
     else:
         yield Observer()
-
-
-def _fidelity(
-    net: str | nn.Module,
-    given: Fidelity | str | None,
-    data: str | CustomData | CustomEvaluation,
-    data_dir: str | None,
-    validation: object,
-    ladder: Ladder | None,
-) -> Fidelity:
-    from syno.network.surgery import sample_shape
-    from syno.study.evaluate.custom import custom_fidelity
-    from syno.study.evaluate.loading import fidelity_for
-    from syno.train import Fidelity, fidelity
-
-    if ladder is not None:
-        return ladder.top.fidelity
-    if not isinstance(data, str):
-        return custom_fidelity(data, given, validation)
-    if isinstance(given, Fidelity):
-        return given
-    if given is not None:
-        return fidelity(given)
-    found = fidelity_for(None, {}, data, data_dir)
-    sample = None if isinstance(net, str) else sample_shape(net)
-    if sample is None or found.resolution is None or sample[-1] == found.resolution:
-        return found
-    return fidelity_for(None, {"resolution": sample[-1]}, data, data_dir)
-
-
-def _ladder(train: TrainOptions) -> Ladder | None:
-    if train.ladder is None:
-        if train.eta is not None:
-            raise UserError(
-                f"eta (--eta) is {train.eta}, and there is no ladder\n"
-                f"  what to do: name one with ladder= (--ladder): {', '.join(ladder_names())}"
-            )
-        return None
-    if train.fidelity is not None:
-        raise UserError(
-            "a search has a ladder (--ladder) or a fidelity (--fidelity), not both\n"
-            "  the rungs of a ladder define how networks are trained; a file defines a custom "
-            "ladder"
-        )
-    return resolve_ladder(train.ladder, train.eta)
 
 
 @dataclass(frozen=True)
