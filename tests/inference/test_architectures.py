@@ -232,7 +232,7 @@ def test_a_unet_is_one_library(up, tmp_path):
 @torch.no_grad()
 def test_a_unet_with_operators_that_enlarge_maps_is_one_library(name, tmp_path):
     torch.manual_seed(0)
-    net, x = Unet(UPS["transposed"]).eval(), torch.randn(3, 3, 16, 12)
+    net, x = Unet(UPS["transposed"]).eval(), torch.randn(3, 3, 16, 20)
     net = syno.substitute(net, syno.conv_transpose2d(), x[:1])
     operator = fit_to_network(NamedOperator(name, zoo.load(name), zoo.binding(name)), net, {})
     assert len(syno.replace(net, operator).replaced) == 2
@@ -280,7 +280,9 @@ def test_signals_and_volumes_are_one_library_with_operators_and_without(dimensio
         layer_specification(net, {"k": 3}),
     )
     assert syno.replace(net, operator).replaced
-    assert_close(library(net, x[:1], tmp_path / "operators")(x.numpy()), net(x))
+    folder = tmp_path / "operators"
+    folder.mkdir()
+    assert_close(library(net, x[:1], folder)(x.numpy()), net(x))
     compiled = syno.compile(net, x[:1])
     assert torch.allclose(compiled(x), net(x), atol=1e-5)
     (row,) = [row for row in compiled.rows if row.kind == "operator"]

@@ -259,11 +259,11 @@ def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     parsed, variables = _transposed_operator(tuple(windows), tuple(stride), groups > 1)
     sizes = {"N": 1, "C_in": held.shape[1], "C_out": held.shape[2]}
     sizes |= {"g": groups} if groups > 1 else {}
-    for size, n, (k, s), window, step in zip(
+    for size, n, (tap, place), window, step in zip(
         _AXES[2], inside[2:], variables, windows, stride, strict=False
     ):
-        sizes |= {size: int(n)} | ({k: window} if window > 1 else {})
-        sizes |= {s: step} if step > 1 else {}
+        sizes |= {size: int(n)} | ({tap: window} if window > 1 else {})
+        sizes |= {place: step} if step > 1 else {}
     channels, patches = list(held.shape[:3]), list(held.shape[3:])
     held = held.reshape([*channels[groups == 1 :], *(n for n in patches if n > 1)])
     weights = (held.permute(parsed.order),)

@@ -406,10 +406,7 @@ def _rungs(
     if settings.ladder is not None:
         ladder = Ladder.from_json(settings.ladder)
         if isinstance(own, CustomData):
-            for rung in ladder.rungs:
-                check(own, rung.fidelity)
-            count = len(ladder.rungs)
-            return _Rungs(ladder, [Network.custom(net, own, seed)] * count, [own] * count)
+            return _Rungs(ladder, *rungs.custom(ladder, net, own, seed))
         images = rungs.datasets(ladder, settings.data, data_dir)
         nets = rungs.networks(ladder, net, options, images[-1], seed)
         return _Rungs(ladder, nets, list(images))
@@ -533,11 +530,10 @@ def _isolated(
         "observer": observer,
     }
     data = (settings.data, data_dir)
-    if settings.metric is not None and rungs.ladder is not None:
-        own_data = (rungs.datasets[-1], rungs.ladder, checkpoints)
-        return isolated(make_custom_ladder_evaluator, rungs.network, *own_data, **limits)
     if settings.metric is not None:
-        return isolated(make_custom_evaluator, rungs.network, rungs.datasets[-1], **limits)
+        made = make_custom_evaluator if rungs.ladder is None else make_custom_ladder_evaluator
+        more = () if rungs.ladder is None else (rungs.ladder, checkpoints)
+        return isolated(made, rungs.network, rungs.datasets[-1], *more, **limits)
     if settings.ladder is None:
         own = (settings.fingerprint, settings.tokenizer)
         return isolated(make_evaluator, rungs.network, *data, *own, **limits)

@@ -37,7 +37,7 @@ def small_vision(**changes: object) -> Specification:
     Args:
         changes: arguments of Specification, or limits, that replace these.
     """
-    return _small_map("H, H", "H, H", **changes)
+    return _small_map("H, H", "H, H", changes)
 
 
 def small_text(**changes: object) -> Specification:
@@ -75,7 +75,7 @@ def small_strided(maps: str = "H, H", **changes: object) -> Specification:
         changes: as in `small_vision`.
     """
     more = {"max_strides": _dimensions(maps), "max_depth": _depth(maps)}
-    return _small_map(_larger(maps), maps, f"s=2: {_dimensions(maps)}", **{**more, **changes})
+    return _small_map(_larger(maps), maps, {**more, **changes}, f"s=2: {_dimensions(maps)}")
 
 
 def small_transposed(maps: str = "H, H", **changes: object) -> Specification:
@@ -90,7 +90,7 @@ def small_transposed(maps: str = "H, H", **changes: object) -> Specification:
         changes: as in `small_vision`.
     """
     more = {"max_merges": _dimensions(maps), "max_depth": _depth(maps)}
-    return _small_map(maps, _larger(maps), "s=2: 2", **{**more, **changes})
+    return _small_map(maps, _larger(maps), {**more, **changes}, "s=2: 2")
 
 
 def _larger(maps: str) -> str:
@@ -107,7 +107,7 @@ def _depth(maps: str) -> int:
 
 
 def _small_map(
-    inside: str, outside: str, factor: str = "s=2: 1", **changes: object
+    inside: str, outside: str, changes: Mapping[str, object], factor: str = "s=2: 1"
 ) -> Specification:
     """Return a specification of convolutions between maps of these sizes, such as `D, H, W`."""
     names = dict.fromkeys(size.removeprefix("s*") for size in inside.split(", "))
@@ -151,7 +151,7 @@ _LARGER = {"square feature maps": "H, H", **_MAPS}
 # chosen.
 USUAL: Mapping[str, Callable[..., Specification]] = {
     "square feature maps": small_vision,
-    **{kind: functools.partial(_small_map, maps, maps) for kind, maps in _MAPS.items()},
+    **{kind: functools.partial(_small_map, maps, maps, {}) for kind, maps in _MAPS.items()},
     **{f"smaller {kind}": functools.partial(small_strided, maps) for kind, maps in _LARGER.items()},
     **{
         f"larger {kind}": functools.partial(small_transposed, maps)

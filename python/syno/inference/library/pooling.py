@@ -72,7 +72,7 @@ def _passes(maps: int, axes: Sequence[_Axis]) -> list[_Pass]:
     if len(axes) == 1:
         return [_Pass(maps, _Axis(1, 1), axes[0])]
     if len(axes) == 2:
-        return [_Pass(maps, *axes)]
+        return [_Pass(maps, axes[0], axes[1])]
     depth, height, width = axes
     plane = height.out * width.out
     return [

@@ -10,6 +10,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.data import DataSet, load
+from syno.data.custom import CustomData
 from syno.network.models import describe
 from syno.network.placeholder import slots
 from syno.operators.operator import Operator
@@ -93,6 +94,20 @@ def datasets(
             loaded[size] = load(data, data_dir, size=size, progress=progress)
         check(loaded[size], rung.fidelity)
     return [loaded[rung.fidelity.loaded_at] for rung in ladder.rungs]
+
+
+def custom(
+    ladder: Ladder, net: str | nn.Module, data: CustomData, seed: int
+) -> tuple[list[Network], list[Data]]:
+    """Return the network and the custom data of each rung, which are the same at all of them.
+
+    Raises:
+        UserError: if a rung cannot be trained on the data, or the network does not fit it.
+    """
+    for rung in ladder.rungs:
+        check(data, rung.fidelity)
+    count = len(ladder.rungs)
+    return [Network.custom(net, data, seed)] * count, [data] * count
 
 
 def networks(
