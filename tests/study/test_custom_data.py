@@ -56,6 +56,17 @@ def test_a_loader_gives_its_batch_size_and_how_samples_are_joined(tmp_path):
     assert found.baseline.details["steps"] == steps
 
 
+def test_a_guess_is_among_the_classes_of_the_network():
+    """Few classes among the samples that are looked at are no reason to reject a training."""
+    images = own.images().tensors[0]
+    data = own.Pairs(images, torch.zeros(len(images), dtype=torch.long))
+    brief = fidelity("custom").changed(epochs=1, learning_rate=1e-7)
+    train = TrainOptions(fidelity=brief, max_slowdown=1000.0)
+    found = syno.search(own.network(classes=50), data, store="sqlite://", train=train, **FAST)
+    assert found.baseline.status == "ok"
+    assert found.baseline.details["loss"] > 3  # a guess among fifty, and not among two
+
+
 def test_a_custom_loss_is_minimized_and_a_metric_has_its_name(tmp_path):
     targets = own.images().tensors[0].mean((1, 2, 3), keepdim=True).flatten(1)
     data = own.Pairs(own.images().tensors[0], targets)

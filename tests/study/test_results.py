@@ -66,6 +66,12 @@ def test_results_have_a_short_text_the_best_and_the_front(searched):
     assert repr(again) == repr(found) and again.trials == found.trials
 
 
+def test_a_study_without_a_result_says_why_it_stopped(searched):
+    found, _, _ = searched
+    none = dataclasses.replace(found, evaluations=(), stop_reason="seconds")
+    assert "0 trained" in repr(none) and "stopped: seconds" in repr(none)
+
+
 def test_an_operator_of_a_trial_computes_what_its_formula_says(searched):
     found, _, _ = searched
     first = found.trials[1]

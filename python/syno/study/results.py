@@ -170,6 +170,8 @@ class StudyResults(StudySummary):
             speed = numbers.speedup(best.latency_ratio)
             value = objective.shown(self.quality(best))
             parts.append(f"best {value}, speed-up {speed} ({short_id(best.text, best.key)})")
+        elif self.stop_reason:
+            parts.append(f"stopped: {self.stop_reason}")
         return f"<study {self.study.name}: {', '.join(parts)}>"
 
 

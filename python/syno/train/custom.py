@@ -34,7 +34,8 @@ class CustomTask:
     ) -> None:
         assert fidelity.epochs is not None
         self.fingerprint = data.fingerprint
-        # Without classes, no loss is known to be that of a guess.
+        # Without classes, no loss is known to be that of a guess. The classes are those of a few
+        # samples: `loss` learns how many the network tells apart.
         self.chance = math.inf if data.classes is None else math.log(max(data.classes, 2))
         self.epochs = fidelity.epochs
         self._data, self._seed = data, seed
@@ -70,6 +71,8 @@ class CustomTask:
         loss = loss_of(self._data, scores, targets, self._smoothing)
         if self._data.loss is not None:
             return loss, 0
+        told_apart = scores.shape[_class_dimension(scores, targets)]
+        self.chance = max(self.chance, math.log(told_apart))
         right = right_share(scores, targets)
         return loss, round(right * len(targets))
 
