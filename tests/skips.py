@@ -16,7 +16,6 @@ EXPECTED = (
     r"no PostgreSQL here",
     r"Graphviz is not installed",
     r"the processor has other vectors",
-    r"Optuna is not installed",
 )
 _expected = re.compile("|".join(EXPECTED))
 

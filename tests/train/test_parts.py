@@ -136,7 +136,7 @@ def test_an_unknown_fidelity_lists_what_exists() -> None:
         fidelity("smal")
     first, second, third = str(error.value).split("\n")
     assert first == "unknown fidelity 'smal'"
-    assert second.startswith("  expected: one of fast/cifar, ")
+    assert second.startswith("  expected: one of fast/adapt, ")
     assert third == "  did you mean: small?"
 
 
