@@ -26,6 +26,7 @@ import syno
 from syno import UserError, _core
 from syno.codegen import emitters, native
 from syno.codegen.verify import verify
+from syno.features import features
 from syno.operators import zoo
 from syno.operators.kernel import load_kernel
 from syno.store import Store
@@ -164,6 +165,8 @@ _OPERATORS: dict[str, Callable[[Case], Any]] = {
     "Operator.from_text": lambda c: c.fresh().text,
     "Operator.from_json": lambda c: syno.Operator.from_json(c.operator.to_json()),
     "Operator.key": lambda c: (c.fresh().key, c.operator.structure, hash(c.fresh())),
+    "Operator.orbit": lambda c: c.fresh().orbit,
+    "features": lambda c: features(c.fresh()),
     "Operator.describe": lambda c: (
         c.operator.input,
         c.operator.output,

@@ -8,7 +8,7 @@ import pytest
 import syno
 from syno.study import Candidates, Entry, History
 from syno.study.methods import make_method
-from syno.study.methods.surrogate import SurrogateSearch
+from syno.study.methods.surrogate import SurrogateSearch, fitted
 from syno.study.warm_start import given_data, in_words, warm_start
 from syno.surrogate import SurrogateData
 
@@ -41,6 +41,13 @@ def test_finds_the_best_in_fewer_trials_than_uniform_sampling():
     found = statistics.median(trials_to_best("surrogate", seed) for seed in range(5))
     uniform = statistics.median(trials_to_best("uniform", seed) for seed in range(15))
     assert found < 0.6 * uniform
+
+
+def test_refits_become_rarer():
+    counts = sorted({fitted(results, 2) for results in range(300)})
+    assert counts[:5] == [0, 2, 4, 6, 8]
+    assert counts[-2:] == [272, 288]
+    assert all(fitted(count, 2) == count for count in counts)
 
 
 @pytest.mark.parametrize("acquisition", ["improvement", "bound", "thompson"])

@@ -109,7 +109,8 @@ class SurrogateSearch:
         candidates: the operators of the space.
         seed: of the random numbers.
         initial: the number of first proposals.
-        refit: the number of results after which the model is fitted again.
+        refit: the number of results after which the model is fitted again; a sixteenth of the
+            results where that is more.
         model: "forest", "boosting", "gaussian", or "auto" for the one that ranks the results of
             this study best.
         acquisition: "improvement" (expected improvement), "bound" (mean plus `exploration`
@@ -174,7 +175,7 @@ class SurrogateSearch:
         if len(used) == len(self._candidates):
             return None
         answered = _answered(history)
-        known = len(answered) - len(answered) % self._refit
+        known = fitted(len(answered), self._refit)
         if self._share(history.ask, "uniform") < self._uniform:
             place = self._sample(history.ask, used, "uniform")
         elif self._warm is None and (len(history.entries) < self._initial or known < _LEAST):
@@ -345,6 +346,12 @@ class SurrogateSearch:
     def _share(self, ask: int, purpose: str) -> float:
         """A random number from 0 to 1."""
         return int.from_bytes(self._digest(ask, f"share {purpose}")[:6], "big") / 2.0**48
+
+
+def fitted(results: int, refit: int) -> int:
+    """Return how many of the results the model is fitted to: see `refit`."""
+    step = max(refit, (1 << results.bit_length() >> 1) // 16)
+    return results - results % step
 
 
 def _answered(history: History) -> list[Entry]:
