@@ -8,6 +8,7 @@ gaussian    a Gaussian process with a Matern kernel over standardized features
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,14 @@ class _Prepared:
     def __call__(self, features: Array) -> Array:
         filled = np.where(np.isfinite(features), features, self._median)
         return np.asarray(((filled - self._mean) / self._spread)[:, self._used])
+
+
+def _one_thread() -> contextlib.AbstractContextManager[object]:
+    """Products of matrices are then the same for any number of threads, and so are proposals."""
+    from threadpoolctl import threadpool_limits
+
+    limits: contextlib.AbstractContextManager[object] = threadpool_limits(1, "blas")
+    return limits
 
 
 class Forest:
@@ -125,13 +134,14 @@ class Gaussian:
         self._process = GaussianProcessRegressor(
             kernel, alpha=noise, normalize_y=True, random_state=seed
         )
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _one_thread():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a parameter at its bound
             self._process.fit(x, targets)
 
     def predict(self, features: Array) -> Prediction:
         """See `SurrogateModel`."""
-        mean, deviation = self._process.predict(self._prepared(features), return_std=True)
+        with _one_thread():
+            mean, deviation = self._process.predict(self._prepared(features), return_std=True)
         return Prediction(np.asarray(mean), np.asarray(deviation))
 
 

@@ -129,9 +129,9 @@ class SurrogateSearch:
         candidates: Candidates,
         seed: int,
         *,
-        initial: int = 10,
+        initial: int = 8,
         refit: int = 2,
-        model: str = "forest",
+        model: str = "gaussian",
         acquisition: str = "improvement",
         exploration: float = 1.0,
         uniform: float = 0.05,
@@ -307,7 +307,7 @@ class SurrogateSearch:
             return self._model
         count = max((n for n in _COMPARED if n <= len(targets)), default=0)
         if not count:
-            return "forest"
+            return "gaussian"
         state = (count, targets[:count].tobytes(), features[:count].tobytes())
         if state not in self._selected:
             self._selected = {
