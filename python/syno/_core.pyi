@@ -951,15 +951,23 @@ class SearchMethod:
         """Reports that the trial of a proposed operator failed."""
 
 class LocalSearch(SearchMethod):
+    """Evaluates the neighbors of the best operators."""
+
     def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float) -> None: ...
 
 class Evolution(SearchMethod):
+    """Regularized evolution: neighbors of the winner of a tournament."""
+
     def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int) -> None: ...
 
 class TreeSearch(SearchMethod):
+    """Tree search with upper confidence bounds, as in the paper."""
+
     def __init__(self, space: SearchSpace, seed: int, *, exploration: float, widening: float, all_moves: float, samples: float, power: float, pending: float) -> None: ...
 
 class GraphSearch(SearchMethod):
+    """Monte-Carlo search over partial graphs."""
+
     def __init__(self, space: SearchSpace, seed: int, *, samples: int, exploration: float, mix: float, pull: float) -> None: ...
 
     def set_prior(self, values: Sequence[float]) -> None:

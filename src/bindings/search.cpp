@@ -96,7 +96,8 @@ void bind_search(nb::module_& m) {
       .def("fail", &SearchMethod::fail, "op"_a, nb::call_guard<LongCall>(),
            "Reports that the trial of a proposed operator failed.");
 
-  nb::class_<LocalSearch, SearchMethod>(m, "LocalSearch")
+  nb::class_<LocalSearch, SearchMethod>(m, "LocalSearch",
+                                        "Evaluates the neighbors of the best operators.")
       .def(
           "__init__",
           [](LocalSearch* self, const SearchSpace& space, std::uint64_t seed, std::int64_t samples,
@@ -104,7 +105,8 @@ void bind_search(nb::module_& m) {
             new (self) LocalSearch(space.neighbors, seed, {samples, neighbors, restarts});
           },
           "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "neighbors"_a, "restarts"_a);
-  nb::class_<Evolution, SearchMethod>(m, "Evolution")
+  nb::class_<Evolution, SearchMethod>(
+      m, "Evolution", "Regularized evolution: neighbors of the winner of a tournament.")
       .def(
           "__init__",
           [](Evolution* self, const SearchSpace& space, std::uint64_t seed, std::int64_t population,
@@ -112,7 +114,8 @@ void bind_search(nb::module_& m) {
             new (self) Evolution(space.neighbors, seed, {population, tournament, neighbors});
           },
           "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a);
-  nb::class_<TreeSearch, SearchMethod>(m, "TreeSearch")
+  nb::class_<TreeSearch, SearchMethod>(m, "TreeSearch",
+                                       "Tree search with upper confidence bounds, as in the paper.")
       .def(
           "__init__",
           [](TreeSearch* self, const SearchSpace& space, std::uint64_t seed, double exploration,
@@ -122,7 +125,7 @@ void bind_search(nb::module_& m) {
           },
           "space"_a, "seed"_a, nb::kw_only(), "exploration"_a, "widening"_a, "all_moves"_a,
           "samples"_a, "power"_a, "pending"_a);
-  nb::class_<GraphSearch, SearchMethod>(m, "GraphSearch")
+  nb::class_<GraphSearch, SearchMethod>(m, "GraphSearch", "Monte-Carlo search over partial graphs.")
       .def(
           "__init__",
           [](GraphSearch* self, const SearchSpace& space, std::uint64_t seed, std::int64_t samples,
