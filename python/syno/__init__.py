@@ -76,11 +76,14 @@ _LAZY = {
 # Packages that pages name by their place in `syno`, loaded when they are asked for.
 _PACKAGES = (
     "adaptation",
+    "benchmark",
     "codegen",
     "data",
     "engines",
     "experiments",
+    "features",
     "inference",
+    "integrations",
     "measure",
     "network",
     "operators",
@@ -89,6 +92,7 @@ _PACKAGES = (
     "space",
     "store",
     "study",
+    "surrogate",
     "train",
 )
 

@@ -420,6 +420,7 @@ def _spaces(folder: Path) -> dict[str, Call]:
             syno.Space.enumerate(spec, threads=1, rules=[no_shift_of_window])
         ),
         "Space": lambda: _seen(space),
+        "Space.orbits": space.orbits,
         "Space.save": saved,
         "Sampler": sampled,
         "Sampler of words": sampled_from_words,
@@ -501,7 +502,14 @@ def _networks() -> dict[str, Call]:
             ends = slot.kernel_input(y), slot.kernel_output(y)
         asked = syno.Placeholder({"C_in": 8, "C_out": 8, "H": 6})
         return (
-            (y, ends, slot.kernel is pack, slot.original is slot.layer, repr(slot.reference)),
+            (
+                y,
+                ends,
+                (slot.channel, slot.factor, slot.sizes),
+                slot.kernel is pack,
+                slot.original is slot.layer,
+                repr(slot.reference),
+            ),
             (asked.binding_for(specification()), asked.binding_of(drawn), repr(asked)),
             error_of(lambda: asked(torch.zeros(1))),
         )

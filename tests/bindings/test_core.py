@@ -130,6 +130,7 @@ def test_a_callback_can_end_an_enumeration_and_its_exception_comes_through():
         [],
         [],
         [],
+        [],
         limits,
     )
     calls = []

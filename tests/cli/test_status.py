@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from .conftest import HERE
 def test_it_counts_what_the_store_holds(runs: str) -> None:
     result = CliRunner().invoke(cli, ["status", runs])
     assert result.exit_code == 0, result.output
-    assert " ".join(result.stdout.splitlines()[-1].split()) == (
+    *_, row, rate = (" ".join(line.split()) for line in result.stdout.splitlines())
+    assert row == (
         "digits-1 1 of 3 0 1 90.0 % 85.0 % 8ae7e767 running, or killed: `syno resume` continues it"
     )
+    assert re.fullmatch(r"\d+ trials an hour; the last progress was 1 operator ago\.", rate)
 
 
 def test_a_limit_that_a_later_run_gave_counts(runs: str) -> None:

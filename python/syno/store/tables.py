@@ -124,7 +124,7 @@ def progress_lines(summary: StudySummary) -> list[str]:
     lines = []
     rate, last = trials_an_hour(summary), since_progress(summary)
     if rate is not None and summary.ended:
-        ago = "with the last operator" if last == 0 else f"{last} operators ago"
+        ago = "with the last operator" if last == 0 else f"{last} operator{'s' * (last != 1)} ago"
         lines.append(f"{rate:.0f} trials an hour; the last progress was {ago}.")
     objectives = summary.objectives
     if not objectives.are_default:
