@@ -180,6 +180,23 @@ def test_the_command_prints_json_and_writes_a_plot(tmp_path: Path) -> None:
     assert picture.stat().st_size > 1000
 
 
+def test_all_engines_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def compare(networks: object, example: object, names: list[str], **_: object) -> None:
+        asked.extend(names)
+        raise UserError("enough")
+
+    monkeypatch.setattr("syno.engines.compare.compare_engines", compare)
+    monkeypatch.setattr(
+        engine, "available", lambda wanted: tuple(name for name in wanted if name != "openvino")
+    )
+    arguments = ["bench", "network", "--model", "resnet-small", "--size", "16"]
+    arguments += ["--operators", "none", "--engines", "all"]
+    assert "enough" in CliRunner().invoke(cli, arguments).output
+    assert asked == [name for name in engine.names() if name != "openvino"]
+
+
 def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
     found = compare_engines({"original": small()}, EXAMPLE, ["channels-last"], rounds=2)
     table = engines_table(found)

@@ -10,6 +10,10 @@ from syno.engines.compare import Comparison, NetworkTime
 _OWN, _OTHER, _RIVAL = "#1b6ca8", "#b9c2cc", "#c0392b"
 
 
+def _title(network: str) -> str:
+    return "original" if network == "none" else network
+
+
 def save_engines(found: Comparison, path: Path) -> None:
     """Write the median times with their interquartile ranges as PNG or PDF."""
     load_matplotlib()
@@ -27,7 +31,12 @@ def save_engines(found: Comparison, path: Path) -> None:
     for network, times in groups.items():
         row -= 1
         axes.annotate(
-            network, (0, row), (3, 0), textcoords="offset points", va="center", weight="bold"
+            _title(network),
+            (0, row),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            weight="bold",
         )
         for time in times:
             row -= 1
@@ -51,7 +60,7 @@ def save_engines(found: Comparison, path: Path) -> None:
     axes.set_yticks(places, names, fontsize=8)
     axes.set_ylim(-0.7, rows - 0.4)
     axes.set_xlabel(
-        f"milliseconds, {found.threads} threads; dashed line: {found.times[0].network} in "
+        f"milliseconds, {found.threads} threads; dashed line: {_title(found.times[0].network)} in "
         f"{found.rival}, and beside the bars the speed-up over it",
         fontsize=8,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from syno.report.model import Candidate
 from syno.report.pareto import latency, on_front
 from syno.report.sections import fastest_within_a_point
 from syno.store import StudySummary
+from syno.store.environment import capture_environment
 
 # What the demonstration promises about the operators it trains.
 _LEAST_MULTISETS = 5
@@ -64,6 +66,7 @@ class Demonstration(TypedDict):
     seconds: float
     diversity: Diversity
     missing: list[str]
+    environment: dict[str, object]
 
 
 def demonstrate(
@@ -141,6 +144,7 @@ def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> 
         "seconds": round(seconds, 1),
         "diversity": diversity,
         "missing": _missing(report, exported, diversity, wanted),
+        "environment": dataclasses.asdict(capture_environment(threads=1, rules="")),
     }
 
 

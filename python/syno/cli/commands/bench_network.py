@@ -30,7 +30,7 @@ class _Arguments(Options):
     )
     binding: str | None = options.operator_sizes()
     engines: str = option(
-        "Inference engines, separated by commas.",
+        "Inference engines, separated by commas; `all` means all that are installed.",
         "",
         unset="all float32 engines that are installed",
         metavar="NAMES",
@@ -73,6 +73,8 @@ def command(given: _Arguments) -> int:
         seed=given.seed,
     )
     names = [name.strip() for name in given.engines.split(",") if name.strip()]
+    if names == ["all"]:
+        names = list(engine.available(engine.names()))
     with output.progress("networks", None, remaining=False) as move:
         found = compare_engines(
             networks,
