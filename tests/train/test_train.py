@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from syno.network.models import build
 from syno.train import (
     Fidelity,
     MemoryLimit,
+    ProcessorTimeLimit,
     SlowStep,
     State,
     Stop,
@@ -198,6 +200,23 @@ def test_a_deadline_gives_a_timeout(dataset: DataSet, quick: Fidelity) -> None:
     assert outcome.detail.startswith("the deadline of 0.2 s passed at step ")
     assert 0.2 < outcome.seconds < 5
     assert len(outcome.curve) == outcome.epochs_done
+
+
+def test_a_limit_of_processor_time_does_not_count_pauses(dataset: DataSet, quick: Fidelity) -> None:
+    began = time.process_time()
+    pauses = 0
+
+    def pause(state: State) -> None:
+        nonlocal pauses
+        pauses += 1
+        time.sleep(0.05)
+
+    limit = ProcessorTimeLimit(0.5, began)
+    long = replace(quick, epochs=100_000)
+    outcome = train(linear(), dataset, long, 0, stoppers=[limit], progress=pause, deadline_s=120)
+    assert (outcome.status, outcome.reason) == ("timeout", "deadline")
+    assert outcome.detail.startswith("0.5 s of processor time passed at step ")
+    assert pauses > 1 and outcome.seconds > 0.05 * pauses and time.process_time() - began > 0.5
 
 
 @pytest.mark.parametrize(

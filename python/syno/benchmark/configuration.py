@@ -30,7 +30,8 @@ class Configuration:
     order_seed: of the random order in which operators are trained.
     repeated, repeats: so many operators at the start of this order are trained with so many seeds.
     best, best_repeats: so many of the best operators are trained with so many seeds.
-    deadline_s: limit of a training in seconds of wall-clock time.
+    deadline_s: limit of a training in seconds of processor time, which does not depend on what else
+        runs on the machine.
     """
 
     name: str

@@ -131,7 +131,7 @@ class Trainer:
 
     def train(self, table: Table, job: Job) -> Result:
         """Train one operator, or the original network, with one seed."""
-        from syno.train import train
+        from syno.train import DEFAULT_STOPPERS, ProcessorTimeLimit, train
 
         number, seed = job
         network = self.network(seed)
@@ -141,8 +141,8 @@ class Trainer:
             text = table.rows[number].text
             net, _ = network.with_operator(Operator.from_text(text, table.specification))
         began = time.process_time()
-        deadline = self._configuration.deadline_s
-        outcome = train(net, self.data, self._fidelity, seed, deadline_s=deadline)
+        stoppers = (*DEFAULT_STOPPERS, ProcessorTimeLimit(self._configuration.deadline_s, began))
+        outcome = train(net, self.data, self._fidelity, seed, stoppers=stoppers)
         curve = [_rounded(point.accuracy) for point in outcome.curve]
         if outcome.ok:
             curve.append(_rounded(outcome.accuracy))

@@ -12,12 +12,14 @@ from syno.train.parallel import Group, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
 from syno.train.samples import training_images, validation_accuracy
 from syno.train.stoppers import (
+    DEFAULT_STOPPERS,
     AboveChance,
     Deadline,
     Diverging,
     LeastAccuracy,
     MemoryLimit,
     NonFinite,
+    ProcessorTimeLimit,
     SlowStep,
     State,
     Stop,
@@ -27,6 +29,7 @@ from syno.train.task import NonFiniteScoresError, Task
 from syno.train.trainer import check, make_task, train
 
 __all__ = [
+    "DEFAULT_STOPPERS",
     "FIDELITIES",
     "AboveChance",
     "Deadline",
@@ -40,6 +43,7 @@ __all__ = [
     "MemoryLimit",
     "NonFinite",
     "NonFiniteScoresError",
+    "ProcessorTimeLimit",
     "Recipe",
     "SlowStep",
     "State",

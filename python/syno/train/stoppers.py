@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 
@@ -168,3 +169,31 @@ class Deadline:
         where = f"step {state.step} of {state.steps}, epoch {state.epoch + 1}"
         where += f" of {state.epochs}" if state.epochs else ""
         return Stop("timeout", "deadline", f"the deadline of {self.limit_s:g} s passed at {where}")
+
+
+@dataclass(frozen=True)
+class ProcessorTimeLimit:
+    """Stops after the step in which the process has used more processor time than a limit.
+
+    Unlike a Deadline, it does not depend on what else runs on the machine, nor on pauses.
+
+    limit_s: seconds of processor time of all threads of the process; began: `time.process_time()`
+        at the beginning of the training.
+    """
+
+    limit_s: float
+    began: float = field(default_factory=time.process_time)
+
+    def check(self, state: State) -> Stop | None:
+        """See Stopper."""
+        if time.process_time() - self.began <= self.limit_s:
+            return None
+        return Stop(
+            "timeout",
+            "deadline",
+            f"{self.limit_s:g} s of processor time passed at step {state.step} of {state.steps}",
+        )
+
+
+# What stops a training that does not name its own stoppers.
+DEFAULT_STOPPERS: tuple[Stopper, ...] = (NonFinite(), AboveChance(), Diverging())

@@ -43,11 +43,9 @@ from syno.train.parallel import Group
 from syno.train.schedules import rate
 from syno.train.sizes import any_size
 from syno.train.stoppers import (
-    AboveChance,
+    DEFAULT_STOPPERS,
     Deadline,
-    Diverging,
     LeastAccuracy,
-    NonFinite,
     State,
     Stop,
     Stopper,
@@ -73,7 +71,7 @@ def train(
     *,
     deadline_s: float | None = None,
     progress: bool | Progress | None = None,
-    stoppers: Sequence[Stopper] = (NonFinite(), AboveChance(), Diverging()),
+    stoppers: Sequence[Stopper] = DEFAULT_STOPPERS,
     device: str | torch.device = "cpu",
     workers: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
