@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import json
 import math
 import shlex
 import time
@@ -30,6 +29,7 @@ from syno.options import (
     TimingOptions,
     TrainOptions,
 )
+from syno.report.settings import read_specification
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
@@ -133,9 +133,9 @@ def search(
             higher rungs.
         seconds: time limit of the study; the evaluation that is running then is finished.
         seed: of samples, initial weights, batches and checks.
-        method: how operators are chosen: `uniform`, `diverse`, `local`, `evolution`, `tree` or
-            `graph`, or a name with its options, such as {"name": "local", "samples": 20} or
-            `local:samples=20,restarts=0.2`.
+        method: how operators are chosen: `uniform`, `diverse`, `local`, `evolution`, `surrogate`,
+            `tree` or `graph`, or a name with its options, such as {"name": "local",
+            "samples": 20} or `local:samples=20,restarts=0.2`.
         objective: up to four measures to minimize or maximize: `accuracy` (or the loss of text, or
             the metric), `latency_ratio`, `latency_ms`, `macs`, `params` and `memory`, with `:min`
             or `:max` for another direction than the usual one.
@@ -260,7 +260,7 @@ def resume(
 ) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
-    study: its name or id; not needed when the store holds one only.
+    study: its name or id. Default: the latest study of the store.
     net: the module the study was started with, if it was started with one.
     data, validation, loss, metric, maximize, evaluate, example_input: those of the search, if it
         had custom data, which a store cannot hold.
@@ -301,7 +301,7 @@ def resume(
         )
         rungs = _rungs(network, settings, folder, own)
         check_data(record.name, settings, rungs.marked(settings))
-        wanted = Specification.from_json(json.dumps(record.specification))
+        wanted = read_specification(record.specification)
         space = _compose(wanted, rungs, None, settings, observer)
         changes = dataclasses.asdict(isolation or IsolationOptions())
         max_attempts = changes["max_attempts"]
