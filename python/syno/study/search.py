@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
 import shlex
 import time
@@ -160,19 +159,20 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
-    from syno.study.evaluate.custom import custom, custom_ladder, given_example, metric_document
+    from syno.study.evaluate.custom import custom, custom_ladder, metric_document
     from syno.study.evaluate.engines import decide
 
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
     own = custom(
         data,
+        net=net,
         validation=validation,
         loss=loss,
         metric=metric,
         maximize=maximize,
         evaluate=evaluate,
-        example=functools.partial(given_example, net, example_input),
+        example_input=example_input,
     )
     ladder = chosen_ladder(train)
     if ladder is not None and own is not None:
@@ -272,7 +272,7 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
-    from syno.study.evaluate.custom import custom_again, given_example
+    from syno.study.evaluate.custom import custom_again
 
     with _opened(store, create=False) as opened, _shown(observer) as observer:
         record = opened.study(study)
@@ -292,12 +292,13 @@ def resume(
             settings.data,
             data,
             is_custom=settings.metric is not None,
+            net=network,
             validation=validation,
             loss=loss,
             metric=metric,
             maximize=maximize,
             evaluate=evaluate,
-            example=functools.partial(given_example, network, example_input),
+            example_input=example_input,
         )
         rungs = _rungs(network, settings, folder, own)
         check_data(record.name, settings, rungs.marked(settings))

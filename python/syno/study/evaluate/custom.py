@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,17 +28,15 @@ _OWN = "evaluate"
 def custom(
     data: object,
     *,
+    net: nn.Module | str | None = None,
     validation: object = None,
     loss: object = None,
     metric: object = None,
     maximize: bool = True,
     evaluate: object = None,
-    example: Callable[[], torch.Tensor],
+    example_input: torch.Tensor | None = None,
 ) -> CustomData | CustomEvaluation | None:
     """Make custom data, or a custom evaluation, of the arguments of `syno.search`.
-
-    Args:
-        example: returns an input of the network; it is called for an evaluation only.
 
     Returns:
         None if `data` is the name of a data set.
@@ -57,7 +54,8 @@ def custom(
                 "  expected: data with a loss and a metric, or evaluate= alone"
             )
         name = metric if metric is None or isinstance(metric, str) else repr(metric)
-        return custom_evaluation(evaluate, metric=name, maximize=maximize, example=example())
+        example = _given_example(net, example_input)
+        return custom_evaluation(evaluate, metric=name, maximize=maximize, example=example)
     if data is None:
         raise UserError(
             "there is no data\n  expected: the name of a data set, a torch.utils.data.Dataset or "
@@ -116,7 +114,7 @@ def metric_document(data: CustomData | CustomEvaluation | None) -> MetricDocumen
     return {"name": data.metric.name, "maximize": data.metric.maximize}
 
 
-def given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
+def _given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
     """Return the example input of a custom evaluation: the given one, or that of `substitute`.
 
     Raises:
