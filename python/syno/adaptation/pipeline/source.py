@@ -198,8 +198,7 @@ def _checked_fidelity(
     changed = {key: value for key, value in changes.items() if getattr(found, key) != value}
     if not changed:
         return found
-    name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changed.items())])
-    return found.changed(name=name, **changed)
+    return found.changed(name=found.name_with(changed), **changed)
 
 
 __all__ = ["Source", "checked_source"]

@@ -159,8 +159,7 @@ def _adjusted(found: Fidelity, batch: int | None, validation: object) -> Fidelit
         changes |= {"holdout": validation}
     if not changes:
         return found
-    name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
-    return found.changed(name=name, **changes)
+    return found.changed(name=found.name_with(changes), **changes)
 
 
 def custom_ladder(
