@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 from torch.utils.data.sampler import RandomSampler, SequentialSampler
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.data.random import Stream
 
 # A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
@@ -257,7 +257,7 @@ def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, 
         batch = collate(items)
     except (TypeError, RuntimeError, ValueError) as error:
         raise UserError(
-            f"samples of '{name}' cannot be joined to a batch: {_first(error)}\n"
+            f"samples of '{name}' cannot be joined to a batch: {first_line(error)}\n"
             "  expected: pairs (input, target) of tensors of one shape, or a DataLoader with a "
             "collate_fn"
         ) from error
@@ -376,7 +376,3 @@ def _sample(batch: torch.Tensor) -> str:
 
 def _described(tensor: torch.Tensor) -> str:
     return f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

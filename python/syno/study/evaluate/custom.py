@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.data.custom import CustomData, CustomEvaluation, custom_data, custom_evaluation
 from syno.network.surgery import recorded_example
 from syno.store import Outcome
@@ -209,7 +209,7 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
             raise
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise UserError(
-                f"the loss fails on what the network gives: {_first(error)}\n"
+                f"the loss fails on what the network gives: {first_line(error)}\n"
                 f"  outputs: {_shown(outputs)}      targets of '{data.name}': "
                 f"{_shown(data.targets)}"
             ) from error
@@ -252,7 +252,7 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
             where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_shown, inputs))}"
         raise UserError(
             f"the network {type(net).__name__} does not take the samples of {source}\n"
-            f"  a batch of samples: {_shown(example)}{where}\n  {_first(error)}"
+            f"  a batch of samples: {_shown(example)}{where}\n  {first_line(error)}"
         ) from error
     finally:
         for hook in hooks:
@@ -316,7 +316,7 @@ def baseline_failed(evaluation: CustomEvaluation, error: Exception) -> UserError
     trace = "".join(traceback.format_exception(error, limit=-3)).rstrip().splitlines()
     return UserError(
         f"'{evaluation.name}' failed on the original network: {type(error).__name__}: "
-        f"{_first(error)}\n  " + "\n  ".join(trace)
+        f"{first_line(error)}\n  " + "\n  ".join(trace)
     )
 
 
@@ -329,7 +329,3 @@ def _shown(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{list(value.shape)} {str(value.dtype).removeprefix('torch.')}"
     return type(value).__name__
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
