@@ -71,7 +71,7 @@ class CustomTask:
         loss = loss_of(self._data, scores, targets, self._smoothing)
         if self._data.loss is not None:
             return loss, 0
-        told_apart = scores.shape[_class_dimension(scores, targets)]
+        told_apart = scores.shape[class_dimension(scores, targets)]
         self.chance = max(self.chance, math.log(told_apart))
         right = right_share(scores, targets)
         return loss, round(right * len(targets))
@@ -153,11 +153,11 @@ def loss_of(data: CustomData, scores: Any, targets: torch.Tensor, smoothing: flo
 
 def right_share(scores: torch.Tensor, targets: torch.Tensor) -> float:
     """Return the share of targets that are the class with the greatest score."""
-    found = scores.argmax(dim=_class_dimension(scores, targets))
+    found = scores.argmax(dim=class_dimension(scores, targets))
     return float((found == targets).double().mean())
 
 
-def _class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
+def class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
     """Return where classes are: after the batch as in PyTorch, or last as in language models."""
     return 1 if scores.shape[:1] + scores.shape[2:] == targets.shape else -1
 

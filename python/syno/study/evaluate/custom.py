@@ -19,7 +19,7 @@ from syno.store.documents import MetricDocument
 from syno.store.records import OK, REJECTED
 from syno.study.fidelity.ladder import Ladder
 from syno.train import Fidelity, Recipe, TrainingOutcome, fidelity
-from syno.train.custom import loss_of
+from syno.train.custom import class_dimension, loss_of
 
 # The name of the fidelity of a custom evaluation, which says itself how a network is trained.
 _OWN = "evaluate"
@@ -214,7 +214,7 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
                 f"{_shown(data.targets)}"
             ) from error
     if data.classes is not None:
-        classes = _scores(outputs, data.targets)
+        classes = outputs.shape[class_dimension(outputs, data.targets)]
         if data.classes > classes:
             raise UserError(
                 f"the network gives {classes} scores, and '{data.name}' has class "
@@ -318,11 +318,6 @@ def baseline_failed(evaluation: CustomEvaluation, error: Exception) -> UserError
         f"'{evaluation.name}' failed on the original network: {type(error).__name__}: "
         f"{first_line(error)}\n  " + "\n  ".join(trace)
     )
-
-
-def _scores(outputs: Any, targets: torch.Tensor) -> int:
-    first = list(outputs.shape[:1] + outputs.shape[2:]) == list(targets.shape)
-    return int(outputs.shape[1 if first else -1])
 
 
 def _shown(value: object) -> str:
