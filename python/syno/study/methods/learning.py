@@ -119,7 +119,7 @@ def _proposals_first(wanted: list[_Call], done: list[_Call]) -> list[_Call]:
 
 def share(name: str, value: float) -> float:
     """Check an option that is a share of the proposals."""
-    if not 0 <= value <= 1:
+    if not 0 <= checks.number(f"'{name}'", value) <= 1:
         raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {value:g}")
     return value
 
