@@ -80,6 +80,9 @@ class SearchMethod {
                                       std::span<const std::uint32_t> among) const;
 
  private:
+  template <class Operators>
+  std::optional<std::uint32_t> sampled(std::uint64_t number, std::uint64_t purpose,
+                                       const Operators& among) const;
   std::optional<std::uint32_t> selected(std::uint64_t number) const;
   void insert_locked(std::uint64_t number, std::uint32_t op);
   void set(std::uint32_t op, TrialResult result);
