@@ -33,6 +33,9 @@ struct TrialResult {
   TrialState state = TrialState::kNew;
   /// Of kDone.
   FixedPoint value = 0;
+  bool is_done() const { return state == TrialState::kDone; }
+  /// Done or failed.
+  bool has_ended() const { return is_done() || state == TrialState::kFailed; }
   friend bool operator==(const TrialResult&, const TrialResult&) = default;
 };
 
