@@ -145,7 +145,7 @@ def custom_data(
 
     Args:
         data: a Dataset of pairs (input, target), or a DataLoader, of which the data set, the batch
-            size and `collate_fn` are taken; batches are drawn anew, the same for every operator.
+            size and `collate_fn` are taken; batches are sampled anew, the same for every operator.
         validation: another one to validate with; None takes a share of `data`.
         loss: (outputs, targets) -> mean loss; None for the cross-entropy of class numbers.
         metric: (outputs, targets) -> mean over the batch, `accuracy` or `loss`. Default: the
@@ -332,7 +332,7 @@ def _classes(data: Dataset[Any], count: int, collate: Collate) -> int:
 def _content(data: Dataset[Any], collate: Collate) -> str:
     """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
 
-    Of samples that are drawn at random, as with augmentation, only the shapes count.
+    Of samples that change from call to call, as with augmentation, only the shapes count.
     """
     seen = hashlib.sha256(f"{type(data).__qualname__} {_length(data)}".encode())
     if isinstance(data, TensorDataset):
