@@ -1,4 +1,4 @@
-"""Let a function of one's own train and judge each network.
+"""Let a custom function train and evaluate each network.
 
 Any training fits here: other losses, several inputs, reinforcement learning, other libraries.
 """

@@ -1,4 +1,4 @@
-"""Search a projection for a small language model on tokens of one's own."""
+"""Search operators for a projection of a small language model, on custom tokens."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Search operators for a network and a data set of one's own, and export the best network.
+"""Search operators for a custom network and data set, and export the best network.
 
 python examples/python/own_network.py [FOLDER]     results go to FOLDER (default: here)
 """

@@ -9,7 +9,7 @@ from syno.study import SamplerSpace, Study, StudySettings
 
 
 def main(path: str = "sqlite://") -> syno.StudyResults:
-    """Train networks in a loop of one's own."""
+    """Train networks in a custom loop."""
     torch.manual_seed(0)
     x = torch.randn(256, 4, 8, 8)
     y = (x.mean((1, 2, 3)) > 0).long()

@@ -12,7 +12,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.study import Candidates, DiverseSampling, Entry, History, UniformSampling
-from syno.study.methods import METHODS, GraphSearch, Method, choose, make_method
+from syno.study.methods import METHODS, GraphSearch, Method, choose, make_method, parse_method
 
 from .fakes import FakeOperator, FakeSpace, RealSpace, number
 
@@ -129,6 +129,8 @@ class TestEveryMethod:
     [
         ("local", {"samples": 0}, "'samples'"),
         ("local", {"restarts": 1.5}, "restarts is a share"),
+        ("local", {"restarts": "some"}, "'restarts' is a number, got 'some'"),
+        ("diverse", {"window": "some"}, "'window' is a number, got 'some'"),
         ("local", {"width": 3}, "no such option"),
         ("evolution", {"population": 1}, "'population'"),
         ("evolution", {"population": 5, "tournament": 6}, "tournament"),
@@ -137,6 +139,15 @@ class TestEveryMethod:
 def test_wrong_options_are_named(name, options, message):
     with pytest.raises(UserError, match=message):
         make_method(name, small_candidates(), 0, options)
+
+
+def test_options_are_numbers_or_words():
+    assert parse_method("graph") == ("graph", {})
+    found = parse_method("surrogate:model=auto, refit=4,local=0.5,x=false")
+    assert found == ("surrogate", {"model": "auto", "refit": 4, "local": 0.5, "x": False})
+    for text in ("", "local:", "local:samples", "local:=2", ":samples=2"):
+        with pytest.raises(UserError, match="does not name a search method"):
+            parse_method(text)
 
 
 def test_neighbors_share_most_steps():

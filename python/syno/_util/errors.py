@@ -19,4 +19,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"\n  did you mean: {', '.join(found)}?" if found else ""
 
 
-__all__ = ["InternalError", "UserError", "nearest"]
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message; the name of its class where there is no message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+__all__ = ["InternalError", "UserError", "first_line", "nearest"]

@@ -20,7 +20,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
 from syno.benchmark.table import Table
-from syno.study.methods import make_method
+from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method
 
@@ -59,20 +59,10 @@ class MethodSpec:
             UserError: for a text of another form.
         """
         label, at, rest = text.rpartition("@")
-        name, colon, options = rest.partition(":")
-        found: dict[str, object] = {}
-        for part in options.split(",") if colon else ():
-            key, equals, value = part.partition("=")
-            if not equals or not key.strip():
-                raise UserError(
-                    f"'{checks.short(text)}' does not name a method with options\n"
-                    "  expected: NAME or NAME:OPTION=VALUE,OPTION=VALUE, such as "
-                    "diverse:window=0.2"
-                )
-            found[key.strip()] = _value(value.strip())
-        if not name.strip() or (at and not label.strip()):
+        if at and not label.strip():
             raise UserError(f"'{checks.short(text)}' does not name a search method")
-        return MethodSpec(name.strip(), found, label.strip())
+        name, options = parse_method(rest)
+        return MethodSpec(name, options, label.strip())
 
 
 @dataclass(frozen=True)
@@ -256,12 +246,3 @@ def _in_processes(
         runs = [pool.submit(_run_in_process, m, seed, trials, workers) for m, seed in plan]
         for run in as_completed(runs):
             yield run.result()
-
-
-def _value(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)

@@ -216,6 +216,12 @@ def model_options() -> Mapping[str, int | str]:
     )
 
 
+def image_size() -> int | None:
+    """Declare the size of the images of a model."""
+    words = "Height and width of the images in pixels."
+    return option(words, None, minimum=1, unset="that of the model")
+
+
 def weights() -> str | None:
     """Declare the trained weights that a model starts from."""
     return option(

@@ -82,6 +82,12 @@ def heading(title: str, rest: str = "", *, before: str = "") -> Text:
     return Text.assemble(printable(before), (printable(title), "bold"), printable(rest))
 
 
+def measured(title: str, *, noisy: bool) -> None:
+    """Print the heading of measurements; `noisy` if they were disturbed."""
+    rest = "   (noisy: other processes used the machine)" if noisy else ""
+    console().print(heading(title, rest))
+
+
 def indented(text: str, by: int) -> Text:
     """Return `text`, indented by `by` columns."""
     from rich.text import Text

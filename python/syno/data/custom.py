@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 from torch.utils.data.sampler import RandomSampler, SequentialSampler
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.data.random import Stream
 
 # A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
@@ -145,7 +145,7 @@ def custom_data(
 
     Args:
         data: a Dataset of pairs (input, target), or a DataLoader, of which the data set, the batch
-            size and `collate_fn` are taken; batches are drawn anew, the same for every operator.
+            size and `collate_fn` are taken; batches are sampled anew, the same for every operator.
         validation: another one to validate with; None takes a share of `data`.
         loss: (outputs, targets) -> mean loss; None for the cross-entropy of class numbers.
         metric: (outputs, targets) -> mean over the batch, `accuracy` or `loss`. Default: the
@@ -257,7 +257,7 @@ def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, 
         batch = collate(items)
     except (TypeError, RuntimeError, ValueError) as error:
         raise UserError(
-            f"samples of '{name}' cannot be joined to a batch: {_first(error)}\n"
+            f"samples of '{name}' cannot be joined to a batch: {first_line(error)}\n"
             "  expected: pairs (input, target) of tensors of one shape, or a DataLoader with a "
             "collate_fn"
         ) from error
@@ -332,7 +332,7 @@ def _classes(data: Dataset[Any], count: int, collate: Collate) -> int:
 def _content(data: Dataset[Any], collate: Collate) -> str:
     """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
 
-    Of samples that are drawn at random, as with augmentation, only the shapes count.
+    Of samples that change from call to call, as with augmentation, only the shapes count.
     """
     seen = hashlib.sha256(f"{type(data).__qualname__} {_length(data)}".encode())
     if isinstance(data, TensorDataset):
@@ -376,7 +376,3 @@ def _sample(batch: torch.Tensor) -> str:
 
 def _described(tensor: torch.Tensor) -> str:
     return f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

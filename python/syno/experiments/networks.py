@@ -52,14 +52,9 @@ def networks_with_operators(
     from syno.operands.layers import ORIGINAL, fit_to_network, layer_specification
     from syno.operands.lookup import named_operators
 
-    if models.describe(model).images is None:
-        raise UserError(
-            f"the model '{model}' does not process images\n"
-            "  what to do: name another model of `syno models`"
-        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        original = models.build(model, size=size, **options).eval()
+        original = image_model(model, options, size).eval()
         example = torch.randn(batch, *models.built(original).input_shape)
         found = {ORIGINAL: original} if ORIGINAL in operators else {}
         wanted = [name for name in operators if name != ORIGINAL]
@@ -71,6 +66,22 @@ def networks_with_operators(
                 replace(net, fit_to_network(named, net, sizes))
                 found[named.name] = net.eval()
     return found, example
+
+
+def image_model(model: str, options: Mapping[str, Any], size: int | None) -> nn.Module:
+    """Build a model for images; its initial weights follow from the random state of torch.
+
+    Raises:
+        UserError: the model does not process images.
+    """
+    from syno.network import models
+
+    if models.describe(model).images is None:
+        raise UserError(
+            f"the model '{model}' does not process images\n"
+            "  what to do: name another model of `syno models`"
+        )
+    return models.build(model, size=size, **options)
 
 
 def described(found: Comparison, model: str, example: torch.Tensor) -> dict[str, object]:

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from syno._util.errors import UserError
 from syno.codegen.native import find_compiler
+from syno.experiments.networks import image_model
+from syno.operators.summary import short_id
 from syno.store.environment import capture_environment
 
 if TYPE_CHECKING:
@@ -55,14 +56,9 @@ def training_steps(
     from syno.network import models
     from syno.study.evaluate.network import Network
 
-    if models.describe(model).images is None:
-        raise UserError(
-            f"the model '{model}' does not process images\n"
-            "  what to do: name another model of `syno models`"
-        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        net = models.build(model, size=size, **options)
+        net = image_model(model, options, size)
     network = Network(models.slots(net), models.built(net).input_shape, seed)
     operators = {**_named(network, names, sizes), **_sampled(network, sampled, seed)}
     return bench_training_steps(
@@ -95,7 +91,7 @@ def _sampled(network: Network, count: int, seed: int) -> dict[str, Operator]:
         return {}
     wanted = specification_for(None, {}, network)
     sampler = Sampler.from_specification(wanted, net=network.template, seed=seed)
-    return {op.key[:8]: op for op in (sampler.sample() for _ in range(count))}
+    return {short_id(op.text, op.key): op for op in (sampler.sample() for _ in range(count))}
 
 
 def _networks(

@@ -12,7 +12,6 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Binding, Specification
 from syno.space.options import MAX_NODES
-from syno.space.orbits import one_of_each
 from syno.space.rules import Rule, added_rules, rule_set
 from syno.space.space import Space
 from syno.space.tree import Tree, TreeNode
@@ -188,7 +187,11 @@ class Sampler:
         """
         with self._turn:
             if self._operators is None:
-                self._operators = one_of_each(list(self.space), self._specification)
+                space = self._enumerated()
+                if self._specification.symmetries:
+                    self._operators = [space[orbit[0]] for orbit in space.orbits()]
+                else:
+                    self._operators = list(space)
             return self._operators
 
     def sample(self) -> Operator:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx, nn
 
-from syno._util.errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError, first_line
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
 from syno.operators.kernel import KernelPack
@@ -184,10 +184,9 @@ def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
         )
         return prepared
     except (fx.proxy.TraceError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
             f"the network {type(flat).__name__} cannot be quantized: torch.fx cannot follow it\n"
-            f"  {reason}\n"
+            f"  {first_line(error)}\n"
             "  expected: a network of images whose forward does not decide by values or sizes"
         ) from error
 

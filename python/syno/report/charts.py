@@ -14,7 +14,7 @@ from typing import Any
 from syno._util import numbers as fmt
 from syno._util.printable import printable
 from syno.report.model import Candidate, Report
-from syno.report.pareto import Cost, Point, axis_ticks, front, latency, macs, staircase
+from syno.report.pareto import Cost, front_plot, latency, macs
 from syno.store.objective import ACCURACY, Objective
 
 # A figure, or a part of one, in the JSON that Plotly reads.
@@ -132,23 +132,13 @@ def _front(
     at: Callable[[float], float] = float,
 ) -> Figure | None:
     """Plot the objective against a cost; `at`: the place of a cost on the axis."""
-    shown = [c for c in report.trained if cost(c) is not None]
-    if not shown:
+    plot = front_plot(report, cost, at)
+    if not plot.shown:
         return None
-    points = front(report, cost)
-    best = [c for c in points if isinstance(c, Candidate)]
-    numbers = {c.number for c in best}
-    others = [c for c in shown if c.number not in numbers]
+    best, others = [c for c in plot.points if isinstance(c, Candidate)], plot.others
     base = cost(report.baseline)
-    known: list[Point] = [*shown, *([report.baseline] if base is not None else [])]
-    costs = [at(cost(c) or 0.0) for c in known]
-    xs, ys = staircase(
-        [(cost(c) or 0.0, report.quality(c) or 0.0) for c in points],
-        max(cost(c) or 0.0 for c in known),
-    )
-    steps = [at(x) for x in xs], ys
     data = [
-        _line("Pareto front", "front", *steps, legend=False, hover=False),
+        _line("Pareto front", "front", *plot.line, legend=False, hover=False),
         _trace(
             "others", "other", _places(others, cost, at), _qualities(report, others), others, report
         ),
@@ -159,10 +149,10 @@ def _front(
     if report.quality(report.baseline) is not None and base is not None:
         data.append(_baseline_mark(report, at(base)))
     layout = _layout(axis, report.objective.axis, of=report)
-    ticks = axis_ticks(costs)
-    if ticks is not None:
-        labels = [tick_text(tick) for tick in ticks]
-        layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": labels, "tickangle": 0}
+    if plot.ticks is not None:
+        labels = [tick_text(tick) for tick in plot.ticks]
+        marks = {"tickvals": plot.ticks, "ticktext": labels, "tickangle": 0}
+        layout["xaxis"] |= {"type": "log", **marks}
     else:
         layout["xaxis"]["tickformat"] = "~s"
     return {"data": data, "layout": layout}

@@ -11,7 +11,7 @@ from syno._util.figures import load_matplotlib
 from syno._util.printable import printable
 from syno.report.charts import bests, faster
 from syno.report.model import Report
-from syno.report.pareto import Cost, axis_ticks, front, latency, macs, staircase
+from syno.report.pareto import Cost, front_plot, latency, macs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,38 +80,21 @@ def _draw_front(
     cost: Cost,
     at: Callable[[float], float] = float,
 ) -> None:
-    shown = [c for c in report.trained if cost(c) is not None]
-    best = front(report, cost)
-    points = [(cost(c) or 0.0, report.quality(c) or 0.0) for c in best]
-    base_cost = cost(report.baseline)
-    spent = [cost(c) or 0.0 for c in shown] + ([base_cost] if base_cost is not None else [])
-    costs = [at(value) for value in spent]
-    if shown:
-        xs, ys = staircase(points, max(spent))
-        axes.plot([at(x) for x in xs], ys, color=_FRONT, linewidth=1.5)
-        others = [c for c in shown if c not in best]
-        axes.plot(
-            [at(cost(c) or 0.0) for c in others],
-            [report.quality(c) or 0.0 for c in others],
-            "o",
-            color=_OTHER,
-            markersize=4,
-            label="others",
-        )
-        axes.plot(
-            [at(x) for x, _ in points],
-            [y for _, y in points],
-            "o",
-            color=_FRONT,
-            markersize=6,
-            label="Pareto front",
-        )
-    ticks = axis_ticks(costs)
-    if ticks is not None:
+    plot = front_plot(report, cost, at)
+    if plot.shown:
+        axes.plot(*plot.line, color=_FRONT, linewidth=1.5)
+        for points, color, size, label in (
+            (plot.others, _OTHER, 4, "others"),
+            (plot.points, _FRONT, 6, "Pareto front"),
+        ):
+            xs = [at(cost(c) or 0.0) for c in points]
+            ys = [report.quality(c) or 0.0 for c in points]
+            axes.plot(xs, ys, "o", color=color, markersize=size, label=label)
+    if plot.ticks is not None:
         axes.set_xscale("log")
-        axes.set_xticks(ticks, [fmt.short(tick) for tick in ticks])
+        axes.set_xticks(plot.ticks, [fmt.short(tick) for tick in plot.ticks])
         axes.minorticks_off()
-    base = report.quality(report.baseline)
+    base, base_cost = report.quality(report.baseline), cost(report.baseline)
     if base is not None and base_cost is not None:
         axes.plot([at(base_cost)], [base], "D", color=_BASELINE, markersize=8, label="baseline")
     _finish(axes, report)

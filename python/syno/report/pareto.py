@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from syno.report.model import Baseline, Candidate, Report
 from syno.store.front import pareto_front
@@ -52,6 +53,40 @@ def on_front(report: Report, *costs: Cost) -> list[Candidate]:
     points = [point for cost in costs or (latency, macs) for point in front(report, cost)]
     found = {point.number: point for point in points if isinstance(point, Candidate)}
     return list(found.values())
+
+
+@dataclass(frozen=True)
+class FrontPlot:
+    """What a plot of the objective against a cost shows, without the baseline.
+
+    shown: the trained operators with the cost; points: those of the front, the baseline included;
+    others: the operators that are not on it. line: the front as a line, in places on the axis.
+    ticks: as in `axis_ticks`.
+    """
+
+    shown: list[Candidate]
+    points: list[Point]
+    others: list[Candidate]
+    line: tuple[list[float], list[float]]
+    ticks: list[float] | None
+
+
+def front_plot(report: Report, cost: Cost, at: Callable[[float], float]) -> FrontPlot:
+    """Arrange the plot of a front; `at`: the place of a cost on the axis."""
+    shown = [c for c in report.trained if cost(c) is not None]
+    points = front(report, cost)
+    numbers = {c.number for c in points if isinstance(c, Candidate)}
+    base = cost(report.baseline)
+    spent = [cost(c) or 0.0 for c in shown] + ([base] if base is not None else [])
+    steps = [(cost(c) or 0.0, report.quality(c) or 0.0) for c in points]
+    xs, ys = staircase(steps, max(spent)) if shown else ([], [])
+    return FrontPlot(
+        shown,
+        points,
+        [c for c in shown if c.number not in numbers],
+        ([at(x) for x in xs], ys),
+        axis_ticks([at(x) for x in spent]),
+    )
 
 
 def staircase(points: list[tuple[float, float]], right: float) -> tuple[list[float], list[float]]:

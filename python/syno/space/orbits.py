@@ -28,13 +28,6 @@ def orbits(operators: Sequence[Operator], specification: Specification) -> list[
     return list(found.values())
 
 
-def one_of_each(operators: Sequence[Operator], specification: Specification) -> list[Operator]:
-    """Return the first operator of each orbit; all, if the specification names no symmetries."""
-    if not specification.symmetries:
-        return list(operators)
-    return [operators[orbit[0]] for orbit in orbits(operators, specification)]
-
-
 def mean_difference(groups: Sequence[Sequence[float]]) -> tuple[float, int]:
     """Return the mean absolute difference of values within groups, and the number of pairs.
 

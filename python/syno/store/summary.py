@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from sqlalchemy import Connection, select
@@ -91,7 +92,7 @@ class StudySummary:
             return None
         return next((value for value in reversed(self.progress) if value is not None), None)
 
-    @property
+    @cached_property
     def progress(self) -> tuple[float | None, ...]:
         """How good the operators are up to each result of `ended`: see `Objectives.progress`."""
         return tuple(self.objectives.progress(self.ended, self.baseline))

@@ -98,6 +98,8 @@ class Callbacks(Observer):
 
     def on_tell(self, proposal: Proposal, outcome: Outcome, tally: Tally) -> None:
         """Call the functions with the trial as it is stored."""
+        if not self._functions:  # reading it takes time
+            return
         assert self._study is not None
         stored = self._store.evaluations(self._study)
         trial = [e for e in stored if e.ask == proposal.ask and e.split == VALIDATION][-1]

@@ -207,7 +207,7 @@ def load_study(store: Store | str, study: str | int | None = None) -> StudyResul
 
     Args:
         store: an open store or its address.
-        study: the name or id of the study; not needed if the store holds only one.
+        study: the name or id of the study. Default: the latest of the store.
 
     Raises:
         UserError: if there is no such store or study.

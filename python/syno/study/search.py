@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import json
 import math
 import shlex
 import time
@@ -30,6 +28,7 @@ from syno.options import (
     TimingOptions,
     TrainOptions,
 )
+from syno.report.settings import read_specification
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
@@ -133,9 +132,9 @@ def search(
             higher rungs.
         seconds: time limit of the study; the evaluation that is running then is finished.
         seed: of samples, initial weights, batches and checks.
-        method: how operators are chosen: `uniform`, `diverse`, `local`, `evolution`, `tree` or
-            `graph`, or a name with its options, such as {"name": "local", "samples": 20} or
-            `local:samples=20,restarts=0.2`.
+        method: how operators are chosen: `uniform`, `diverse`, `local`, `evolution`, `surrogate`,
+            `tree` or `graph`, or a name with its options, such as {"name": "local",
+            "samples": 20} or `local:samples=20,restarts=0.2`.
         objective: up to four measures to minimize or maximize: `accuracy` (or the loss of text, or
             the metric), `latency_ratio`, `latency_ms`, `macs`, `params` and `memory`, with `:min`
             or `:max` for another direction than the usual one.
@@ -160,19 +159,20 @@ def search(
     Raises:
         UserError: for whatever is wrong with the arguments, the data or the store.
     """
-    from syno.study.evaluate.custom import custom, custom_ladder, given_example, metric_document
+    from syno.study.evaluate.custom import custom, custom_ladder, metric_document
     from syno.study.evaluate.engines import decide
 
     space, train = space or SpaceOptions(), train or TrainOptions()
     timing, isolation = timing or TimingOptions(), isolation or IsolationOptions()
     own = custom(
         data,
+        net=net,
         validation=validation,
         loss=loss,
         metric=metric,
         maximize=maximize,
         evaluate=evaluate,
-        example=functools.partial(given_example, net, example_input),
+        example_input=example_input,
     )
     ladder = chosen_ladder(train)
     if ladder is not None and own is not None:
@@ -260,7 +260,7 @@ def resume(
 ) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
-    study: its name or id; not needed when the store holds one only.
+    study: its name or id. Default: the latest study of the store.
     net: the module the study was started with, if it was started with one.
     data, validation, loss, metric, maximize, evaluate, example_input: those of the search, if it
         had custom data, which a store cannot hold.
@@ -272,7 +272,7 @@ def resume(
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
-    from syno.study.evaluate.custom import custom_again, given_example
+    from syno.study.evaluate.custom import custom_again
 
     with _opened(store, create=False) as opened, _shown(observer) as observer:
         record = opened.study(study)
@@ -292,16 +292,17 @@ def resume(
             settings.data,
             data,
             is_custom=settings.metric is not None,
+            net=network,
             validation=validation,
             loss=loss,
             metric=metric,
             maximize=maximize,
             evaluate=evaluate,
-            example=functools.partial(given_example, network, example_input),
+            example_input=example_input,
         )
         rungs = _rungs(network, settings, folder, own)
         check_data(record.name, settings, rungs.marked(settings))
-        wanted = Specification.from_json(json.dumps(record.specification))
+        wanted = read_specification(record.specification)
         space = _compose(wanted, rungs, None, settings, observer)
         changes = dataclasses.asdict(isolation or IsolationOptions())
         max_attempts = changes["max_attempts"]

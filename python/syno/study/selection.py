@@ -82,7 +82,8 @@ def select(
     """Select operators of a study, and write them to a folder if requested.
 
     Args:
-        store: an open store or its address; study: one of its studies, needed when it has several.
+        store: an open store or its address.
+        study: the name of a study in it. Default: the latest.
         top: the most operators that are selected.
         within: how many points of accuracy (percent) an operator may lie below the reference, or
             how many percent its perplexity on text above that. Default: any number.

@@ -151,8 +151,6 @@ def timing_settings(timing: TimingOptions) -> LatencySettings:
 
 def stored_timing(latency: LatencySettings) -> TimingOptions:
     """Return the timing options of a stored study; without an engine, it measured eager PyTorch."""
-    from syno.options import TimingOptions
-
     return TimingOptions(**(LatencySettings(latency="eager") | latency))
 
 

@@ -50,19 +50,7 @@ def small_text(**changes: object) -> Specification:
     Args:
         changes: arguments of Specification, or limits, that replace these.
     """
-    specification = Specification(
-        "[N, seq_len: causal, H_in: unordered]",
-        "[N, seq_len: causal, H_out]",
-        ["N: 0", "seq_len: 0", "H_in: 3", "H_out: 3"],
-        ["k=3: 2", "g=8: 2"],
-        passed_through=[(0, 0)],
-        max_depth=7,
-        max_merges=2,
-        max_splits=2,
-        min_weight_params=16,
-        max_repeat=3,
-    )
-    return specification.with_changes(**changes) if changes else specification
+    return _small_linear("seq_len: causal", **changes)
 
 
 def small_strided(maps: str = "H, H", **changes: object) -> Specification:
@@ -127,9 +115,15 @@ def _small_map(
     return specification.with_changes(**changes) if changes else specification
 
 
-def _small_linear(positions: bool, **changes: object) -> Specification:
-    """Return a specification of linear layers, over positions without an order in time or not."""
-    inside = "seq_len, " if positions else ""
+def _small_linear(positions: str, **changes: object) -> Specification:
+    """Return a specification of linear layers.
+
+    Args:
+        positions: `seq_len` for positions without an order in time, `seq_len: causal` for others;
+            empty for vectors.
+        changes: as in `small_text`.
+    """
+    inside = f"{positions}, " if positions else ""
     specification = Specification(
         f"[N, {inside}H_in: unordered]",
         f"[N, {inside}H_out]",
@@ -158,8 +152,8 @@ USUAL: Mapping[str, Callable[..., Specification]] = {
         for kind, maps in _LARGER.items()
     },
     "causal positions": small_text,
-    "positions": functools.partial(_small_linear, True),
-    "vectors": functools.partial(_small_linear, False),
+    "positions": functools.partial(_small_linear, "seq_len"),
+    "vectors": functools.partial(_small_linear, ""),
 }
 
 

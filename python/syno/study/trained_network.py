@@ -36,7 +36,7 @@ def export_network(
         study: what `syno.search` or `syno.load_study` returned, or a store or its address.
         key: the start of the id or key of an operator, or `baseline`.
         path: the file; the suffix of the format is added.
-        name: the name or id of the study; not needed if the store holds only one.
+        name: the name or id of the study. Default: the latest of the store.
         net: the network that the study was started with, unless that was a model by name. Its
             weights do not matter.
         format: `torch-network` (a .py file with PyTorch code and a .safetensors file with the

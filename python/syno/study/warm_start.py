@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 from syno._util.errors import UserError
 from syno.features import FeatureTable
 from syno.operators.operator import Operator
-from syno.operators.specification import Specification
+from syno.report.settings import read_specification
 from syno.store import Store
 from syno.store.overview import ordered, score
 from syno.surrogate import SurrogateData, normal_scores
@@ -33,7 +32,7 @@ def study_data(store: Store, study: str | int | None, source: str) -> SurrogateD
         UserError: for an unknown study, and for one with too few results.
     """
     summary = store.summary(study)
-    specification = Specification.from_json(json.dumps(summary.study.specification))
+    specification = read_specification(summary.study.specification)
     table = FeatureTable()
     found = [
         Operator.from_text(each.text, specification)
@@ -66,7 +65,7 @@ def warm_start(text: str) -> SurrogateData:
         )
     if "://" not in store and not Path(store).exists():
         raise UserError(f"there is no store '{store}' to start from")
-    with Store.open(store) as opened:
+    with Store.open(store, read_only=True) as opened:
         return study_data(opened, study or None, text)
 
 

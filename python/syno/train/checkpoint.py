@@ -133,9 +133,7 @@ def signature(
         digest.update(str(getattr(module, "source_hash", "")).encode())
     for key, value in net.state_dict().items():
         digest.update(f"{key} {value.dtype} {list(value.shape)}".encode())
-        flat = value.detach().cpu().contiguous().flatten()
-        if flat.numel():
-            digest.update(flat.view(torch.uint8).numpy().data)
+        digest.update(tensor_bytes(value))
     return {
         "network": digest.hexdigest(),
         "fidelity": fidelity,
@@ -144,6 +142,12 @@ def signature(
         "data": fingerprint,
         "processes": world,
     }
+
+
+def tensor_bytes(value: torch.Tensor) -> memoryview:
+    """The bytes of a tensor's elements, for a digest."""
+    flat = value.detach().cpu().contiguous().flatten()
+    return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
 
 
 def check_signature(path: Path, found: Signature, wanted: Signature) -> None:

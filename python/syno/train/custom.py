@@ -71,14 +71,41 @@ class CustomTask:
         loss = loss_of(self._data, scores, targets, self._smoothing)
         if self._data.loss is not None:
             return loss, 0
-        told_apart = scores.shape[_class_dimension(scores, targets)]
+        told_apart = scores.shape[class_dimension(scores, targets)]
         self.chance = max(self.chance, math.log(told_apart))
         right = right_share(scores, targets)
         return loss, round(right * len(targets))
 
     def metrics(self, net: nn.Module) -> Metrics:
-        """See Task."""
-        return custom_metrics(net, self._data, self._validation, self._batch, self._numerics)
+        """See Task. A metric that is maximized is the `accuracy`, one that is minimized the `loss`.
+
+        Raises:
+            NonFiniteScoresError: if loss or metric are NaN or infinite.
+        """
+        data, function = self._data, self._data.metric.function
+        lost = measured = 0.0
+        training = net.training
+        net.eval()
+        try:
+            with torch.inference_mode():
+                for inputs, targets in self.validation():
+                    with self._numerics.autocast():
+                        scores = net(self._numerics.inputs(inputs))
+                    count = len(inputs)
+                    lost += count * float(loss_of(data, scores, targets, 0.0))
+                    if function is not None:
+                        measured += count * float(function(scores, targets))
+                    elif data.metric.maximize:
+                        measured += count * right_share(scores, targets)
+        finally:
+            net.train(training)
+        loss, value = lost / len(self._validation), measured / len(self._validation)
+        if function is None and not data.metric.maximize:
+            value = loss
+        for name, number in (("loss", loss), (data.metric.name, value)):
+            if not math.isfinite(number):
+                raise NonFiniteScoresError(f"the {name} on the validation split is {number}")
+        return Metrics(value, loss) if data.metric.maximize else Metrics(None, value)
 
     def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """See Task."""
@@ -92,45 +119,6 @@ class CustomTask:
     def _on_device(self, samples: Samples, places: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         inputs, targets = samples.batch(places)
         return inputs.to(self._numerics.device), targets.to(self._numerics.device)
-
-
-def custom_metrics(
-    net: nn.Module, data: CustomData, samples: Samples, batch: int, numerics: Numerics
-) -> Metrics:
-    """Measure a network: the mean of loss and metric over samples, in evaluation mode.
-
-    Returns:
-        A metric that is maximized as `accuracy`, one that is minimized as `loss`.
-
-    Raises:
-        NonFiniteScoresError: if loss or metric are NaN or infinite.
-    """
-    function = data.metric.function
-    lost = measured = 0.0
-    training = net.training
-    net.eval()
-    try:
-        with torch.inference_mode():
-            for places in np.array_split(np.arange(len(samples)), -(-len(samples) // batch)):
-                inputs, targets = samples.batch(places)
-                targets = targets.to(numerics.device)
-                with numerics.autocast():
-                    scores = net(numerics.inputs(inputs.to(numerics.device)))
-                count = len(places)
-                lost += count * float(loss_of(data, scores, targets, 0.0))
-                if function is not None:
-                    measured += count * float(function(scores, targets))
-                elif data.metric.maximize:
-                    measured += count * right_share(scores, targets)
-    finally:
-        net.train(training)
-    loss, value = lost / len(samples), measured / len(samples)
-    if function is None and not data.metric.maximize:
-        value = loss
-    for name, number in (("loss", loss), (data.metric.name, value)):
-        if not math.isfinite(number):
-            raise NonFiniteScoresError(f"the {name} on the validation split is {number}")
-    return Metrics(value, loss) if data.metric.maximize else Metrics(None, value)
 
 
 def loss_of(data: CustomData, scores: Any, targets: torch.Tensor, smoothing: float) -> torch.Tensor:
@@ -153,11 +141,11 @@ def loss_of(data: CustomData, scores: Any, targets: torch.Tensor, smoothing: flo
 
 def right_share(scores: torch.Tensor, targets: torch.Tensor) -> float:
     """Return the share of targets that are the class with the greatest score."""
-    found = scores.argmax(dim=_class_dimension(scores, targets))
+    found = scores.argmax(dim=class_dimension(scores, targets))
     return float((found == targets).double().mean())
 
 
-def _class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
+def class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
     """Return where classes are: after the batch as in PyTorch, or last as in language models."""
     return 1 if scores.shape[:1] + scores.shape[2:] == targets.shape else -1
 

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
+from syno.train.checkpoint import tensor_bytes
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ class Distillation:
         digest = hashlib.blake2b(repr((settings, self.feature_weight)).encode(), digest_size=16)
         for name, value in self.teacher.state_dict().items():
             digest.update(name.encode())
-            flat = value.detach().cpu().contiguous().flatten()
-            if flat.numel():
-                digest.update(flat.view(torch.uint8).numpy().data)
+            digest.update(tensor_bytes(value))
         return digest.hexdigest()
 
     @contextmanager
@@ -112,7 +111,7 @@ class Lesson:
             distance = _distance(scores, wanted, settings.dimension, settings.temperature)
             total = (1.0 - settings.weight) * loss + settings.weight * distance
         if settings.features:
-            errors = [_relative(self._own[name], self._wanted[name]) for name in self._own]
+            errors = [relative_error(self._own[name], self._wanted[name]) for name in self._own]
             total = total + settings.feature_weight * torch.stack(errors).mean()
         return total
 
@@ -131,7 +130,7 @@ def _distance(
     scores: torch.Tensor, wanted: torch.Tensor, dimension: int | None, temperature: float
 ) -> torch.Tensor:
     if dimension is None:
-        return _relative(scores, wanted)
+        return relative_error(scores, wanted)
     return divergence(scores / temperature, wanted / temperature, dimension) * temperature**2
 
 
@@ -142,7 +141,7 @@ def divergence(scores: torch.Tensor, wanted: torch.Tensor, dimension: int) -> to
     return (other.exp() * (other - own)).sum(dimension).mean()
 
 
-def _relative(own: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """The squared error relative to the variance of `wanted`."""
+def relative_error(own: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """The mean squared error relative to the variance of `wanted`, a scalar."""
     error = (own.float() - wanted.float()).square().mean()
     return error / wanted.float().var(correction=0).clamp_min(1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -121,6 +122,10 @@ class Fidelity:
         if how:
             amount["recipe"] = dataclasses.replace(amount.get("recipe", self.recipe), **how)
         return dataclasses.replace(self, **amount)
+
+    def name_with(self, changes: Mapping[str, float | None]) -> str:
+        """Return the name of the fidelity with changes of its numbers, such as `tiny-epochs2`."""
+        return "-".join([self.name, *(f"{key}{value:g}" for key, value in changes.items())])
 
     def to_json(self) -> JsonObject:
         """Return all fields, for storage and comparison."""

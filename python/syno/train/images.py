@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.data import DataSet, Records, Split
 from syno.data.augment import Augmentation, Augmenter
 from syno.data.batches import ImageBatches, Reader
@@ -160,10 +160,9 @@ class ImageTask:
                 with torch.no_grad(), self._numerics.autocast():
                     net(self._numerics.inputs(images))
         except (RuntimeError, ValueError, UserError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
                 f"the network does not run on images of {size} px, which recipe "
-                f"'{self._recipe.name}' uses in a part of the training\n  {reason}\n"
+                f"'{self._recipe.name}' uses in a part of the training\n  {first_line(error)}\n"
                 "  expected: a recipe without `progressive`, or a network for images of any size"
             ) from error
         finally:

@@ -131,10 +131,10 @@ LinearMap::LinearMap(const Operator& op, const Values& values, std::uint64_t see
          offsets(blocks, table.variables, extents), offsets(free, table.variables, extents),
          offsets(taps, table.variables, extents), offsets(ranks, table.variables, extents)});
   }
-  draw(seed);
+  sample_weights(seed);
 }
 
-void LinearMap::draw(std::uint64_t seed) {
+void LinearMap::sample_weights(std::uint64_t seed) {
   for (std::size_t k = 0; k < gathered_.size(); ++k) {
     CounterRandom random(seed, kWeights + k);
     std::vector<float>& weight = weights_[k];

@@ -23,7 +23,7 @@ using Probe = std::array<float, kProbes>;
 
 class LinearMap {
  public:
-  /// Weights are drawn from `seed`: independent, uniform, of mean 0 and variance 1.
+  /// Weights are sampled from `seed`: independent, uniform, of mean 0 and variance 1.
   /// Throws UserError as `access_tables` does, and where the map has more than `most` terms.
   LinearMap(const Operator& op, const Values& values, std::uint64_t seed,
             std::int64_t most = std::int64_t{1} << 24);
@@ -40,8 +40,8 @@ class LinearMap {
   /// The elements of each weight, in canonical order.
   const std::vector<std::vector<float>>& weights() const { return weights_; }
 
-  /// Draws all weights again.
-  void draw(std::uint64_t seed);
+  /// Samples all weights again.
+  void sample_weights(std::uint64_t seed);
 
   /// The map of vectors of inputs(), and its adjoint of vectors of outputs(), both row-major.
   std::vector<Probe> apply(const std::vector<Probe>& x) const;

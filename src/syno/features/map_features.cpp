@@ -248,7 +248,7 @@ class Features {
     of_the_whole();
     of_shifts();
     of_sizes();
-    of_powers();  // draws other weights
+    of_powers();  // samples other weights
     return std::move(found_);
   }
 
@@ -467,7 +467,7 @@ class Features {
       y[out_.element[c * out_.positions + out_.middle()]] = random[c];
     for (int times = 1; times <= kTimes; ++times) {
       if (fits) {
-        if (times > 1) map_.draw(seed_ + static_cast<std::uint64_t>(times));
+        if (times > 1) map_.sample_weights(seed_ + static_cast<std::uint64_t>(times));
         y = map_.apply_adjoint(y);
       }
       if (times == 1) continue;  // as at_the_middle

@@ -1,6 +1,5 @@
 #include "syno/rules/catalogue.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "syno/rules/docs.h"
 #include "syno/rules/rule_test.h"
 #include "syno/support/error.h"
+#include "syno/support/golden_test.h"
 #include "syno/support/source_dir_test.h"
 
 namespace syno {
@@ -125,18 +125,8 @@ TEST(Catalogue, RestrictionsAloneHaveNoRewrite) {
 }
 
 TEST(Catalogue, ThePageInDocsIsTheOneOfTheRules) {
-  const std::string path = std::string(kSourceDir) + "/docs/rules.md";
-  const std::string page = rules_page();
-  if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(path);
-    file << page;
-    ASSERT_TRUE(file.flush()) << "cannot write " << path;
-  }
-  std::ifstream file(path);
-  std::stringstream written;
-  written << file.rdbuf();
-  EXPECT_EQ(written.str(), page)
-      << "docs/rules.md is out of date: run syno_rules_tests with SYNO_UPDATE_GOLDEN=1";
+  expect_golden("docs/rules.md", rules_page(),
+                "docs/rules.md is out of date: run syno_rules_tests with SYNO_UPDATE_GOLDEN=1");
 }
 
 TEST(RuleSet, StartsWithAllRulesOn) {

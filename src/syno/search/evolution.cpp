@@ -20,8 +20,7 @@ std::uint32_t Evolution::select(std::uint64_t number) const {
   std::vector<std::uint32_t> population;
   for (auto each = proposed().rbegin(); each != proposed().rend() && population.size() < most;
        ++each) {
-    const TrialState state = result(*each).state;
-    if (state == TrialState::kDone || state == TrialState::kFailed) population.push_back(*each);
+    if (result(*each).has_ended()) population.push_back(*each);
   }
   // Whoever is not in the tournament comes last, so that a parent without new neighbors is replaced.
   std::sort(population.begin(), population.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -29,7 +28,7 @@ std::uint32_t Evolution::select(std::uint64_t number) const {
   });
   const auto competing = std::min(static_cast<std::size_t>(options_.tournament), population.size());
   const auto rank = [&](std::uint32_t op) {
-    return std::tuple(result(op).state != TrialState::kDone, -result(op).value, op);
+    return std::tuple(!result(op).is_done(), -result(op).value, op);
   };
   std::sort(population.begin(), population.begin() + static_cast<std::ptrdiff_t>(competing),
             [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });

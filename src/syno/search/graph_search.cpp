@@ -38,7 +38,7 @@ void GraphSearch::find_best(std::uint32_t node) {
   bool any = false;
   FixedPoint best = 0;
   for (const std::uint32_t op : lattice_->below(node)) {
-    if (result(op).state != TrialState::kDone) continue;
+    if (!result(op).is_done()) continue;
     best = any ? std::max(best, result(op).value) : result(op).value;
     any = true;
   }
@@ -47,22 +47,18 @@ void GraphSearch::find_best(std::uint32_t node) {
 
 void GraphSearch::changed(std::uint32_t op, const TrialResult& before) {
   const TrialResult& now = result(op);
-  const auto is_done = [](const TrialResult& each) { return each.state == TrialState::kDone; };
-  const auto is_observed = [](const TrialResult& each) {
-    return each.state == TrialState::kDone || each.state == TrialState::kFailed;
-  };
-  if (is_done(before)) values_.erase(values_.find(before.value));
-  if (is_done(now)) values_.insert(now.value);
+  if (before.is_done()) values_.erase(values_.find(before.value));
+  if (now.is_done()) values_.insert(now.value);
   for (const std::uint32_t node : lattice_->above(op)) {
     Node& at = nodes_[node];
     at.visits += int{now.state != TrialState::kNew} - int{before.state != TrialState::kNew};
-    at.observed += int{is_observed(now)} - int{is_observed(before)};
-    if (is_done(before)) at.sum -= before.value;
-    if (is_done(now)) at.sum += now.value;
-    at.done += int{is_done(now)} - int{is_done(before)};
-    if (is_done(before) && before.value == at.best)
+    at.observed += int{now.has_ended()} - int{before.has_ended()};
+    if (before.is_done()) at.sum -= before.value;
+    if (now.is_done()) at.sum += now.value;
+    at.done += int{now.is_done()} - int{before.is_done()};
+    if (before.is_done() && before.value == at.best)
       find_best(node);
-    else if (is_done(now) && (at.done == 1 || now.value > at.best))
+    else if (now.is_done() && (at.done == 1 || now.value > at.best))
       at.best = now.value;
   }
 }

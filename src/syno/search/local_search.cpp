@@ -15,8 +15,8 @@ LocalSearch::LocalSearch(std::shared_ptr<const Neighbors> neighbors, std::uint64
       spent_(operator_count(), false) {}
 
 void LocalSearch::changed(std::uint32_t op, const TrialResult& before) {
-  if (before.state == TrialState::kDone) best_.erase({-before.value, op});
-  if (result(op).state == TrialState::kDone) best_.emplace(-result(op).value, op);
+  if (before.is_done()) best_.erase({-before.value, op});
+  if (result(op).is_done()) best_.emplace(-result(op).value, op);
 }
 
 std::uint32_t LocalSearch::select(std::uint64_t number) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string>
 
 #include "syno/support/error.h"
@@ -99,23 +100,9 @@ double SearchMethod::random_share(std::uint64_t number, std::uint64_t purpose) c
   return static_cast<double>(random_word(number, purpose, 0) >> 11) * 0x1.0p-53;
 }
 
-std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number,
-                                                  std::uint64_t purpose) const {
-  std::optional<std::uint32_t> best;
-  std::uint64_t least = 0;
-  for (std::uint32_t op = 0; op < results_.size(); ++op) {
-    if (!is_new(op)) continue;
-    const std::uint64_t word = random_word(number, purpose, op);
-    if (!best || word < least) {
-      best = op;
-      least = word;
-    }
-  }
-  return best;
-}
-
-std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number, std::uint64_t purpose,
-                                                  std::span<const std::uint32_t> among) const {
+template <class Operators>
+std::optional<std::uint32_t> SearchMethod::sampled(std::uint64_t number, std::uint64_t purpose,
+                                                   const Operators& among) const {
   std::optional<std::uint32_t> best;
   std::uint64_t least = 0;
   for (const std::uint32_t op : among) {
@@ -127,6 +114,17 @@ std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number, std::uin
     }
   }
   return best;
+}
+
+std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number,
+                                                  std::uint64_t purpose) const {
+  const auto all = static_cast<std::uint32_t>(results_.size());
+  return sampled(number, purpose, std::views::iota(std::uint32_t{0}, all));
+}
+
+std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number, std::uint64_t purpose,
+                                                  std::span<const std::uint32_t> among) const {
+  return sampled(number, purpose, among);
 }
 
 }  // namespace syno

@@ -33,6 +33,9 @@ struct TrialResult {
   TrialState state = TrialState::kNew;
   /// Of kDone.
   FixedPoint value = 0;
+  bool is_done() const { return state == TrialState::kDone; }
+  /// Done or failed.
+  bool has_ended() const { return is_done() || state == TrialState::kFailed; }
   friend bool operator==(const TrialResult&, const TrialResult&) = default;
 };
 
@@ -80,6 +83,9 @@ class SearchMethod {
                                       std::span<const std::uint32_t> among) const;
 
  private:
+  template <class Operators>
+  std::optional<std::uint32_t> sampled(std::uint64_t number, std::uint64_t purpose,
+                                       const Operators& among) const;
   std::optional<std::uint32_t> selected(std::uint64_t number) const;
   void insert_locked(std::uint64_t number, std::uint32_t op);
   void set(std::uint32_t op, TrialResult result);

@@ -1,14 +1,11 @@
 // What every search method keeps to, with a fake evaluator.
 #include "syno/search/method.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <thread>
 
@@ -18,7 +15,7 @@
 #include "syno/search/operators_test.h"
 #include "syno/search/tree_search.h"
 #include "syno/support/error.h"
-#include "syno/support/source_dir_test.h"
+#include "syno/support/golden_test.h"
 
 namespace syno {
 namespace {
@@ -229,7 +226,6 @@ TEST_P(EveryMethod, ServesManyThreads) {
 }
 
 TEST(Methods, TheProposalsInGitAreWhatIsProposed) {
-  const std::string path = std::string(kSourceDir) + "/tests/golden/search/proposals.txt";
   std::string text =
       "# Written by syno_search_tests (Methods.TheProposalsInGitAreWhatIsProposed) with "
       "SYNO_UPDATE_GOLDEN=1.\n"
@@ -244,17 +240,10 @@ TEST(Methods, TheProposalsInGitAreWhatIsProposed) {
         text += fixture().found[op].structure().hex().substr(0, 8) + "\n";
     }
   }
-  if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(path);
-    file << text;
-    ASSERT_TRUE(file.flush()) << "cannot write " << path;
-  }
-  std::ifstream file(path);
-  std::stringstream known;
-  known << file.rdbuf();
-  EXPECT_EQ(known.str(), text) << "proposals have changed; if they are meant to, run\n"
-                                  "  SYNO_UPDATE_GOLDEN=1 build/release/syno_search_tests "
-                                  "--gtest_filter='Methods.*'\nand read the difference";
+  expect_golden("tests/golden/search/proposals.txt", text,
+                "proposals have changed; if they are meant to, run\n"
+                "  SYNO_UPDATE_GOLDEN=1 build/release/syno_search_tests "
+                "--gtest_filter='Methods.*'\nand read the difference");
 }
 
 }  // namespace

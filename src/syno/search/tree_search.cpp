@@ -219,13 +219,10 @@ void TreeSearch::visit_steps(std::uint32_t op, FixedPoint reward, int sign) {
 }
 
 void TreeSearch::changed(std::uint32_t op, const TrialResult& before) {
-  const auto counts = [](const TrialResult& result) {
-    return result.state == TrialState::kDone || result.state == TrialState::kFailed;
-  };
   const auto apply = [&](const TrialResult& result, int sign) {
     if (result.state == TrialState::kPending) add_pending(op, sign);
-    if (!counts(result)) return;
-    const FixedPoint earned = result.state == TrialState::kDone ? reward(result.value) : 0;
+    if (!result.has_ended()) return;
+    const FixedPoint earned = result.is_done() ? reward(result.value) : 0;
     visit_path(op, earned, sign);
     visit_steps(op, earned, sign);
   };

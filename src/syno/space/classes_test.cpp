@@ -3,8 +3,6 @@
 // joined where brute force over all terms says that two keys stand for one operator.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -15,8 +13,8 @@
 #include "syno/key/oracle_test.h"
 #include "syno/space/path.h"
 #include "syno/space/small_spaces_test.h"
+#include "syno/support/golden_test.h"
 #include "syno/support/mix.h"
-#include "syno/support/source_dir_test.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -315,7 +313,6 @@ TEST(Classes, ExactRulesLoseNoneAndTakeNoMoreSteps) {
 }
 
 TEST(Classes, TheTablesInGitAreWhatIsListed) {
-  const std::string path = std::string(kSourceDir) + "/tests/golden/search/small_spaces.txt";
   std::string text =
       "# Written by syno_space_tests (Classes.TheTablesInGitAreWhatIsListed) with "
       "SYNO_UPDATE_GOLDEN=1.\n"
@@ -328,17 +325,10 @@ TEST(Classes, TheTablesInGitAreWhatIsListed) {
   std::string redundant;
   for (const auto& [small, classes] : all_classes()) text += table(small, classes, redundant);
   text += "## kept/class above 1.2\n\n" + redundant;
-  if (std::getenv("SYNO_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(path);
-    file << text;
-    ASSERT_TRUE(file.flush()) << "cannot write " << path;
-  }
-  std::ifstream file(path);
-  std::stringstream known;
-  known << file.rdbuf();
-  EXPECT_EQ(known.str(), text) << "counts of small spaces have changed; if they are meant to, run\n"
-                                  "  SYNO_UPDATE_GOLDEN=1 build/release/syno_space_tests "
-                                  "--gtest_filter='Classes.*'\nand read the difference";
+  expect_golden("tests/golden/search/small_spaces.txt", text,
+                "counts of small spaces have changed; if they are meant to, run\n"
+                "  SYNO_UPDATE_GOLDEN=1 build/release/syno_space_tests "
+                "--gtest_filter='Classes.*'\nand read the difference");
 }
 
 // A key that joins two operators would hide a loss.

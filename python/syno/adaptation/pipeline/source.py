@@ -122,7 +122,6 @@ def checked_source(
         loss=loss,
         metric=metric,
         maximize=maximize,
-        example=lambda: _missing_example(),
     )
     if isinstance(given, CustomEvaluation):
         raise UserError("an adaptation needs data: 'evaluate' cannot distil a network")
@@ -199,12 +198,7 @@ def _checked_fidelity(
     changed = {key: value for key, value in changes.items() if getattr(found, key) != value}
     if not changed:
         return found
-    name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changed.items())])
-    return found.changed(name=name, **changed)
-
-
-def _missing_example() -> torch.Tensor:
-    raise UserError("an adaptation needs data: 'evaluate' cannot distil a network")
+    return found.changed(name=found.name_with(changed), **changed)
 
 
 __all__ = ["Source", "checked_source"]

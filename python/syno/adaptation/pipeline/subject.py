@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,8 +20,9 @@ from syno.network.placeholder import slots
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, Task, make_task
-from syno.train.custom import _class_dimension
-from syno.train.distillation import divergence
+from syno.train.checkpoint import tensor_bytes
+from syno.train.custom import class_dimension
+from syno.train.distillation import divergence, relative_error
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 # Images for the statistics of batch normalization of a network with other operators.
@@ -66,9 +67,7 @@ class Subject:
         digest = hashlib.blake2b(self.task.fingerprint.encode(), digest_size=16)
         for name, value in self.original.state_dict().items():
             digest.update(name.encode())
-            flat = value.detach().contiguous().flatten()
-            if flat.numel():
-                digest.update(flat.view(torch.uint8).numpy().data)
+            digest.update(tensor_bytes(value))
         return digest.hexdigest()
 
     @cached_property
@@ -79,7 +78,7 @@ class Subject:
                 return None
             inputs, targets = next(self.task.validation())
             with torch.no_grad():
-                return _class_dimension(self.original(inputs), targets)
+                return class_dimension(self.original(inputs), targets)
         return -1 if isinstance(self.data, TextData) else 1
 
     def inputs(self, count: int) -> list[torch.Tensor]:
@@ -135,8 +134,7 @@ class Subject:
         wanted = wanted[: len(inputs)]
         if self.dimension is not None:
             return float(divergence(scores, wanted, self.dimension))
-        error = (scores - wanted).square().mean() / wanted.var(correction=0).clamp_min(1e-12)
-        return float(error)
+        return float(relative_error(scores, wanted))
 
     def value(self, net: nn.Module) -> float:
         """The objective of a network on the whole validation split."""
@@ -182,11 +180,3 @@ def _objective(data: object) -> Objective:
             return ACCURACY
         return Objective(metric.name, "", metric.maximize)
     return LOSS if isinstance(data, TextData) else ACCURACY
-
-
-def spread(values: Sequence[float]) -> float:
-    """The standard deviation; 0 of a single value."""
-    if len(values) < 2:
-        return 0.0
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))

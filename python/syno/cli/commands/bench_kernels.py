@@ -150,11 +150,9 @@ def _measure(
 def _print(run: KernelRun, batch: int) -> None:
     from syno.experiments.tables import means_table, times_table
 
-    screen = output.console()
     peak = run.roofline.flops / 1e9
-    noisy = "   (noisy: other processes used the machine)" if run.noisy else ""
     title = f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s peak"
-    screen.print(output.heading(title, noisy))
+    output.measured(title, noisy=run.noisy)
     output.show(times_table(run))
     output.show(means_table(run, batch))
     for absent in run.missing:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     model: str = options.model("resnet18")
     model_options: Mapping[str, int | str] = options.model_options()
-    size: int | None = option(
-        "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"
-    )
+    size: int | None = options.image_size()
     operators: str = option(
         "Operators in the slots of the model, separated by commas, as for `syno train`; `none` is "
         "the original network.",
@@ -96,9 +94,8 @@ def command(given: _Arguments) -> int:
 def _print(found: Comparison, model: str, batch: int) -> None:
     from syno.engines.tables import engines_table
 
-    noisy = "   (noisy: other processes used the machine)" if found.noisy else ""
     title = f"{model}, batch {batch}, {found.threads} threads, {found.rounds} rounds"
-    output.console().print(output.heading(title, noisy))
+    output.measured(title, noisy=found.noisy)
     output.show(engines_table(found))
     for (network, engine), reason in found.failures.items():
         output.echo(f"{network} in {engine}: not measured: {reason}")

@@ -20,9 +20,7 @@ class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="OP...")
     model: str = options.model("resnet-small")
     model_options: Mapping[str, int | str] = options.model_options()
-    size: int | None = option(
-        "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"
-    )
+    size: int | None = options.image_size()
     binding: str | None = options.operator_sizes()
     store: str | None = option("Store in which a key is searched.", None, metavar="URL")
     study: str | None = study_option()
@@ -75,7 +73,6 @@ def _print(run: SlotsRun, model: str, batch: int) -> None:
     from syno.experiments.tables import slots_table
 
     count = sum(run.counts.values())
-    noisy = "   (noisy: other processes used the machine)" if run.kernels.noisy else ""
     title = f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
-    output.console().print(output.heading(f"{title}{run.kernels.threads} threads", noisy))
+    output.measured(f"{title}{run.kernels.threads} threads", noisy=run.kernels.noisy)
     output.show(slots_table(run))

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 class _Arguments(Options):
     model: str = options.model("resnet-small")
     model_options: Mapping[str, int | str] = options.model_options()
-    size: int | None = option(
-        "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"
-    )
+    size: int | None = options.image_size()
     operators: str = option(
         "Operators in the slots of the model, separated by commas, as for `syno train`; `none` for "
         "sampled operators only.",
@@ -80,10 +78,9 @@ def command(given: _Arguments) -> int:
 def _print(found: TrainingSteps, model: str) -> None:
     from syno.experiments.tables import training_steps_table
 
-    noisy = "   (noisy: other processes used the machine)" if found.noisy else ""
     shape = " x ".join(map(str, found.input))
     title = f"{model}, input {shape}, {found.threads} threads, {found.rounds} rounds"
-    output.console().print(output.heading(title, noisy))
+    output.measured(title, noisy=found.noisy)
     output.show(training_steps_table(found))
     for what, mean in (
         ("compiled", found.geometric_mean),

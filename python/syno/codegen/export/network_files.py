@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
-from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.codegen.export.programs import TOLERANCE, examples, quietly, traced
-from syno.codegen.export.torch_files import save_tensors
+from syno.codegen.export.torch_files import PythonFiles
 
 if TYPE_CHECKING:
     import torch
@@ -22,24 +21,15 @@ if TYPE_CHECKING:
 _KNOWN = {"torch", "device", "inf", "nan", "NoneType", "fx_pytree", "pytree"}
 
 
-class TorchNetwork:
-    """A .py with the operations of a network, for torch and safetensors, and its weights."""
+class TorchNetwork(PythonFiles):
+    """A .py with the operations of a network, and its weights."""
 
     name = "torch-network"
-    suffix = ".py"
     networks = True
-    folds = False
-    precisions = ("float32",)
-    emitter = "pytorch"
-
-    def available(self) -> str | None:
-        """Always: Syno depends on torch and safetensors."""
-        return None
 
     def write(self, subject: Subject, path: Path) -> Exported:
-        """Writes both files; the second one also holds examples for `python FILE.py`."""
+        """Writes both files; the examples are what the network gives now."""
         code = files.with_suffix(path, self.suffix)
-        weights = code.with_suffix(".safetensors")
         graph = _graph(subject)
         tensors = _tensors(graph)
         held = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
@@ -47,14 +37,7 @@ class TorchNetwork:
             if y.numel() == 0 or not y.is_floating_point():
                 raise UserError("the network gives no tensor of real numbers")
             held |= {f"example.x{number}": x.clone(), f"example.y{number}": y.clone()}
-        text = _source(subject, graph, tensors)
-        files.write(weights, lambda temporary: save_tensors(held, temporary))
-        files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-        return Exported(code, weights)
-
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
-        """Runs the file, which compares itself with what the network gave when it was written."""
-        return run_without_syno([exported.code])
+        return self.write_both(code, _source(subject, graph, tensors), held)
 
 
 FORMATS = {"torch-network": TorchNetwork()}

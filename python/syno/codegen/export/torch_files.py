@@ -23,10 +23,9 @@ _EXAMPLE_OUTPUTS = 1000
 _EXAMPLE_TERMS = 2_000_000
 
 
-class TorchFiles:
-    """A .py with the emitted class, for torch and safetensors, and the weights beside it."""
+class PythonFiles:
+    """A .py for torch and safetensors, which compares itself with examples, and their tensors."""
 
-    name = "torch"
     suffix = ".py"
     networks = False
     folds = False
@@ -37,23 +36,32 @@ class TorchFiles:
         """Always: Syno depends on torch and safetensors."""
         return None
 
-    def write(self, subject: Subject, path: Path) -> Exported:
-        """Writes both files; the second one also holds an example for `python FILE.py`."""
-        pack = subject.pack
-        if pack is None:
-            raise InternalError("the format 'torch' supports only operators")
-        code = files.with_suffix(path, self.suffix)
+    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+        """Runs the file, which compares itself with the examples beside it."""
+        return run_without_syno([exported.code])
+
+    def write_both(self, code: Path, text: str, held: dict[str, torch.Tensor]) -> Exported:
+        """Writes the code, and beside it the tensors."""
         weights = code.with_suffix(".safetensors")
-        held = tensors(pack, subject.seed)
-        source = pack.operator.source(pack.binding, plan=pack.plan)
-        text = filled("standalone.py.txt", pack, source)
         files.write(weights, lambda temporary: save_tensors(held, temporary))
         files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
-        """Runs the file, which compares itself with outputs of the reference interpreter."""
-        return run_without_syno([exported.code])
+
+class TorchFiles(PythonFiles):
+    """A .py with the emitted class, and the weights beside it."""
+
+    name = "torch"
+
+    def write(self, subject: Subject, path: Path) -> Exported:
+        """Writes both files; the example is of the reference interpreter."""
+        pack = subject.pack
+        if pack is None:
+            raise InternalError("the format 'torch' supports only operators")
+        code = files.with_suffix(path, self.suffix)
+        source = pack.operator.source(pack.binding, plan=pack.plan)
+        text = filled("standalone.py.txt", pack, source)
+        return self.write_both(code, text, tensors(pack, subject.seed))
 
 
 FORMATS = {"torch": TorchFiles()}

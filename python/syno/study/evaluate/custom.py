@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.data.custom import CustomData, CustomEvaluation, custom_data, custom_evaluation
 from syno.network.surgery import recorded_example
 from syno.store import Outcome
@@ -20,7 +19,7 @@ from syno.store.documents import MetricDocument
 from syno.store.records import OK, REJECTED
 from syno.study.fidelity.ladder import Ladder
 from syno.train import Fidelity, Recipe, TrainingOutcome, fidelity
-from syno.train.custom import loss_of
+from syno.train.custom import class_dimension, loss_of
 
 # The name of the fidelity of a custom evaluation, which says itself how a network is trained.
 _OWN = "evaluate"
@@ -29,17 +28,15 @@ _OWN = "evaluate"
 def custom(
     data: object,
     *,
+    net: nn.Module | str | None = None,
     validation: object = None,
     loss: object = None,
     metric: object = None,
     maximize: bool = True,
     evaluate: object = None,
-    example: Callable[[], torch.Tensor],
+    example_input: torch.Tensor | None = None,
 ) -> CustomData | CustomEvaluation | None:
     """Make custom data, or a custom evaluation, of the arguments of `syno.search`.
-
-    Args:
-        example: returns an input of the network; it is called for an evaluation only.
 
     Returns:
         None if `data` is the name of a data set.
@@ -57,7 +54,8 @@ def custom(
                 "  expected: data with a loss and a metric, or evaluate= alone"
             )
         name = metric if metric is None or isinstance(metric, str) else repr(metric)
-        return custom_evaluation(evaluate, metric=name, maximize=maximize, example=example())
+        example = _given_example(net, example_input)
+        return custom_evaluation(evaluate, metric=name, maximize=maximize, example=example)
     if data is None:
         raise UserError(
             "there is no data\n  expected: the name of a data set, a torch.utils.data.Dataset or "
@@ -116,7 +114,7 @@ def metric_document(data: CustomData | CustomEvaluation | None) -> MetricDocumen
     return {"name": data.metric.name, "maximize": data.metric.maximize}
 
 
-def given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
+def _given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
     """Return the example input of a custom evaluation: the given one, or that of `substitute`.
 
     Raises:
@@ -161,8 +159,7 @@ def _adjusted(found: Fidelity, batch: int | None, validation: object) -> Fidelit
         changes |= {"holdout": validation}
     if not changes:
         return found
-    name = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
-    return found.changed(name=name, **changes)
+    return found.changed(name=found.name_with(changes), **changes)
 
 
 def custom_ladder(
@@ -212,12 +209,12 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
             raise
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise UserError(
-                f"the loss fails on what the network gives: {_first(error)}\n"
+                f"the loss fails on what the network gives: {first_line(error)}\n"
                 f"  outputs: {_shown(outputs)}      targets of '{data.name}': "
                 f"{_shown(data.targets)}"
             ) from error
     if data.classes is not None:
-        classes = _scores(outputs, data.targets)
+        classes = outputs.shape[class_dimension(outputs, data.targets)]
         if data.classes > classes:
             raise UserError(
                 f"the network gives {classes} scores, and '{data.name}' has class "
@@ -255,7 +252,7 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
             where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_shown, inputs))}"
         raise UserError(
             f"the network {type(net).__name__} does not take the samples of {source}\n"
-            f"  a batch of samples: {_shown(example)}{where}\n  {_first(error)}"
+            f"  a batch of samples: {_shown(example)}{where}\n  {first_line(error)}"
         ) from error
     finally:
         for hook in hooks:
@@ -319,20 +316,11 @@ def baseline_failed(evaluation: CustomEvaluation, error: Exception) -> UserError
     trace = "".join(traceback.format_exception(error, limit=-3)).rstrip().splitlines()
     return UserError(
         f"'{evaluation.name}' failed on the original network: {type(error).__name__}: "
-        f"{_first(error)}\n  " + "\n  ".join(trace)
+        f"{first_line(error)}\n  " + "\n  ".join(trace)
     )
-
-
-def _scores(outputs: Any, targets: torch.Tensor) -> int:
-    first = list(outputs.shape[:1] + outputs.shape[2:]) == list(targets.shape)
-    return int(outputs.shape[1 if first else -1])
 
 
 def _shown(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{list(value.shape)} {str(value.dtype).removeprefix('torch.')}"
     return type(value).__name__
-
-
-def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

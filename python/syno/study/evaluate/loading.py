@@ -93,7 +93,7 @@ def fidelity_for(
     found = fidelity(name or recipe or "", recipe if name is not None else None)
     if not changes:
         return found
-    own = "-".join([found.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    own = found.name_with(changes)
     # The length of a training is a number of steps or of seconds, not both.
     if "steps" in changes and "seconds" not in changes:
         changes = {**changes, "seconds": None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 from syno._util import checks
@@ -51,26 +50,38 @@ METHODS: dict[str, Callable[..., Method]] = {
 def parse_method(method: str | Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
     """Split `NAME`, `NAME:OPTION=VALUE,...` or a mapping into a method's name and options.
 
+    A value is a number, `true`, `false`, or else a text.
+
     Raises:
-        UserError: if an option is no `OPTION=VALUE` with a number, and for a mapping without the
-            key `name`.
+        UserError: for a text of another form, and for a mapping without the key `name`.
     """
     if not isinstance(method, str):
         given = checks.fields("'method'", method)
         found = checks.text("the name of a method", checks.field("'method'", given, "name"))
         return found, {key: value for key, value in given.items() if key != "name"}
-    name, _, rest = method.partition(":")
+    name, colon, rest = (each.strip() for each in method.partition(":"))
     options: dict[str, Json] = {}
-    for part in filter(None, rest.split(",")):
-        option, _, value = (each.strip() for each in part.partition("="))
-        try:
-            options[option] = json.loads(value)
-        except json.JSONDecodeError:
+    for part in rest.split(",") if colon else ():
+        option, equals, value = (each.strip() for each in part.partition("="))
+        if not option or not equals:
             raise UserError(
-                f"cannot read the option '{part}' of the search method '{name}'\n"
-                "  expected: NAME:OPTION=NUMBER,..., such as local:samples=20,restarts=0.2"
-            ) from None
-    return name.strip(), options
+                f"'{checks.short(method)}' does not name a search method with options\n"
+                "  expected: NAME or NAME:OPTION=VALUE,OPTION=VALUE, such as "
+                "local:samples=20,restarts=0.2"
+            )
+        options[option] = _value(value)
+    if not name:
+        raise UserError(f"'{checks.short(method)}' does not name a search method")
+    return name, options
+
+
+def _value(text: str) -> Json:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
 
 
 def make_method(

@@ -55,7 +55,7 @@ class DiverseSampling:
         pool: int = 2000,
     ) -> None:
         for name, share in (("window", window), ("two_weights", two_weights)):
-            if not 0 <= share <= 1:
+            if not 0 <= checks.number(f"'{name}'", share) <= 1:
                 raise UserError(f"{name} is a share of the operators, from 0 to 1, got {share:g}")
         checks.whole("'pool'", pool, least=1)
         self._seed = seed

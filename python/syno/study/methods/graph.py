@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from syno import _core
 from syno._util import checks
-from syno.operators.operator import Operator
 from syno.study.candidates import Candidates
 from syno.study.methods.history import History
-from syno.study.methods.learning import LearningMethod, calls, share
-from syno.study.methods.tree import positive
+from syno.study.methods.learning import LearningMethod, positive, share
 
 
 class GraphSearch(LearningMethod):
@@ -46,13 +44,10 @@ class GraphSearch(LearningMethod):
             "pull": positive("pull", pull, zero=False),
         }
 
-    def propose(self, history: History) -> Operator | None:
-        """Select an operator whose key was not proposed yet."""
-        core = self._fed(calls(history))
+    def before_proposal(self, core: _core.SearchMethod, history: History) -> None:
+        """See `LearningMethod`."""
         assert isinstance(core, _core.GraphSearch)
         core.set_prior([] if (values := self.prior(history)) is None else list(values))
-        found = core.propose(history.ask)
-        return None if found is None else self._candidates[found].operator
 
     def prior(self, history: History) -> Sequence[float] | None:
         """Return what a surrogate predicts for each candidate, in the unit of the values.

@@ -45,9 +45,13 @@ class LearningMethod:
     def make_core(self) -> _core.SearchMethod:
         """Make the core before its first call."""
 
+    def before_proposal(self, core: _core.SearchMethod, history: History) -> None:
+        """Set what a proposal depends on beside the calls; nothing unless a subclass does."""
+
     def propose(self, history: History) -> Operator | None:
         """Select an operator whose key was not proposed yet."""
         core = self._fed(calls(history))
+        self.before_proposal(core, history)
         found = core.propose(history.ask)
         return None if found is None else self._candidates[found].operator
 
@@ -115,6 +119,14 @@ def _proposals_first(wanted: list[_Call], done: list[_Call]) -> list[_Call]:
 
 def share(name: str, value: float) -> float:
     """Check an option that is a share of the proposals."""
-    if not 0 <= value <= 1:
+    if not 0 <= checks.number(f"'{name}'", value) <= 1:
         raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {value:g}")
+    return value
+
+
+def positive(name: str, value: float, *, zero: bool = True) -> float:
+    """Check a number that must not be negative, or must be above 0."""
+    checks.number(f"'{name}'", value)
+    if value < 0 or (value == 0 and not zero):
+        raise UserError(f"{name} must be {'at least' if zero else 'above'} 0, got {value:g}")
     return value

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 from syno import _core
-from syno._util import checks
-from syno._util.errors import UserError
 from syno.study.candidates import Candidates
-from syno.study.methods.learning import LearningMethod, share
+from syno.study.methods.learning import LearningMethod, positive, share
 
 
 class TreeSearch(LearningMethod):
@@ -56,11 +54,3 @@ class TreeSearch(LearningMethod):
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
         return _core.TreeSearch(self._candidates.search_space, self._seed, **self._options)
-
-
-def positive(name: str, value: float, *, zero: bool = True) -> float:
-    """Check a number that must not be negative, or must be above 0."""
-    checks.number(f"'{name}'", value)
-    if value < 0 or (value == 0 and not zero):
-        raise UserError(f"{name} must be {'at least' if zero else 'above'} 0, got {value:g}")
-    return value

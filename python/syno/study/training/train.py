@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,7 +176,7 @@ def train_operators(
         UserError: for whatever is wrong with the arguments, the operators, the data or the store;
             before anything is trained, as far as it can be known then.
     """
-    from syno.study.evaluate.custom import custom, custom_fidelity, given_example
+    from syno.study.evaluate.custom import custom, custom_fidelity
     from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity
     from syno.train import fidelity as named_fidelity
@@ -188,12 +187,13 @@ def train_operators(
     net = None if model is None or isinstance(model, str) else model
     own = custom(
         data,
+        net=net,
         validation=validation,
         loss=loss,
         metric=metric,
         maximize=maximize,
         evaluate=evaluate,
-        example=functools.partial(given_example, net, example_input),
+        example_input=example_input,
     )
     fidelity = train.fidelity
     if own is not None:

@@ -17,7 +17,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.network.placeholder import Placeholder
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
@@ -117,8 +117,7 @@ def _layers(net: nn.Module) -> _Layers:
     try:
         graph = fx.symbolic_trace(net)
     except (fx.proxy.TraceError, TypeError, ValueError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"torch.fx cannot follow the network: {reason}") from error
+        raise UserError(f"torch.fx cannot follow the network: {first_line(error)}") from error
     modules = dict(graph.named_modules())
     found = _Layers()
     groups: dict[fx.Node, tuple[_Group, bool]] = {}  # of a tensor, and whether it is flattened
