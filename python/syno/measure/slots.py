@@ -163,7 +163,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
 
 def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:
     """The operator's binding in a slot; None where it does not fit."""
-    own = {} if operator.batch is None else {operator.batch: batch}
+    own = {} if operator.batch is None else {operator.batch: batch * slot.phases}
     try:
         pack = operator.kernel_pack(slot.binding_of(operator) | own)
         slot.check_kernel(pack)

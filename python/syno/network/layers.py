@@ -24,13 +24,14 @@ class LayerFilter:
     pattern such as "layer[34].*". `minimum` is the smallest number of channels and extent of the
     feature map. pool: whether the feature map of a slot with a stride is first averaged over
     windows of that size; otherwise an operator must make the feature map smaller itself. A slot of
-    a transposed convolution never pools.
+    a transposed convolution never pools, and layers with a dilation have no stride.
     """
 
     kind: str
     kernel: tuple[int, ...] | None = None
     groups: tuple[int, ...] | None = None
     stride: tuple[int, ...] | None = None
+    dilation: tuple[int, ...] | None = None
     name: str | None = None
     minimum: int = 1
     pool: bool = True
@@ -53,13 +54,22 @@ class LayerFilter:
             return f"stride {stride[0]}"
         if layer.transposed:
             return _enlarging_refusal(layer)
-        if {*layer.dilation} != {1}:
-            return f"dilation {times(layer.dilation)}"
+        dilation = dilation_of(layer)
+        if self.dilation is not None and not {*dilation} <= {*self.dilation}:
+            return f"dilation {times(dilation)}"
+        if dilation != (1,) * len(kernel) and stride[0] > 1:
+            return f"dilation {times(dilation)} with stride {stride[0]}"
         padding = layer.padding
-        same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
+        same = padding == "same" or padding == tuple(d * (kernel[0] // 2) for d in dilation)
         if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
         return None
+
+
+def dilation_of(layer: nn.Conv2d) -> tuple[int, ...]:
+    """The dilation of a convolution in each dimension; that of a single tap means nothing."""
+    sides = zip(layer.dilation, layer.kernel_size, strict=True)
+    return tuple(d if k > 1 else 1 for d, k in sides)
 
 
 def _enlarging_refusal(layer: nn.Conv2d) -> str | None:
@@ -81,6 +91,7 @@ def conv2d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -89,13 +100,15 @@ def conv2d(
 
     With stride=(1, 2), convolutions of stride 2 become slots, too; their feature maps are first
     averaged over 2x2. With pool=False they are not, and such a slot is for operators of a
-    specification such as [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2. Layers whose number of
-    channels, H or W is below `minimum` are kept.
+    specification such as [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2. An operator in the place
+    of a layer with a dilation of d computes on each of the d x d phases of the map, so that its
+    windows are dilated, too; H and W are those of a phase. Layers whose number of channels, H or W
+    is below `minimum` are kept.
     """
     strides = _choices("stride", stride)
     if strides is None or any(s not in (1, 2) for s in strides):
         raise UserError(f"stride must be 1, 2 or (1, 2), got {stride!r}")
-    return _conv("conv2d", kernel, groups, strides, name, minimum, pool)
+    return _conv("conv2d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv1d(
@@ -103,6 +116,7 @@ def conv1d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -112,7 +126,8 @@ def conv1d(
     Arguments are as in `conv2d`. Any stride may be selected; the signal of such a slot is first
     averaged over windows of that size, or with pool=False the operator must make it shorter.
     """
-    return _conv("conv1d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+    strides = _choices("stride", stride)
+    return _conv("conv1d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv3d(
@@ -120,6 +135,7 @@ def conv3d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -128,7 +144,8 @@ def conv3d(
 
     Arguments are as in `conv1d`.
     """
-    return _conv("conv3d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+    strides = _choices("stride", stride)
+    return _conv("conv3d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv_transpose2d(
@@ -181,7 +198,7 @@ def _conv_transpose(
     minimum: int,
 ) -> LayerFilter:
     kind, strides = f"conv_transpose{dimensions}d", _choices("stride", stride)
-    return _conv(kind, kernel, groups, strides, name, minimum, pool=False)
+    return _conv(kind, kernel, groups, strides, None, name, minimum, pool=False)
 
 
 def _conv(
@@ -189,12 +206,13 @@ def _conv(
     kernel: int | tuple[int, ...] | None,
     groups: int | tuple[int, ...] | None,
     strides: tuple[int, ...] | None,
+    dilation: int | tuple[int, ...] | None,
     name: str | None,
     minimum: int,
     pool: bool,
 ) -> LayerFilter:
     sizes = _choices("kernel", kernel), _choices("groups", groups)
-    return LayerFilter(kind, *sizes, strides, name, minimum, pool)
+    return LayerFilter(kind, *sizes, strides, _choices("dilation", dilation), name, minimum, pool)
 
 
 def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
@@ -215,6 +233,7 @@ class LayerRow:
     params: elements of the weight; a bias stays in the slot in any case.
     status: slot (with its original layer), replaced, or kept for the given `reason`.
     pool: size of the average pooling before the operator (its stride); 1 for none.
+    dilation: of the layer; the sizes are those of a phase, of which the operator computes each.
     runs: how many times it runs for one sample.
     new_macs, new_params: those of the operator in the place of the layer; None if it is not
         replaced.
@@ -229,6 +248,7 @@ class LayerRow:
     reason: str = ""
     params: int = 0
     pool: int = 1
+    dilation: tuple[int, ...] = ()
     runs: int = 1
     new_macs: int | None = None
     new_params: int | None = None
@@ -353,6 +373,8 @@ def _counted(count: int | None) -> str:
 def _status(row: LayerRow) -> str:
     if row.status == "kept":
         return f"kept: {row.reason}"
+    if row.dilation:
+        return f"{row.status}, on each phase"
     return row.status + (f", {row.pooling} average pooling first" if row.pool > 1 else "")
 
 

@@ -163,7 +163,9 @@ class _Lowering:
         about = ", ".join([layer.name, *layer.parts.sources])
         number = len(self.program.layers)
         self.program.layers.append(layer)
-        self.program.steps.append(Call(number, operands[0], held, residual, writes, about))
+        samples = 1 if layer.computation.operator.batch is None else operands[0].shape[0]
+        call = Call(number, operands[0], held, residual, writes, about, samples)
+        self.program.steps.append(call)
         return writes
 
     # --- plain code ------------------------------------------------------------------------------
