@@ -168,10 +168,22 @@ def test_a_custom_trainer_asks_and_tells(tmp_path):
     assert [trial.accuracy for trial in found.trials] == [0.5, 0.25, 0.25]
 
 
-def test_a_progress_bar_is_for_terminals_only(searched, capsys):
+def test_outside_of_a_terminal_a_search_says_what_it_replaces_and_no_more(tmp_path, capsys):
     assert not is_shown()
+    arguments = {"store": str(tmp_path / "runs.db"), "evaluations": 1, **FAST}
+    found = syno.search(own.network(), own.images(), **arguments)
     printed = capsys.readouterr()
-    assert printed.err == "" and printed.out == ""
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    report = syno.layer_report(
+        syno.substitute(own.network(), example_input=own.images()[0][0][None])
+    )
+    assert line == (
+        f"operators replace {len(report.slots)} of {len(report.rows)} layers with "
+        f"{sum(row.share for row in report.slots):.0%} of the MACs: "
+        + ", ".join(row.name for row in report.slots)
+    )
+    assert len(found.trained) == 1
 
 
 def test_the_progress_bar_counts_trials(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from syno._util import checks
+from syno._util import checks, numbers
 from syno._util.errors import UserError
 from syno._util.tables import Table
 
@@ -341,11 +341,11 @@ class LayerReport:
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""
         parts = [
-            self._part(self.replaced, "replaced"),
-            self._part(self.slots, "free slots"),
+            self._part(self.replaced, f"{len(self.replaced)} replaced"),
+            self._part(self.slots, numbers.counted(len(self.slots), "free slot")),
             f"{len(self.kept)} kept",
         ]
-        lines = [f"{len(self.rows)} layers: {', '.join(parts)}"]
+        lines = [f"{numbers.counted(len(self.rows), 'layer')}: {', '.join(parts)}"]
         if self.params is not None:
             macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
             lines.append(f"whole network: {macs}{self.params:,} parameters")
@@ -354,13 +354,13 @@ class LayerReport:
             lines.append(f"with operators: {macs}{self.new_params:,} parameters")
         return lines
 
-    def _part(self, rows: list[LayerRow], what: str) -> str:
+    def _part(self, rows: list[LayerRow], counted: str) -> str:
         shares = []
         if rows and all(row.share is not None for row in rows):
             shares.append(f"{sum(row.share or 0.0 for row in rows):.1%} of the MACs")
         if rows and self.params:
             shares.append(f"{sum(row.params for row in rows) / self.params:.1%} of the parameters")
-        return f"{len(rows)} {what}" + (f" ({', '.join(shares)})" if shares else "")
+        return counted + (f" ({', '.join(shares)})" if shares else "")
 
     def __str__(self) -> str:
         return self.table()

@@ -358,10 +358,7 @@ class Printer {
         return {a.at_least(kProduct) + "/" + size.at_least(kAtom), kProduct};
       case ExpressionKind::kRemainder:
         return {a.at_least(kAtom) + " mod " + size.at_least(kAtom), kModulo};
-      case ExpressionKind::kCyclicShift:
-        return {"(" + a.at_least(kSum) + (e.amount > 0 ? "+" : "") + std::to_string(e.amount) +
-                    ") mod " + size.at_least(kAtom),
-                kModulo};
+      case ExpressionKind::kCyclicShift: return shifted(e);
       case ExpressionKind::kWindow:
         return {a.at_least(kSum) + "+" + at(e.b).at_least(kSum) + "-" + size.text +
                     (e.causal ? "+1" : "/2"),
@@ -370,6 +367,26 @@ class Printer {
       case ExpressionKind::kReduction: break;
     }
     return {};
+  }
+
+  // (((t+1) mod s)+1) mod s is (t+2) mod s, and a remainder by s before a shift modulo s changes nothing.
+  Piece shifted(const Expression& outer) const {
+    std::int64_t amount = outer.amount;
+    CoordinateId from = outer.a;
+    const auto again = [&](ExpressionKind kind) {
+      const Expression& e = map_.at(from);
+      return inside_[static_cast<std::size_t>(from)].empty() && e.kind == kind &&
+             e.size == outer.size;
+    };
+    while (again(ExpressionKind::kCyclicShift)) {
+      amount += map_.at(from).amount;
+      from = map_.at(from).a;
+    }
+    if (amount == 0) return at(from);
+    if (again(ExpressionKind::kRemainder)) from = map_.at(from).a;
+    return {"(" + at(from).at_least(kSum) + (amount > 0 ? "+" : "") + std::to_string(amount) +
+                ") mod " + size_piece(outer.size, variables_).at_least(kAtom),
+            kModulo};
   }
 
   // Whether a value of `id` outside its extent always makes some index of x, or of a stage, fall outside, given that
