@@ -118,6 +118,25 @@ def test_dilated_layers_that_stay_say_why(layer, options, reason):
     assert reason in str(caught.value)
 
 
+@pytest.mark.parametrize("size", [64, 66])
+def test_even_kernels_that_divide_a_map_by_their_stride_are_slots(size):
+    layers = [nn.Conv1d(8, 8, 8, 2, 3), nn.Conv1d(8, 12, 4, 4), nn.Conv1d(12, 12, 3, padding=1)]
+    net = nn.Sequential(*layers)
+    x = torch.randn(2, 8, size)
+    net = syno.substitute(net, syno.conv1d(stride=(1, 2, 4)), x)
+    before = net(x)
+    places = {name: slot.shapes for name, slot in syno.slots(net).items()}
+    assert places["1"] == ((8, 8), (12, 8))
+    operator = syno.Operator.parse(
+        "y[n,o,l] = sum(i, a:k) x[n,i,l+a-k/2] * w[o,i,a]", layer_specification(net, {"k": 3})
+    )
+    assert len(syno.replace(net, operator).replaced) == 3
+    assert net(x).shape == before.shape
+    refused = nn.Sequential(nn.Conv1d(8, 8, 4, padding=2), nn.Conv1d(8, 8, 4, 2, padding=2))
+    with pytest.raises(UserError, match=r"padding \(2,\) \(zeros\) does not keep"):
+        syno.substitute(refused, syno.conv1d(stride=(1, 2)), x)
+
+
 def test_slots_of_different_dilations_share_a_specification():
     net = nn.Sequential(*(nn.Conv1d(8, 8, 3, padding=d, dilation=d) for d in (1, 2, 4, 4)))
     net = syno.substitute(net, example_input=torch.zeros(1, 8, 32))

@@ -297,6 +297,35 @@ def test_a_transposed_convolution_of_two_kernels_computes_the_same(tmp_path):
     assert_close(library(net, x[:1], tmp_path)(x.numpy()), net(x))
 
 
+class Activated(nn.Module):
+    """Activations one after the other, of the same map."""
+
+    def __init__(self):
+        super().__init__()
+        self.each = nn.ModuleList(
+            [
+                *(nn.ELU(), nn.ELU(0.5), nn.CELU(2.0), nn.SELU(), nn.Mish(), nn.PReLU(3, 0.1)),
+                *(nn.Hardtanh(-0.5, 0.75), nn.LeakyReLU(0.3), nn.PReLU()),
+            ]
+        )
+
+    def forward(self, x):
+        found = [each(x) for each in self.each]
+        clamped = [x.clamp(min=-0.2), x.clamp(max=0.3), x.clamp(-1, 2), x.clamp(1, -1), x.abs(), -x]
+        return torch.cat([*found, *clamped], 1)
+
+
+@torch.no_grad()
+def test_activations_are_plain_code(tmp_path):
+    net = Activated().eval()
+    x = torch.linspace(-12, 12, 3 * 5 * 9).reshape(1, 3, 5, 9)
+    found = torch.from_numpy(library(net, x, tmp_path)(x.numpy()))
+    torch.testing.assert_close(found, net(x), atol=2e-6, rtol=2e-6)
+    special = torch.tensor([torch.inf, torch.nan, 0.0]).repeat(45).reshape(1, 3, 5, 9)
+    found = torch.from_numpy(load(tmp_path / "net.cpp")(special.numpy()))
+    torch.testing.assert_close(found, net(special), equal_nan=True, atol=2e-6, rtol=2e-6)
+
+
 class Causal(nn.Module):
     """A network of signals that sees the past alone."""
 

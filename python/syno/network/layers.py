@@ -61,7 +61,8 @@ class LayerFilter:
             return f"dilation {times(dilation)} with stride {stride[0]}"
         padding = layer.padding
         same = padding == "same" or padding == tuple(d * (kernel[0] // 2) for d in dilation)
-        if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
+        same = same and kernel[0] % 2 == 1
+        if not (same or divides_map(layer)) or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
         return None
 
@@ -70,6 +71,12 @@ def dilation_of(layer: nn.Conv2d) -> tuple[int, ...]:
     """The dilation of a convolution in each dimension; that of a single tap means nothing."""
     sides = zip(layer.dilation, layer.kernel_size, strict=True)
     return tuple(d if k > 1 else 1 for d, k in sides)
+
+
+def divides_map(layer: nn.Conv2d) -> bool:
+    """Whether a strided convolution divides a size by its stride, such as kernel 4, 2 and 1."""
+    (kernel, *_), (stride, *_) = layer.kernel_size, layer.stride
+    return stride > 1 and all(kernel - 2 * int(padding) == stride for padding in layer.padding)
 
 
 def _enlarging_refusal(layer: nn.Conv2d) -> str | None:
@@ -379,7 +386,13 @@ def _status(row: LayerRow) -> str:
 
 
 def is_small_map(row: LayerRow) -> bool:
-    """Whether a layer is kept because its feature map is below the minimum of its filter."""
+    """Whether a layer is kept because its feature map is below the minimum of its filter.
+
+    A 1x1 convolution of a single position is not: it follows a mean over any feature map.
+    """
+    places = [size for name, size in row.binding.items() if name in ("H", "W")]
+    if row.layer.startswith("conv 1x1") and set(places) == {1}:
+        return False
     sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
     return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import nn
 
 from syno import _core
 from syno._util.errors import UserError
+from syno.network.layers import divides_map
 from syno.operators.initialization import Reference, reference_of
 from syno.operators.kernel import KernelPack
 from syno.operators.specification import Specification, checked_binding
@@ -70,7 +71,13 @@ class Placeholder(nn.Module):
         self.layer = original
         self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
-        self.pool = _pooling(original)(pool, ceil_mode=True) if pool > 1 else None
+        # Of a size that the stride does not divide, most layers keep the rest.
+        self._keeps_rest = not (
+            isinstance(original, nn.modules.conv._ConvNd)
+            and not original.transposed
+            and divides_map(cast("nn.Conv2d", original))
+        )
+        self.pool = _pooling(original)(pool, ceil_mode=self._keeps_rest) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self.enlarges = bool(getattr(original, "transposed", False))
         self.dilation = tuple(dilation) if any(d > 1 for d in dilation) else ()
@@ -151,7 +158,8 @@ class Placeholder(nn.Module):
     def reduced(self, sizes: Sequence[int]) -> list[int]:
         """The sizes of a map after the stride, or of a phase of it."""
         steps = self.dilation or [self._stride] * len(sizes)
-        return [-(-size // step) for size, step in zip(sizes, steps, strict=True)]
+        rests = [step - 1 if self._keeps_rest else 0 for step in steps]
+        return [(size + r) // s for size, s, r in zip(sizes, steps, rests, strict=True)]
 
     def learn(self, inside: Sequence[int], outside: Sequence[int]) -> None:
         """Notes what the original maps: its input and output shape, batch first."""

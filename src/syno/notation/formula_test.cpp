@@ -51,9 +51,10 @@ TEST(Formula, WritesShiftsOfShiftsAsOne) {
   EXPECT_EQ(of(1, 1),
             (std::vector<std::string>{"y[h] = x[(h+2) mod H]",
                                       "y[h] = sum(a:k) x[(h+a-k/2+2) mod H] where 0 <= h+a-k/2 < H",
-                                      "y[h] = x[h/s,(h+2) mod s]"}));
-  EXPECT_EQ(of(1, -1), (std::vector<std::string>{"y[h] = x[h]", "y[h] = sum(a:k) x[h+a-k/2]",
-                                                 "y[h] = x[h/s,h mod s]"}));
+                                      "y[h] = x[h/s,((((h mod s)+1) mod s)+1) mod s]"}));
+  EXPECT_EQ(of(1, -1), (std::vector<std::string>{
+                           "y[h] = x[h]", "y[h] = sum(a:k) x[h+a-k/2] where 0 <= h+a-k/2 < H",
+                           "y[h] = x[h/s,((((h mod s)+1) mod s)-1) mod s]"}));
   const Binding binding = Binding::parse("H=12, s=4, k=3");
   for (int a = -5; a <= 5; ++a) {
     for (int b = -5; b <= 5; ++b) {

@@ -13,6 +13,7 @@ from torch import fx
 
 from syno._util.errors import UserError
 from syno.inference.layer import Layer
+from syno.inference.library import activations as activations
 from syno.inference.library import pooling as pooling
 from syno.inference.library import program as memory
 from syno.inference.library import resample as resample

@@ -314,7 +314,7 @@ class Network:
         return (
             f"no operator can replace {names}, which have {share:.0%} of the MACs: at {height}x"
             f"{width} pixels, their feature maps are too small ({rows[0].reason}); a larger "
-            "resolution (--resolution) makes them replaceable"
+            "resolution (--resolution, or a larger example input) makes them replaceable"
         )
 
     def kept(self, report: LayerReport) -> list[LayerRow]:
