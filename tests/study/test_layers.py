@@ -71,6 +71,25 @@ def enlarging_volume() -> nn.Module:
     return nn.Sequential(nn.ConvTranspose3d(4, 8, 2, stride=2), nn.ReLU())
 
 
+def dilated() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(4, 8, 3, padding=2, dilation=2), nn.ReLU(), nn.Conv1d(8, 8, 3, padding=1)
+    )
+
+
+class Excited(nn.Module):
+    """A map that is scaled by what its mean says, in layers of a single position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+        self.squeeze, self.excite = nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        return y * torch.sigmoid(self.excite(torch.relu(self.squeeze(y.mean((2, 3), True)))))
+
+
 # A network, its input, its slots, and the shapes of the operators that are searched for.
 NETWORKS = {
     "signals": (signal, (4, 64), ["0"], "[N, C_in: unordered, L]"),
@@ -87,8 +106,16 @@ NETWORKS = {
     ),
     "larger signals": (enlarging_signal, (4, 16), ["0"], "[N, C_in: unordered, L]"),
     "larger volumes": (enlarging_volume, (4, 4, 4, 4), ["0"], "[N, C_in: unordered, D, H, W]"),
+    "dilated signals": (dilated, (4, 30), ["0", "2"], "[N, C_in: unordered, L]"),
     "maps that are not square": (oblong, (4, 8, 12), ["0", "2"], "[N, C_in: unordered, H, W]"),
 }
+
+
+def test_layers_that_follow_a_mean_are_not_lost_to_a_small_resolution():
+    network = prepared(Excited(), 8, 4, 4)
+    assert [row.name for row in syno.layer_report(network.template).kept] == ["squeeze", "excite"]
+    assert network.too_small() is None
+    assert network.in_words() == "operators replace 1 of 3 layers with 99% of the MACs: conv"
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -240,6 +240,9 @@ def test_a_trained_network_is_exported_and_runs_without_syno(searched, tmp_path,
     written = syno.export_network(found, wanted, tmp_path / "net", net=own.network(), format=format)
     run = formats.get(format).check(written, network_subject(trained, example))
     assert run.passed and run.output.startswith("right:")
+    again = found.network(found.best if key == "best" else key, own.network())
+    assert not again.training
+    torch.testing.assert_close(again(inputs), trained(inputs))
 
 
 def test_what_is_missing_for_an_export_is_said(searched, tmp_path):
