@@ -207,3 +207,22 @@ def test_a_specification_that_fits_no_slot_is_refused_once_with_the_one_that_fit
 def test_a_network_without_a_layer_to_replace_says_why():
     with pytest.raises(UserError, match=r"(?s)has no slots.*it is the network itself|below 4"):
         prepared(nn.Sequential(nn.Linear(2, 3)), 2)
+
+
+class Twin(nn.Module):
+    """Compares two signals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tower = nn.Conv1d(4, 8, 3, padding=1)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (self.tower(a) * self.tower(b)).mean((1, 2))
+
+
+def test_a_search_of_a_network_with_several_inputs_says_what_to_do():
+    x = torch.zeros(1, 4, 16)
+    net = syno.substitute(Twin(), example_input=(x, x))
+    for example in (None, x):
+        with pytest.raises(UserError, match=r"(?s)Twin takes several inputs.*splits it"):
+            syno.search(net, evaluate=lambda n: 1.0, example_input=example, store="sqlite://")

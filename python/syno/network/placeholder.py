@@ -106,6 +106,11 @@ class Placeholder(nn.Module):
         return math.prod(self.dilation)
 
     @property
+    def moves(self) -> nn.Module | None:
+        """What a slot computes beside its kernel, to be timed: a pooling, or the way to phases."""
+        return Phases(self.dilation) if self.dilation else self.pool
+
+    @property
     def factor(self) -> dict[str, int]:
         """The factor between the two maps of a slot whose kernel must change the size."""
         return {_FACTOR: self._factor} if self._factor > 1 else {}
@@ -341,6 +346,18 @@ def from_phases(y: torch.Tensor, dilation: Sequence[int], sizes: Sequence[int]) 
     for axis, size in enumerate(sizes, 2):
         y = y if y.shape[axis] == size else y.narrow(axis, 0, size)
     return y
+
+
+class Phases(nn.Module):
+    """The way of a map to its phases and back."""
+
+    def __init__(self, dilation: Sequence[int]) -> None:
+        super().__init__()
+        self.dilation = tuple(dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A map with the values of x."""
+        return from_phases(to_phases(x, self.dilation), self.dilation, x.shape[2:])
 
 
 def _sizes(shape: str) -> list[str]:

@@ -135,7 +135,7 @@ def put_slots(
     if example_input is not None:
         first = example_input[0] if isinstance(example_input, tuple) else example_input
         assert isinstance(first, torch.Tensor)
-        alone = isinstance(example_input, torch.Tensor)
+        alone = isinstance(example_input, torch.Tensor) or len(example_input) == 1  # type: ignore[arg-type]
         setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
     return net
 
@@ -170,6 +170,12 @@ def recorded_example(net: nn.Module) -> torch.Tensor | None:
     """Return zeros of the shape that the example input of `syno.substitute` had, if it had one."""
     found = getattr(net, _EXAMPLE, None)
     return torch.zeros(found[0], dtype=found[1]) if found is not None and found[2] else None
+
+
+def takes_several_inputs(net: nn.Module) -> bool:
+    """Whether slots were created with several inputs of the network."""
+    found = getattr(net, _EXAMPLE, None)
+    return found is not None and not found[2]
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:

@@ -1,4 +1,4 @@
-"""Activations that are not part of a layer's kernel, as plain code."""
+"""Activations and other functions of each element, as plain code beside the layers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 
 _aten = torch.ops.aten
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
-# Neither computes exp of a number above 0, as `exp_of` demands.
-_MISH = (
-    "a < Vector{} ? a * (exp_of(a) * (exp_of(a) + splat(2.0f))) "
-    "/ (exp_of(a) * (exp_of(a) + splat(2.0f)) + splat(2.0f)) "
-    ": a * (splat(1.0f) + splat(2.0f) * exp_of(-a)) "
-    "/ (splat(1.0f) + splat(2.0f) * exp_of(-a) * (splat(1.0f) + exp_of(-a)))"
-)
+# `exp_of` is for numbers of at most 0.
+_EXP = "a < Vector{} ? exp_of(a) : splat(1.0f) / exp_of(-a)"
+_MISH = """[&] {
+    const Vector e = exp_of(-magnitude(a)), one = splat(1.0f), two = splat(2.0f);
+    const Vector below = e * (e + two), above = two * e;
+    return a < Vector{} ? a * below / (below + two) : a * (one + above) / (one + above * (one + e));
+  }()"""
+# log(1 + e) = 2 * atanh(e / (2 + e)), whose series has terms of at most 1/3 to the power.
+_SOFTPLUS = """[&] {
+    const Vector s = splat(@BETA@) * a, e = exp_of(-magnitude(s)), z = e / (splat(2.0f) + e);
+    const Vector square = z * z;
+    Vector sum = splat(1.0f / 15);
+    for (int n = 13; n > 0; n -= 2) sum = sum * square + splat(1.0f / n);
+    const Vector found = (Relu::of(s) + splat(2.0f) * z * sum) / splat(@BETA@);
+    return s > splat(@THRESHOLD@) ? a : found;
+  }()"""
 
 
 def _mapped(self: _Lowering, node: fx.Node, expression: str, *more: Value) -> None:
@@ -71,6 +80,18 @@ def _of_elu(alpha: float, scale: float, within: float) -> str:
 @_code(_aten.mish.default)
 def _mish(self: _Lowering, node: fx.Node) -> None:
     _mapped(self, node, _MISH)
+
+
+@_code(_aten.softplus.default)
+def _softplus(self: _Lowering, node: fx.Node) -> None:
+    beta, threshold = _numbers(node, beta=1.0, threshold=20.0)
+    code = _SOFTPLUS.replace("@BETA@", number(beta)).replace("@THRESHOLD@", number(threshold))
+    _mapped(self, node, code)
+
+
+@_code(_aten.exp.default)
+def _exp(self: _Lowering, node: fx.Node) -> None:
+    _mapped(self, node, _EXP)
 
 
 @_code(_aten.prelu.default)

@@ -413,6 +413,17 @@ def _mean(self: _Lowering, node: fx.Node) -> None:
     )
 
 
+@_code(_aten.sum.dim_IntList)
+def _sum(self: _Lowering, node: fx.Node) -> None:
+    if not node.args[1]:
+        raise UserError("the network library has no code for a sum over all dimensions")
+    _mean(self, node)
+    mean, x = self.values[node], self._get(node.args[0])
+    y = self.program.new(mean.shape)
+    count = number(x.view.numel() // mean.view.numel())
+    self.values[node] = self._map(y, [mean], f"a * splat({count})", module_name(node))
+
+
 @_code(_aten.layer_norm.default)
 def _layer_norm(self: _Lowering, node: fx.Node) -> None:
     x = self._contiguous(self._get(node.args[0]))
