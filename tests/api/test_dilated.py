@@ -9,6 +9,10 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.adaptation.activations import record
+from syno.adaptation.pipeline.kinds import kinds_of
+from syno.adaptation.pipeline.latency import slot_latencies
+from syno.adaptation.pipeline.pool import Candidate
+from syno.measure.slots import time_slots
 from syno.network.placeholder import from_phases, to_phases
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import layer_specification
@@ -171,3 +175,19 @@ def test_what_a_dilated_slot_maps_is_recorded_in_phases():
     torch.testing.assert_close(found.x, to_phases(x, (2,)))
     bare = layer(x) - layer.bias[:, None]
     torch.testing.assert_close(found.y, to_phases(bare, (2,)))
+
+
+def test_times_of_dilated_slots_are_those_of_all_phases():
+    net = slotted(nn.Conv1d(8, 8, 3, padding=4, dilation=4), 32)
+    operator, _ = convolution(net)
+    run = time_slots(net, {"conv": operator}, torch.zeros(2, 8, 32), rounds=2)
+    original, conv = run.times
+    assert (conv.replaced, conv.kept) == (1, 0)
+    assert conv.macs == original.macs == 2 * 3 * 64 * 32
+    # The way to the phases and back is timed beside the kernel.
+    assert {time.kernel for time in run.kernels.times} >= {"original", "pool"}
+    (kind,) = kinds_of(net, torch.zeros(1, 8, 32)).values()
+    candidate = Candidate("conv", "given", operator.text, {"k": 3})
+    assert operator.macs(kind.binding(candidate)) == 3 * 64 * 32
+    found = slot_latencies(kind, [candidate], threads=1, rounds=2)
+    assert set(found) == {"original", "removed", "conv"} and min(found.values()) > 0
