@@ -178,7 +178,7 @@ def test_a_strided_signal_is_averaged_first_or_left_to_the_operator():
     net = syno.substitute(signal(), syno.conv1d(stride=4), torch.zeros(1, 4, 64))
     rows = {row.name: row for row in syno.layer_report(net).rows}
     assert rows["2"].binding == {"C_in": 8, "C_out": 8, "L": 16}
-    assert "4 average pooling first" in str(syno.layer_report(net))
+    assert "slot, average pooling of 4 first" in str(syno.layer_report(net))
     inside = nn.Sequential(nn.Conv2d(4, 8, 3, stride=2, padding=1), nn.ReLU())
     template = syno.substitute(inside, syno.conv2d(stride=2, pool=False), torch.zeros(1, 4, 16, 16))
     network = prepared(template, 4, 16, 16)

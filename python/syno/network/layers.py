@@ -382,7 +382,11 @@ def _status(row: LayerRow) -> str:
         return f"kept: {row.reason}"
     if row.dilation:
         return f"{row.status}, on each phase"
-    return row.status + (f", {row.pooling} average pooling first" if row.pool > 1 else "")
+    if row.pool == 1:
+        return row.status
+    window = row.pooling
+    pooling = f"{window} average pooling" if "x" in window else f"average pooling of {window}"
+    return f"{row.status}, {pooling} first"
 
 
 def is_small_map(row: LayerRow) -> bool:
